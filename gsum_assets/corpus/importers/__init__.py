@@ -1,0 +1,69 @@
+"""Benchmarks as corpora: `import_benchmark` writes a corpus folder from official files."""
+
+from pathlib import Path
+
+from gsum_assets.corpus.importers.benchmark import Benchmark, ImportReport, write_corpus
+from gsum_assets.corpus.importers.multihop_rag import MULTIHOP_RAG
+from gsum_assets.corpus.importers.odsum import ODSUM_MEETING, ODSUM_STORY
+from gsum_assets.corpus.importers.qmsum import QMSUM
+from gsum_assets.corpus.importers.question_answering import MUSIQUE, NARRATIVEQA, QUALITY
+from gsum_assets.corpus.importers.squality import SQUALITY
+from gsum_assets.corpus.importers.summarization import ACADEMICEVAL, BOOKSUM, GOVREPORT, WCEP
+from gsum_assets.corpus.records import id_problem
+from gsum_assets.corpus.settings import CorpusError
+
+BENCHMARKS: dict[str, Benchmark] = {
+    "qmsum": QMSUM,
+    "squality": SQUALITY,
+    "odsum-story": ODSUM_STORY,
+    "odsum-meeting": ODSUM_MEETING,
+    "quality": QUALITY,
+    "musique": MUSIQUE,
+    "narrativeqa": NARRATIVEQA,
+    "wcep": WCEP,
+    "booksum": BOOKSUM,
+    "govreport": GOVREPORT,
+    "academiceval": ACADEMICEVAL,
+    "multihop-rag": MULTIHOP_RAG,
+}
+
+
+def import_benchmark(
+    name: str, source: Path, corpora: Path, corpus: str | None = None
+) -> ImportReport:
+    """Write a benchmark as the corpus folder `corpora/corpus`.
+
+    Parameters
+    ----------
+    name : a key of `BENCHMARKS`.
+    source : the dataset's folder, or one of its files, gzip or not.
+    corpora : the folder of all corpora; made if it does not exist.
+    corpus : the corpus's name; default: `name`. An earlier import of that name is replaced
+        once the new one is complete; a failed import leaves it as it was.
+
+    Raises
+    ------
+    CorpusError
+        If the benchmark is unknown, the source is not what it should be, or the corpus folder
+        holds files that no import wrote.
+    """
+    benchmark = BENCHMARKS.get(name)
+    if benchmark is None:
+        known = ", ".join(BENCHMARKS)
+        raise CorpusError(f"no benchmark '{name}'; choose one of {known}")
+    corpus = name if corpus is None else corpus
+    if corpus.startswith(".") or (problem := id_problem(corpus)):
+        problem = problem if not corpus.startswith(".") else "begins with a dot; rename it"
+        raise CorpusError(f"corpus name '{corpus}' cannot be used: {problem}")
+    if not source.exists():
+        raise CorpusError(f"{name}: {source} does not exist; expected {benchmark.expects}")
+    try:
+        contents = benchmark.read(source)
+    except CorpusError as error:
+        raise CorpusError(f"{name}: {error} (expected {benchmark.expects})") from error
+    except (KeyError, TypeError, AttributeError, IndexError, ValueError) as error:
+        raise CorpusError(
+            f"{name}: {source} is not in the official format "
+            f"({type(error).__name__}: {error}); expected {benchmark.expects}"
+        ) from error
+    return write_corpus(benchmark, contents, corpora / corpus)

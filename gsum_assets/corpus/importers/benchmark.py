@@ -1,0 +1,148 @@
+"""What an importer gives, and how it becomes a corpus folder."""
+
+import json
+import re
+import shutil
+from collections.abc import Callable, Iterable
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+from gsum_assets.corpus.load import Document, load
+from gsum_assets.corpus.queries import QUERIES_FILE, Query, load_queries
+from gsum_assets.corpus.settings import SETTINGS_FILE, CorpusError, Kind, load_settings
+
+_DOCUMENTS_FILE = "documents.jsonl"
+_WRITTEN = frozenset({_DOCUMENTS_FILE, QUERIES_FILE, SETTINGS_FILE})
+
+
+@dataclass
+class Contents:
+    """A benchmark's documents and queries, and what a reader of the import should know."""
+
+    documents: list[Document] = field(default_factory=list)
+    queries: list[Query] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+
+
+@dataclass(frozen=True)
+class Benchmark:
+    """A benchmark that can be imported.
+
+    Attributes
+    ----------
+    title : the corpus's title.
+    kind : what the documents are.
+    expects : what the source must be, for messages.
+    read : reads a folder or file.
+    """
+
+    title: str
+    kind: Kind
+    expects: str
+    read: Callable[[Path], Contents]
+
+
+@dataclass(frozen=True)
+class ImportReport:
+    """What an import wrote."""
+
+    corpus: str
+    n_documents: int
+    n_queries: int
+    notes: list[str]
+
+
+def query(
+    query_id: str,
+    text: str,
+    references: Iterable[str],
+    *,
+    split: str,
+    kind: str = "general",
+    document_id: str | None = None,
+    relevant: Iterable[str] | None = None,
+    retrieval_text: str | None = None,
+) -> Query:
+    """A query with the defaults of `queries.jsonl`; blank references are left out."""
+    if relevant is None:
+        relevant = [] if document_id is None else [document_id]
+    return Query(
+        query_id=query_id,
+        text=text.strip(),
+        retrieval_text=(retrieval_text or text).strip(),
+        kind=kind,
+        document_id=document_id,
+        references=[reference.strip() for reference in references if reference.strip()],
+        relevant_document_ids=list(dict.fromkeys(relevant)),
+        split=split,
+    )
+
+
+def slug(name: str) -> str:
+    """A name as part of an id: letters, digits, '_', '-' and single dots."""
+    return re.sub(r"\.{2,}", ".", re.sub(r"[^\w.-]+", "-", name)).strip("-.")
+
+
+def write_corpus(benchmark: Benchmark, contents: Contents, folder: Path) -> ImportReport:
+    """Write a corpus beside its place, check it with the loader, then rename it into place.
+
+    Raises
+    ------
+    CorpusError
+        If `folder` holds files that no import wrote, or the loader accepts no document.
+    """
+    fresh, old = (folder.with_name(f".{folder.name}.{state}") for state in ("new", "old"))
+    if old.exists() and not folder.exists():  # an earlier import was killed between renames
+        old.rename(folder)
+    _refuse_foreign(folder)
+    for leftover in (fresh, old):
+        shutil.rmtree(leftover, ignore_errors=True)
+    fresh.mkdir(parents=True)
+    try:
+        report = _fill(fresh, benchmark, contents, folder.name)
+        if folder.exists():
+            folder.rename(old)
+        fresh.rename(folder)
+    finally:
+        shutil.rmtree(fresh, ignore_errors=True)
+        if folder.exists():
+            shutil.rmtree(old, ignore_errors=True)
+    return report
+
+
+def _refuse_foreign(folder: Path) -> None:
+    """Never replace a folder that someone filled by hand."""
+    foreign = sorted(p.name for p in folder.iterdir() if p.name not in _WRITTEN) if (
+        folder.is_dir()
+    ) else []
+    if foreign:
+        raise CorpusError(
+            f"{folder} holds '{foreign[0]}', which no import wrote; "
+            "import under another corpus name or move that folder away"
+        )
+
+
+def _fill(folder: Path, benchmark: Benchmark, contents: Contents, corpus: str) -> ImportReport:
+    documents = [
+        {key: value for key, value in asdict(document).items() if key != "title" or value}
+        for document in contents.documents
+    ]
+    _write_lines(folder / _DOCUMENTS_FILE, documents)
+    _write_lines(folder / QUERIES_FILE, [asdict(query) for query in contents.queries])
+    title = json.dumps(benchmark.title, ensure_ascii=False)
+    (folder / SETTINGS_FILE).write_text(
+        f'title = {title}\nkind = "{benchmark.kind}"\n', encoding="utf-8"
+    )
+    loaded, rejected = load(folder, load_settings(folder))
+    if not loaded:
+        raise CorpusError(f"'{corpus}': no document could be taken in; {benchmark.expects}")
+    queries, problems = load_queries(folder, {document.document_id for document in loaded})
+    notes = [*contents.notes, *(f"{r.document_id}: {r.reason}" for r in rejected), *problems]
+    return ImportReport(corpus, len(loaded), len(queries), notes)
+
+
+def _write_lines(path: Path, rows: Iterable[dict[str, Any]]) -> None:
+    with path.open("w", encoding="utf-8", newline="\n") as stream:
+        for row in rows:
+            stream.write(json.dumps(row, ensure_ascii=False) + "\n")

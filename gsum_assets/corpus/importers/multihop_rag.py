@@ -1,0 +1,56 @@
+"""MultiHop-RAG (Tang and Yang, 2024): news articles and questions over several of them."""
+
+from pathlib import Path
+
+from gsum_assets.corpus.importers.benchmark import Benchmark, Contents, query
+from gsum_assets.corpus.importers.source import find_file, missing, read_rows
+from gsum_assets.corpus.load import Document
+
+_FILES = "a folder with corpus.json and MultiHopRAG.json"
+
+
+def read_multihop_rag(source: Path) -> Contents:
+    """Articles by their place in `corpus.json`; evidence names articles by url or title.
+
+    Questions that nothing in the collection answers (null_query) have no relevant document.
+    The source has no splits: all is test.
+    """
+    files = [
+        find_file(folder, name)
+        for name in ("corpus.json", "MultiHopRAG.json")
+        for folder in (source / "dataset", source)
+        if find_file(folder, name)
+    ]
+    if len(files) < 2 or files[0] is None or files[-1] is None:
+        raise missing(source, _FILES)
+    contents = Contents()
+    places: dict[str, str] = {}
+    for number, article in read_rows(files[0], ("title", "body")):
+        document_id = f"article-{number:04d}"
+        for key in (article["title"], article.get("url")):
+            if key:
+                places.setdefault(key, document_id)
+        contents.documents.append(Document(document_id, article["title"], article["body"]))
+    n_unknown = 0
+    for number, row in read_rows(files[-1], ("query", "answer", "evidence_list")):
+        relevant = []
+        for evidence in row["evidence_list"]:
+            place = places.get(evidence.get("url", "")) or places.get(evidence["title"])
+            n_unknown += place is None
+            relevant.extend([place] if place else [])
+        contents.queries.append(
+            query(
+                f"multihop-{number:04d}",
+                row["query"],
+                [row["answer"]],
+                split="test",
+                kind="specific",
+                relevant=relevant,
+            )
+        )
+    if n_unknown:
+        contents.notes.append(f"{n_unknown} pieces of evidence name no article of the corpus")
+    return contents
+
+
+MULTIHOP_RAG = Benchmark("MultiHop-RAG news", "news", _FILES, read_multihop_rag)

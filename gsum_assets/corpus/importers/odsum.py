@@ -1,0 +1,148 @@
+"""ODSum (Zhou et al., 2023): questions over a whole collection, of stories or of meetings."""
+
+import hashlib
+import tarfile
+from pathlib import Path
+
+from gsum_assets.corpus.importers.benchmark import Benchmark, Contents, query, slug
+from gsum_assets.corpus.importers.source import (
+    find_file,
+    missing,
+    read_json,
+    read_rows,
+    read_values,
+    split_files,
+)
+from gsum_assets.corpus.load import Document
+from gsum_assets.corpus.queries import Query
+from gsum_assets.corpus.settings import CorpusError
+
+_STORY_FILES = "a folder with documents/{train,dev,test}.jsonl and queries.jsonl"
+_MEETING_FILES = "a folder with Documents.tar.gz (or Documents/*.txt) and queries.json"
+
+
+def read_odsum_story(source: Path) -> Contents:
+    """Every section of every story that is not empty is a document.
+
+    A section's id is a hash of its text, it has no title, and sections are ordered by id, so
+    that nothing but the text tells a method which story it belongs to. A query belongs to the
+    story that holds one of its responses, by the response's uid; all sections of that story are
+    relevant. The split of a query is its story's.
+    """
+    file = find_file(source, "queries.jsonl")
+    if file is None:
+        raise missing(source, _STORY_FILES)
+    documents: dict[str, Document] = {}
+    stories: dict[str, tuple[str, list[str]]] = {}  # response uid: split, section ids
+    n_sections = n_empty = 0
+    for split, documents_file in split_files(source / "documents", ["*.jsonl"]):
+        for _, story in read_rows(documents_file, ("divided_document", "questions")):
+            sections = [text for text in story["divided_document"] if text.strip()]
+            n_sections += len(story["divided_document"])
+            n_empty += len(story["divided_document"]) - len(sections)
+            ids = [_section_id(text) for text in sections]
+            for document_id, text in zip(ids, sections, strict=True):
+                documents[document_id] = Document(document_id, "", text)
+            for question in story["questions"]:
+                for response in question["responses"]:
+                    stories[response["uid"]] = (split, ids)
+    queries, n_unlinked = _story_queries(file, stories)
+    notes = [f"{n_empty} of {n_sections} sections are empty and left out"]
+    if n_unlinked:
+        notes.append(f"{n_unlinked} queries share no response with a story and are left out")
+    return Contents([documents[key] for key in sorted(documents)], queries, notes)
+
+
+def _section_id(text: str) -> str:
+    return "section-" + hashlib.blake2b(text.strip().encode(), digest_size=8).hexdigest()
+
+
+def _story_queries(
+    file: Path, stories: dict[str, tuple[str, list[str]]]
+) -> tuple[list[Query], int]:
+    """The queries with their stories' sections, and how many belong to no story."""
+    queries, n_unlinked = [], 0
+    for line, questions in read_values(file):
+        if not isinstance(questions, list):
+            raise CorpusError(f"{file} line {line}: expected a story's list of questions")
+        for question in questions:
+            responses = question["responses"]
+            linked = [stories[r["uid"]] for r in responses if r["uid"] in stories]
+            if not linked:
+                n_unlinked += 1
+                continue
+            split, relevant = linked[0]
+            number = int(question["question_number"])
+            queries.append(
+                query(
+                    f"odsum-story-{line:03d}-{number}",
+                    question["question_text"],
+                    [response["response_text"] for response in responses],
+                    split=split,
+                    kind="general" if number == 1 else "specific",
+                    relevant=relevant,
+                )
+            )
+    return queries, n_unlinked
+
+
+def read_odsum_meeting(source: Path) -> Contents:
+    """Transcripts that are not empty, as they stand; `meetings_list` names the relevant ones.
+
+    The official file names no split. Its queries are all imported as 'dev': what is known of
+    them beforehand is used for development, and nobody should mistake them for an untouched
+    test split.
+    """
+    file = find_file(source, "queries.json")
+    texts = _transcripts(source)
+    if file is None or not texts:
+        raise missing(source, _MEETING_FILES)
+    empty = sorted(name for name, text in texts.items() if not text.strip())
+    contents = Contents(
+        [Document(name, "", text) for name, text in sorted(texts.items()) if text.strip()]
+    )
+    rows = read_json(file)
+    if not isinstance(rows, dict):
+        raise CorpusError(f"{file}: expected an object of numbered queries")
+    for number, row in rows.items():
+        contents.queries.append(
+            query(
+                f"odsum-meeting-{int(number):03d}",
+                row["query"],
+                [row["answer"]],
+                split="dev",
+                kind="specific",
+                relevant=[name for name in map(slug, row["meetings_list"]) if name not in empty],
+            )
+        )
+    contents.notes.append("the source names no split; all queries are imported as dev")
+    if empty:
+        contents.notes.append(
+            f"{len(empty)} of {len(texts)} transcripts are empty ({', '.join(empty)}) and left "
+            "out, also of the relevant documents"
+        )
+    return contents
+
+
+def _transcripts(source: Path) -> dict[str, str]:
+    """Texts by meeting name, from the archive or the extracted folder."""
+    folder = source / "Documents"
+    if folder.is_dir():
+        return {slug(p.stem): p.read_text(encoding="utf-8") for p in folder.glob("*.txt")}
+    archive = source / "Documents.tar.gz"
+    if not archive.is_file():
+        return {}
+    texts = {}
+    try:
+        with tarfile.open(archive) as members:
+            for member in members:
+                content = members.extractfile(member)  # None for folders and links
+                if content and member.name.endswith(".txt"):
+                    texts[slug(Path(member.name).stem)] = content.read().decode("utf-8")
+    except (tarfile.TarError, EOFError, UnicodeDecodeError) as error:
+        raise CorpusError(f"{archive}: not readable ({error}); get it anew") from error
+    return texts
+
+
+ODSUM_STORY = Benchmark("ODSum stories", "story", _STORY_FILES, read_odsum_story)
+ODSUM_MEETING = Benchmark("ODSum meetings", "meeting", _MEETING_FILES, read_odsum_meeting)

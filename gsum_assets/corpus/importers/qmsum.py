@@ -1,0 +1,70 @@
+"""QMSum (Zhong et al., 2021): meetings with general and specific questions."""
+
+from pathlib import Path
+from typing import Any
+
+from gsum_assets.corpus.importers.benchmark import Benchmark, Contents, query
+from gsum_assets.corpus.importers.source import read_rows, split_files
+from gsum_assets.corpus.importers.transcript import transcript
+from gsum_assets.corpus.load import Document
+from gsum_assets.corpus.queries import Query
+
+_KEYS = ("meeting_transcripts", "general_query_list", "specific_query_list", "topic_list")
+_FOLDERS = ("jsonl", "ALL/jsonl", "data/ALL/jsonl")
+
+
+def read_qmsum(source: Path) -> Contents:
+    """Meetings as `qmsum-<split>-<line>`, lines from 1, with their questions."""
+    contents = Contents()
+    n_dropped = 0
+    for split, file in split_files(source, ["*.jsonl"], _FOLDERS):
+        for line, meeting in read_rows(file, _KEYS):
+            # The id keeps the name of the official file: 'val' is the split dev.
+            document_id = f"qmsum-{'val' if split == 'dev' else split}-{line:03d}"
+            topics = [topic["topic"].strip() for topic in meeting["topic_list"]]
+            turns = meeting["meeting_transcripts"]
+            text = transcript(turns)
+            n_dropped += len(turns) - (text.count("\n") + 1)
+            contents.documents.append(Document(document_id, _title(topics), text))
+            contents.queries.extend(_queries(meeting, document_id, topics, split))
+    contents.notes.append(f"{n_dropped} turns without words left out")
+    return contents
+
+
+def _title(topics: list[str]) -> str:
+    """The first topic, and how many follow."""
+    if not topics:
+        return ""
+    more = f" and {len(topics) - 1} more" if len(topics) > 1 else ""
+    return f"Meeting on {topics[0]}{more}"
+
+
+def _queries(
+    meeting: dict[str, Any], document_id: str, topics: list[str], split: str
+) -> list[Query]:
+    """General questions search for themselves and the topic list (gor's protocol)."""
+    asked = []
+    for kind in ("general", "specific"):
+        for number, item in enumerate(meeting[f"{kind}_query_list"], start=1):
+            text = item["query"].strip()
+            searched = f"{text} {'; '.join(topics)}" if kind == "general" else text
+            asked.append(
+                query(
+                    f"{document_id}-{kind}-{number}",
+                    text,
+                    [item["answer"]],
+                    split=split,
+                    kind=kind,
+                    document_id=document_id,
+                    retrieval_text=searched,
+                )
+            )
+    return asked
+
+
+QMSUM = Benchmark(
+    "QMSum meetings",
+    "meeting",
+    "QMSum's jsonl files train.jsonl, val.jsonl, test.jsonl, or one of them",
+    read_qmsum,
+)

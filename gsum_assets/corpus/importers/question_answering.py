@@ -1,0 +1,174 @@
+"""Benchmarks of questions with short answers or options: QuALITY, MuSiQue, NarrativeQA."""
+
+import re
+from html import unescape
+from pathlib import Path
+from typing import Any
+
+from gsum_assets.corpus.importers.benchmark import Benchmark, Contents, query, slug
+from gsum_assets.corpus.importers.source import (
+    find_file,
+    missing,
+    read_rows,
+    read_text,
+    split_files,
+    split_of,
+)
+from gsum_assets.corpus.load import Document
+from gsum_assets.corpus.queries import Query
+from gsum_assets.corpus.settings import CorpusError
+
+_QUALITY_PATTERNS = ("QuALITY.*htmlstripped.*", "*.jsonl")
+_MUSIQUE_PATTERNS = ("musique_ans_*.jsonl", "*.jsonl")
+_NARRATIVEQA_FILES = "a folder with documents.csv, qaps.csv and third_party/wikipedia/summaries.csv"
+
+
+def read_quality(source: Path) -> Contents:
+    """QuALITY (Pang et al., 2022): articles with four-way multiple choice.
+
+    The options stand in the question's text as (A) to (D); retrieval searches for the bare
+    question. References are the right option's text and its letter; test has none.
+    """
+    documents: dict[str, Document] = {}
+    contents = Contents()
+    for split, file in split_files(source, _QUALITY_PATTERNS):
+        for _, row in read_rows(file, ("article_id", "article", "questions")):
+            # Two writers asked about each article, so each article comes twice.
+            document_id = f"quality-{slug(str(row['article_id']))}"
+            title = row.get("title") or ""
+            documents.setdefault(document_id, Document(document_id, title, row["article"]))
+            for number, question in enumerate(row["questions"], start=1):
+                query_id = question.get("question_unique_id") or (
+                    f"{document_id}-{row['set_unique_id']}-{number}"
+                )
+                contents.queries.append(_choice(question, query_id, document_id, split))
+    contents.documents = list(documents.values())
+    return contents
+
+
+def _choice(question: dict[str, Any], query_id: str, document_id: str, split: str) -> Query:
+    options = [option.strip() for option in question["options"]]
+    listed = "\n".join(f"({chr(65 + i)}) {option}" for i, option in enumerate(options))
+    gold = question.get("gold_label")  # from 1
+    right = [options[int(gold) - 1], chr(64 + int(gold))] if gold else []
+    return query(
+        query_id,
+        f"{question['question'].strip()}\n{listed}",
+        right,
+        split=split,
+        kind="specific",
+        document_id=document_id,
+        retrieval_text=question["question"],
+    )
+
+
+def read_musique(source: Path) -> Contents:
+    """MuSiQue (Trivedi et al., 2022): one document a question, made of its paragraphs.
+
+    The paragraphs keep their order, each under its title. References are the answer and its
+    aliases. Questions marked as not answerable (musique_full) are left out.
+    """
+    contents = Contents()
+    n_unanswerable = 0
+    for split, file in split_files(source, _MUSIQUE_PATTERNS, ("data",)):
+        for _, row in read_rows(file, ("id", "paragraphs", "question")):
+            if not row.get("answerable", True):
+                n_unanswerable += 1
+                continue
+            document_id = f"musique-{slug(str(row['id']))}"
+            text = "\n\n".join(f"{p['title']}\n{p['paragraph_text']}" for p in row["paragraphs"])
+            contents.documents.append(Document(document_id, "", text))
+            answers = [row["answer"], *row.get("answer_aliases", [])] if "answer" in row else []
+            contents.queries.append(
+                query(
+                    f"{document_id}-q",
+                    row["question"],
+                    dict.fromkeys(answers),
+                    split=split,
+                    kind="specific",
+                    document_id=document_id,
+                )
+            )
+    if n_unanswerable:
+        contents.notes.append(f"{n_unanswerable} unanswerable questions left out")
+    return contents
+
+
+def read_narrativeqa(source: Path) -> Contents:
+    """NarrativeQA (Kočiský et al., 2018): books and film scripts, two answers a question.
+
+    The documents are the downloaded stories `tmp/<id>.content`; where none was downloaded,
+    the Wikipedia summaries stand in for all of them.
+    """
+    files = [find_file(source, name) for name in ("documents.csv", "qaps.csv")]
+    if files[0] is None or files[1] is None:
+        raise missing(source, _NARRATIVEQA_FILES)
+    stories = {path.stem: path for path in source.glob("tmp/*.content")}
+    summaries = {} if stories else _summaries(source)
+    contents = Contents()
+    for _, row in read_rows(files[0], ("document_id", "wiki_title")):
+        key = row["document_id"]
+        text = _story(stories[key], row) if key in stories else summaries.get(key, "")
+        if text.strip():
+            contents.documents.append(Document(key, row["wiki_title"], text))
+    taken = {document.document_id for document in contents.documents}
+    for number, row in read_rows(files[1], ("document_id", "set", "question", "answer1")):
+        if row["document_id"] in taken:
+            answers = [row["answer1"], row.get("answer2") or ""]
+            contents.queries.append(
+                query(
+                    f"{row['document_id'][:12]}-{number}",
+                    row["question"],
+                    dict.fromkeys(answers),
+                    split=split_of(row["set"]) or "test",
+                    kind="specific",
+                    document_id=row["document_id"],
+                )
+            )
+    kind = "full stories" if stories else "Wikipedia summaries (no tmp/*.content was found)"
+    contents.notes.append(f"documents are {kind}")
+    return contents
+
+
+def _summaries(source: Path) -> dict[str, str]:
+    file = find_file(source, "third_party/wikipedia/summaries.csv", "summaries.csv")
+    if file is None:
+        raise missing(source, _NARRATIVEQA_FILES)
+    return {row["document_id"]: row["summary"] for _, row in read_rows(file, ("summary",))}
+
+
+def _story(path: Path, row: dict[str, Any]) -> str:
+    """The text of a downloaded story: markup removed, cut to its recorded start and end."""
+    try:
+        text = read_text(path)
+    except CorpusError:  # some stories of Project Gutenberg are older than UTF-8
+        text = path.read_bytes().decode("latin-1")
+    if re.search(r"<html|<pre", text[:5000], re.IGNORECASE):
+        text = re.sub(r"(?is)<(script|style)\b.*?</\1>|<[^>]+>", " ", text)
+        text = unescape(text)
+    start = _place(text, row.get("story_start"))
+    end = _place(text, row.get("story_end"))
+    return text[start.start() if start else 0 : end.end() if end else len(text)].strip()
+
+
+def _place(text: str, words: str | None) -> re.Match[str] | None:
+    """Where recorded words stand; their spacing is not the text's."""
+    tokens = (words or "").split()
+    if len(tokens) < 3:  # too little to be sure of the place
+        return None
+    return re.search(r"\s*".join(re.escape(token) for token in tokens), text)
+
+
+QUALITY = Benchmark(
+    "QuALITY articles",
+    "story",
+    "QuALITY.v1.0.1.htmlstripped.{train,dev,test} in a folder, or one of them",
+    read_quality,
+)
+MUSIQUE = Benchmark(
+    "MuSiQue paragraphs",
+    "other",
+    "musique_ans_v1.0_{train,dev,test}.jsonl in a folder, or one of them",
+    read_musique,
+)
+NARRATIVEQA = Benchmark("NarrativeQA stories", "story", _NARRATIVEQA_FILES, read_narrativeqa)

@@ -1,0 +1,146 @@
+"""Finds and reads the files of a benchmark: JSON, JSON lines, CSV or Parquet, gzip or not."""
+
+import csv
+import gzip
+import io
+import json
+import re
+import sys
+import zlib
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from gsum_assets.corpus.settings import CorpusError
+
+_SPLIT = re.compile(r"(?<![a-z])(train|dev|val|valid|validation|test)(?![a-z])", re.IGNORECASE)
+_SPLITS = ("train", "dev", "test")
+
+
+def split_of(name: str) -> str | None:
+    """The split that a name tells, as train, dev or test."""
+    found = _SPLIT.findall(name)
+    if not found:
+        return None
+    split = found[-1].lower()
+    return split if split in _SPLITS else "dev"
+
+
+def split_files(
+    source: Path, patterns: Sequence[str], folders: Sequence[str] = ()
+) -> list[tuple[str, Path]]:
+    """The files of each split, train first.
+
+    Parameters
+    ----------
+    source : one file, or the dataset's folder.
+    patterns : names without ".gz"; the first pattern that finds anything counts.
+    folders : subfolders of `source` to look in after `source` itself; the first counts.
+
+    Raises
+    ------
+    CorpusError
+        If nothing is found, or the name of the one file tells no split.
+    """
+    if source.is_file():
+        if split := split_of(source.name):
+            return [(split, source)]
+        raise CorpusError(f"{source.name}: the file name must contain train, dev (val) or test")
+    for folder in (source, *(source / name for name in folders)):
+        for pattern in patterns:
+            files = _matches(folder, pattern)
+            found = [(split, file) for file in files if (split := split_of(file.name))]
+            if found:
+                return sorted(found, key=lambda pair: (_SPLITS.index(pair[0]), pair[1].name))
+    wanted = " or ".join(f"{pattern}[.gz]" for pattern in patterns)
+    raise missing(source, f"files {wanted} with train, dev (val) or test in their names")
+
+
+def find_file(source: Path, *names: str) -> Path | None:
+    """The first of `names`, or of them with ".gz", that exists under a folder."""
+    for name in names:
+        for candidate in (source / name, source / f"{name}.gz"):
+            if candidate.is_file():
+                return candidate
+    return None
+
+
+def missing(source: Path, wanted: str) -> CorpusError:
+    """The error for a source that lacks what is needed: says what was found instead."""
+    if source.is_dir():
+        names = sorted(path.name for path in source.iterdir())
+        found = ", ".join(names[:8]) + (", …" if len(names) > 8 else "") or "nothing"
+    else:
+        found = "one file" if source.exists() else "no such file or folder"
+    return CorpusError(f"{source}: expected {wanted}; found {found}")
+
+
+def _matches(folder: Path, pattern: str) -> list[Path]:
+    """Files by pattern, of `x` and `x.gz` only the first."""
+    plain = {path.name: path for path in folder.glob(pattern) if path.is_file()}
+    packed = {path.name.removesuffix(".gz"): path for path in folder.glob(f"{pattern}.gz")}
+    return [path for _, path in sorted((packed | plain).items())]
+
+
+def read_text(path: Path) -> str:
+    """The text of a UTF-8 file, gzip or not."""
+    content = path.read_bytes()
+    try:
+        if path.suffix == ".gz":
+            content = gzip.decompress(content)
+        return content.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise CorpusError(f"{path}: not UTF-8 at byte {error.start}; get it anew") from error
+    except (gzip.BadGzipFile, EOFError, zlib.error) as error:
+        raise CorpusError(f"{path}: damaged gzip file ({error}); get it anew") from error
+
+
+def read_json(path: Path) -> Any:
+    """The value of a JSON file."""
+    try:
+        return json.loads(read_text(path))
+    except json.JSONDecodeError as error:
+        raise CorpusError(f"{path}: not JSON: {error}; get it anew") from error
+
+
+def read_rows(path: Path, required: Sequence[str] = ()) -> Iterator[tuple[int, dict[str, Any]]]:
+    """Numbered rows, from 1, of a CSV, Parquet, JSON (list) or JSON lines file.
+
+    Raises
+    ------
+    CorpusError
+        If a line cannot be parsed or lacks one of the `required` keys.
+    """
+    for number, row in read_values(path):
+        if not isinstance(row, dict):
+            raise CorpusError(f"{path} line {number}: a {type(row).__name__}, not an object")
+        if lacking := [key for key in required if key not in row]:
+            raise CorpusError(
+                f"{path} line {number}: expected the key '{lacking[0]}'; found {sorted(row)}"
+            )
+        yield number, row
+
+
+def read_values(path: Path) -> Iterator[tuple[int, Any]]:
+    """Numbered values, from 1, whatever they are: see `read_rows`."""
+    name = path.name.removesuffix(".gz")
+    if name.endswith(".parquet"):
+        import pyarrow.parquet as pq
+
+        yield from enumerate(pq.read_table(path).to_pylist(), start=1)
+        return
+    text = read_text(path)
+    if name.endswith(".csv"):
+        csv.field_size_limit(sys.maxsize)
+        yield from enumerate(csv.DictReader(io.StringIO(text, newline="")), start=1)
+    elif text.lstrip()[:1] == "[" and name.endswith(".json"):
+        yield from enumerate(read_json(path), start=1)
+    else:
+        for number, line in enumerate(text.split("\n"), start=1):
+            if line.strip():
+                try:
+                    yield number, json.loads(line)
+                except json.JSONDecodeError as error:
+                    raise CorpusError(
+                        f"{path} line {number}: not JSON: {error.msg}; get it anew"
+                    ) from error

@@ -1,0 +1,47 @@
+"""Repairs the transcripts of QMSum: noise marks dropped, tokenized spacing undone."""
+
+import re
+
+_QUOTED = re.compile(r'(?<!\S)" (.+?) "(?!\S)')
+_STEPS = tuple(
+    (re.compile(pattern), replacement)
+    for pattern, replacement in (
+        (r"(?<=\w) - (?=\w)", "-"),  # "Mm - hmm": a hyphen; dashes are {disfmarker}
+        (r"\{[^{}]*\}", " "),  # {vocalsound}, {disfmarker}, {gap}, …
+        (r"\[(?:Laughter|Inaudible|Interruption)\.?\]", " "),
+        (r"(?<!\S)@(?!\S)", " "),  # "@ @": words not understood
+        (r"\s+", " "),
+        (r"([.,])(?: \1(?!\S))+", r"\1"),  # what stood between is gone
+        (r"(\w) (n't)(?!\w)", r"\1\2"),
+        (r"(\w) '(s|re|ve|ll|d|m|t)(?=[\s.,;:?!\"-]|$)", r"\1'\2"),
+        (r"\bo ' clock\b", "o'clock"),
+        (r"\s+([.,;:?!]+)(?=[\s\"]|$)", r"\1"),
+        (r"^(?:[.,;:?!-]+(?:\s+|$))+", ""),  # left where a mark opened the turn
+    )
+)
+_SPELLED = re.compile(r"(?<![A-Za-z_])(?:[A-Z]_)+")
+
+
+def clean_turn(content: str) -> str:
+    """The words of one turn as a person would write them; "" if only noise was in it.
+
+    "L_C_D_" becomes "LCD": letters that were spelled out carry underscores in AMI.
+    """
+    text = content
+    for pattern, replacement in _STEPS[:5]:
+        text = pattern.sub(replacement, text)
+    text = _QUOTED.sub(r'"\1"', text.strip())
+    for pattern, replacement in _STEPS[5:]:
+        text = pattern.sub(replacement, text)
+    text = _SPELLED.sub(lambda match: match[0].replace("_", ""), text).strip()
+    return text if re.search(r"\w", text) else ""
+
+
+def transcript(turns: list[dict[str, str]]) -> str:
+    """One line a turn, "Speaker: words"; turns without words are left out."""
+    lines = []
+    for turn in turns:
+        if words := clean_turn(turn["content"]):
+            speaker = " ".join(turn["speaker"].split())
+            lines.append(f"{speaker}: {words}" if speaker else words)
+    return "\n".join(lines)

@@ -1,0 +1,195 @@
+"""Takes in the documents of a corpus folder; what cannot be taken in is named, never raised.
+
+A text is kept as it is, but for three things: a UTF-8 byte order mark is dropped, and the line
+ends CR LF and CR become LF.
+"""
+
+import hashlib
+import re
+from collections.abc import Collection
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from gsum_assets.corpus.records import (
+    RECORD_FILES,
+    TEXT_SUFFIXES,
+    Record,
+    read_records,
+    too_large,
+)
+from gsum_assets.corpus.settings import CorpusError, CorpusSettings
+
+N_BUCKETS = 8
+_HEADING = re.compile(r"^# +(\S.*)$", re.MULTILINE)
+
+
+@dataclass(frozen=True)
+class SourceDocument:
+    """A document found in the folder, see `source_documents` in `tables.py`."""
+
+    document_id: str
+    file: str
+    line: int
+    content_hash: str
+
+
+@dataclass(frozen=True)
+class Document:
+    """A document taken in."""
+
+    document_id: str
+    title: str
+    text: str
+
+    @property
+    def n_words(self) -> int:
+        """Length in words, as blanks part them."""
+        return len(self.text.split())
+
+
+@dataclass(frozen=True)
+class Rejected:
+    """A document that could not be taken in, and why."""
+
+    document_id: str
+    file: str
+    line: int
+    reason: str
+
+
+class _Unusable(Exception):
+    """Carries the reason for a rejection."""
+
+
+def bucket_of(document_id: str, n_buckets: int = N_BUCKETS) -> str:
+    """The bucket of a document, "00" to "07": a stable hash of its id."""
+    digest = hashlib.blake2b(document_id.encode("utf-8", "backslashreplace"), digest_size=8)
+    return f"{int.from_bytes(digest.digest(), 'big') % n_buckets:02d}"
+
+
+def scan(folder: Path, settings: CorpusSettings) -> list[SourceDocument]:
+    """Every document in the folder with a hash of its content, in a fixed order.
+
+    The hash covers the document's bytes and the settings that change how it is read; never its
+    times. Of a file above `max_bytes` only size, head and tail are hashed.
+
+    Raises
+    ------
+    CorpusError
+        If the folder does not exist or holds no document.
+    """
+    fingerprint = settings.reading_fingerprint()
+    found = []
+    for record in read_records(folder, settings.documents.max_bytes):
+        digest = hashlib.blake2b(fingerprint + b"\0" + record.content, digest_size=16)
+        found.append(
+            SourceDocument(record.document_id, record.file, record.line, digest.hexdigest())
+        )
+    if not found:
+        accepted = ", ".join((*(f"*{suffix}" for suffix in TEXT_SUFFIXES), *RECORD_FILES))
+        raise CorpusError(f"corpus folder {folder} holds no document; put in any of {accepted}")
+    return found
+
+
+def load(
+    folder: Path, settings: CorpusSettings, document_ids: Collection[str] | None = None
+) -> tuple[list[Document], list[Rejected]]:
+    """The documents of a corpus folder, and those that had to be rejected.
+
+    Parameters
+    ----------
+    folder : the corpus folder.
+    settings : its settings.
+    document_ids : the ids, as `scan` gives them, to load; None: all. Loading in shares gives
+        the same as loading at once, because duplicates share their id.
+
+    Returns
+    -------
+    documents : in the order of files and lines; of duplicated ids the first good one.
+    rejected : with the reason and the remedy.
+
+    Raises
+    ------
+    CorpusError
+        If the folder does not exist.
+    """
+    wanted = None if document_ids is None else frozenset(document_ids)
+    documents: dict[str, Document] = {}
+    places: dict[str, str] = {}
+    rejected: list[Rejected] = []
+    for record in read_records(folder, settings.documents.max_bytes, wanted):
+        if wanted is not None and record.document_id not in wanted:
+            continue
+        try:
+            if record.problem is None and record.document_id in documents:
+                place = places[record.document_id]
+                raise _Unusable(f"id already used by {place}; rename one of the two")
+            document = _document(record, settings.documents.max_bytes)
+        except _Unusable as reason:
+            rejected.append(Rejected(record.document_id, record.file, record.line, str(reason)))
+        else:
+            documents[record.document_id] = document
+            places[record.document_id] = f"{record.file}, line {record.line}".removesuffix(
+                ", line 0"
+            )
+    return list(documents.values()), rejected
+
+
+def _document(record: Record, max_bytes: int) -> Document:
+    """Decode one record, or raise `_Unusable`."""
+    if record.problem is not None:
+        raise _Unusable(record.problem)
+    if record.text is None:
+        raise _Unusable("has no text; add the column 'text'")
+    text = _string("text", record.text)
+    size = len(text.encode())
+    if size > max_bytes:
+        raise _Unusable(too_large(size, max_bytes))
+    text = text.removeprefix("\ufeff").replace("\r\n", "\n").replace("\r", "\n")
+    if not text:
+        raise _Unusable("the text is empty; fill it or remove the document")
+    if text.isspace():
+        raise _Unusable("the text holds only blanks; fill it or remove the document")
+    return Document(record.document_id, _title(record, text), text)
+
+
+def _title(record: Record, text: str) -> str:
+    """The title column, a file's first heading, or the id; on one line."""
+    title = record.title
+    if isinstance(title, int | float):
+        title = str(title)
+    title = "" if title is None else _string("title", title)
+    if not title.strip() and record.line == 0 and (heading := _HEADING.search(text)):
+        title = heading[1].rstrip("# ")
+    return " ".join(title.split()) or record.document_id
+
+
+def _string(name: str, value: Any) -> str:
+    """A string that UTF-8 can hold and that has no NUL, or `_Unusable`."""
+    if isinstance(value, str) and not value.isascii():
+        value = value.encode("utf-8", "surrogateescape") if _escaped(value) else value
+    if isinstance(value, bytes):
+        try:
+            value = value.decode("utf-8")
+        except UnicodeDecodeError as error:
+            raise _Unusable(
+                f"the {name} is not UTF-8 at byte {error.start}; save it as UTF-8"
+            ) from error
+    if not isinstance(value, str):
+        raise _Unusable(f"the {name} is a {type(value).__name__}, not a string; quote it")
+    if "\0" in value:
+        raise _Unusable(f"the {name} has a NUL at character {value.index(chr(0))}; remove it")
+    try:
+        value.encode()
+    except UnicodeEncodeError as error:
+        raise _Unusable(
+            f"the {name} has half a surrogate pair at character {error.start}; repair it"
+        ) from error
+    return value
+
+
+def _escaped(value: str) -> bool:
+    """Whether all surrogates stand for single bytes that were not UTF-8 (see `records`)."""
+    surrogates = [c for c in value if "\ud800" <= c <= "\udfff"]
+    return bool(surrogates) and all("\udc80" <= c <= "\udcff" for c in surrogates)

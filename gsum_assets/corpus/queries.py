@@ -1,0 +1,137 @@
+"""Reads `queries.jsonl`: the questions of a corpus, their references and relevant documents."""
+
+import hashlib
+import json
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, StringConstraints, ValidationError
+
+QUERIES_FILE = "queries.jsonl"
+
+_Text = Annotated[str, StringConstraints(pattern=r"\S")]
+
+
+@dataclass(frozen=True)
+class Query:
+    """A question, see `queries` in `tables.py`."""
+
+    query_id: str
+    text: str
+    retrieval_text: str
+    kind: str
+    document_id: str | None
+    references: list[str]
+    relevant_document_ids: list[str]
+    split: str
+
+
+class _Line(BaseModel):
+    """One line of `queries.jsonl`; keys that are not named here are the source's own."""
+
+    model_config = ConfigDict(strict=True)
+
+    text: _Text
+    query_id: _Text | None = None
+    retrieval_text: _Text | None = None
+    kind: Literal["general", "specific"] = "general"
+    document_id: str | None = None
+    references: list[str] = Field(default_factory=list)
+    relevant_document_ids: list[str] | None = None
+    split: Literal["train", "dev", "test"] = "test"
+
+
+def load_queries(folder: Path, document_ids: Collection[str]) -> tuple[list[Query], list[str]]:
+    """The good queries of a corpus and a message for each bad one.
+
+    Parameters
+    ----------
+    folder : the corpus folder; it may have no `queries.jsonl`.
+    document_ids : the documents that were taken in.
+
+    Returns
+    -------
+    queries : in the order of the file.
+    problems : for each query left out: file, line, query, value and remedy.
+    """
+    known = frozenset(document_ids)
+    queries: list[Query] = []
+    problems: list[str] = []
+    lines: dict[str, int] = {}
+    for number, content in _lines(folder):
+        where = f"{QUERIES_FILE} line {number}"
+        try:
+            query = _query(json.loads(content.decode("utf-8")))
+        except ValidationError as error:
+            problems.append(f"{where}{_name(content)}: {_told(error)}")
+            continue
+        except (ValueError, RecursionError) as error:
+            problems.append(f"{where}: not JSON in UTF-8 ({error}); correct the line")
+            continue
+        where = f"{where}, query '{query.query_id}'"
+        named = [*([query.document_id] if query.document_id else []), *query.relevant_document_ids]
+        unknown = [document_id for document_id in named if document_id not in known]
+        if query.query_id in lines:
+            first = lines[query.query_id]
+            problems.append(f"{where}: query_id already used on line {first}; rename one")
+        elif unknown:
+            problems.append(
+                f"{where}: document '{unknown[0]}' is not in the corpus or was rejected; "
+                "add it or correct document_id and relevant_document_ids"
+            )
+        else:
+            lines[query.query_id] = number
+            queries.append(query)
+    return queries, problems
+
+
+def _lines(folder: Path) -> Iterator[tuple[int, bytes]]:
+    """Line numbers, from 1, and the lines that are not blank."""
+    file = folder / QUERIES_FILE
+    if file.is_file():
+        content = file.read_bytes().removeprefix(b"\xef\xbb\xbf")
+        for number, line in enumerate(content.split(b"\n"), start=1):
+            if line.strip():
+                yield number, line
+
+
+def _query(row: Any) -> Query:
+    line = _Line.model_validate(row)
+    relevant = line.relevant_document_ids
+    if relevant is None:
+        relevant = [line.document_id] if line.document_id else []
+    return Query(
+        query_id=line.query_id or content_query_id(line.text, line.document_id),
+        text=line.text,
+        retrieval_text=line.retrieval_text or line.text,
+        kind=line.kind,
+        document_id=line.document_id,
+        references=line.references,
+        relevant_document_ids=list(dict.fromkeys(relevant)),
+        split=line.split,
+    )
+
+
+def content_query_id(text: str, document_id: str | None) -> str:
+    """The id of a query that has none: a hash of its text and document."""
+    content = json.dumps([text, document_id]).encode()
+    return "q" + hashlib.blake2b(content, digest_size=10).hexdigest()
+
+
+def _name(content: bytes) -> str:
+    """The query's id for a message, where the line has one."""
+    row = json.loads(content)
+    query_id = row.get("query_id") if isinstance(row, dict) else None
+    return f", query {query_id!r}" if query_id else ""
+
+
+def _told(error: ValidationError) -> str:
+    """Key, value and remedy of each thing wrong with a line."""
+    told = []
+    for problem in error.errors():
+        key = ".".join(str(part) for part in problem["loc"]) or "the line"
+        value = "" if problem["type"] == "missing" else f" has value {problem['input']!r:.80}"
+        told.append(f"'{key}'{value}: {problem['msg']}")
+    return "; ".join(told) + "; correct the line"

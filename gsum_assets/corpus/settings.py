@@ -1,0 +1,126 @@
+"""What `corpus.toml` may say, and how a mistake in it is told."""
+
+import json
+import tomllib
+from pathlib import Path
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+
+SETTINGS_FILE = "corpus.toml"
+
+Kind = Literal["meeting", "story", "news", "paper", "report", "other"]
+
+
+class CorpusError(ValueError):
+    """A corpus, its settings or a benchmark's source that cannot be used as it stands."""
+
+
+class ChunkingSettings(BaseModel):
+    """Table `[chunking]`: how a document is cut into passages; lengths in word pieces."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    chunker: Literal["tokens", "lines"] = Field("tokens", description="sliding window or lines")
+    max_tokens: int = Field(256, ge=1, description="longest chunk, word pieces (gor, 4.1)")
+    overlap_tokens: int = Field(32, ge=0, description="shared by neighbours, word pieces")
+    overlap_lines: int = Field(0, ge=0, description="lines shared by neighbours, chunker 'lines'")
+
+    @model_validator(mode="after")
+    def _window_advances(self) -> "ChunkingSettings":
+        if self.chunker == "tokens" and self.overlap_tokens >= self.max_tokens:
+            raise ValueError(
+                f"overlap_tokens ({self.overlap_tokens}) must be smaller than "
+                f"max_tokens ({self.max_tokens})"
+            )
+        return self
+
+
+class DocumentSettings(BaseModel):
+    """Table `[documents]`: what a document may be. A change here changes content hashes."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    max_bytes: int = Field(50_000_000, ge=1, description="largest document, bytes of UTF-8")
+
+
+class AnswerSettings(BaseModel):
+    """Table `[answer]`: how questions are answered, whatever the method."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    max_words: int = Field(130, ge=10, description="length of an answer, words")
+
+
+class CorpusSettings(BaseModel):
+    """A corpus's `corpus.toml`; every key may be left out.
+
+    The tables of the methods are kept as they stand: each method checks its own.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    title: str = Field("", description="shown in the UI; empty: the folder's name")
+    language: str = Field("en", min_length=2, description="BCP 47 code")
+    kind: Kind = Field("other", description="what the documents are")
+    methods: list[str] | None = Field(None, description="variants to start; unset: the defaults")
+    chunking: ChunkingSettings = ChunkingSettings()
+    documents: DocumentSettings = DocumentSettings()
+    answer: AnswerSettings = AnswerSettings()
+    retrieval: dict[str, Any] = Field(default_factory=dict)
+    gor: dict[str, Any] = Field(default_factory=dict)
+    gae: dict[str, Any] = Field(default_factory=dict)
+    lightpal: dict[str, Any] = Field(default_factory=dict)
+    graphrag: dict[str, Any] = Field(default_factory=dict)
+    jerr: dict[str, Any] = Field(default_factory=dict)
+
+    def reading_fingerprint(self) -> bytes:
+        """Canonical bytes of the settings that change how a document is read."""
+        return json.dumps(self.documents.model_dump(), sort_keys=True).encode()
+
+
+def load_settings(folder: Path) -> CorpusSettings:
+    """The settings of a corpus folder; the defaults where it has no `corpus.toml`.
+
+    Raises
+    ------
+    CorpusError
+        If the file is not UTF-8 or not TOML, names an unknown key, or gives a bad value.
+    """
+    file = folder / SETTINGS_FILE
+    if not file.is_file():
+        return CorpusSettings()
+    try:
+        table = tomllib.loads(file.read_bytes().decode("utf-8-sig"))
+    except UnicodeDecodeError as error:
+        raise CorpusError(f"{file}: not UTF-8 at byte {error.start}; save it as UTF-8") from error
+    except tomllib.TOMLDecodeError as error:
+        raise CorpusError(f"{file}: not valid TOML: {error}; correct that line") from error
+    try:
+        return CorpusSettings.model_validate(table, strict=True)
+    except ValidationError as error:
+        problems = "; ".join(_told(problem) for problem in error.errors())
+        raise CorpusError(f"{file}: {problems}") from error
+
+
+def _told(problem: Any) -> str:
+    """One pydantic error as key, value and remedy."""
+    path = [str(part) for part in problem["loc"]]
+    key = ".".join(path)
+    if problem["type"] == "extra_forbidden":
+        known = ", ".join(_known_keys(path[:-1]))
+        return f"unknown key '{key}' (value {problem['input']!r}); known keys here: {known}"
+    message = problem["msg"].removeprefix("Value error, ")
+    if problem["type"] == "value_error":
+        return f"[{key}]: {message}; change one of them"
+    return f"key '{key}' has value {problem['input']!r}: {message}; correct or remove it"
+
+
+def _known_keys(path: list[str]) -> list[str]:
+    """The keys allowed in the table at `path`."""
+    model: type[BaseModel] = CorpusSettings
+    for part in path:
+        nested = model.model_fields[part].annotation
+        if isinstance(nested, type) and issubclass(nested, BaseModel):
+            model = nested
+    return sorted(model.model_fields)

@@ -1,0 +1,105 @@
+"""The one Definitions object, and how it is put together for a home."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import dagster as dg
+from pydantic import BaseModel
+
+from gsum_assets.automation import Currency, Look, Node, Requests, automation_sensor, with_conditions
+from gsum_assets.corpus.assets import corpus_assets
+from gsum_assets.corpus.load import bucket_of
+from gsum_assets.corpus.settings import load_settings
+from gsum_assets.evaluation.assets import Family, family_assets, leaderboard_asset
+from gsum_assets.models.assets import model_assets
+from gsum_assets.partitions import partitions_of
+from gsum_assets.retrieval.assets import RETRIEVAL
+from gsum_assets.tables import TABLES, table_of
+from gsum_resources.home import Home
+from gsum_resources.lineage import Lineage
+from gsum_resources.models import Models, ModelSettings, ModelsIO
+from gsum_resources.parquet_store import ParquetStore
+from gsum_resources.settings_io import SettingsIO, section_version
+from gsum_resources.warehouse_io import WarehouseIO
+
+FAMILIES: tuple[Family, ...] = (RETRIEVAL,)
+
+
+@dataclass(frozen=True)
+class Pipeline:
+    """Everything that belongs to one home: definitions, store, models, and what is due."""
+
+    home: Home
+    store: ParquetStore
+    models: Models
+    warehouse: WarehouseIO
+    requests: Requests
+    currency: Currency
+    look: Any
+    definitions: dg.Definitions
+
+
+def pipeline_for(home: Home, models: Models | None = None) -> Pipeline:
+    """Wire the assets to the store and the models of `home`."""
+    store = ParquetStore(home.warehouse)
+    models = models or Models(ModelSettings.from_environment(), store, TABLES["llm_calls"])
+    warehouse = WarehouseIO(home, store, TABLES, table_of, bucket_of)
+    requests = Requests(store)
+
+    def section(corpus: str, name: str) -> Any:  # noqa: ANN401 - plain values
+        settings = load_settings(home.corpora / corpus)
+        value = getattr(settings, name) if name else settings
+        return value.model_dump(mode="json") if isinstance(value, BaseModel) else value
+
+    def present_version(key: str) -> str:
+        kind, _, rest = key.partition(":")
+        if kind == "model":
+            return models.identity(rest)
+        name, _, corpus = rest.partition("/corpus=")
+        return section_version(section(corpus, name))
+
+    assets = [
+        *corpus_assets,
+        *model_assets,
+        *(asset for family in FAMILIES for asset in family_assets(family)),
+        leaderboard_asset(FAMILIES),
+    ]
+    nodes = _nodes(assets)
+
+    def look(given_up: frozenset) -> Look:
+        return Look(nodes, Lineage(store, TABLES, present_version), requests, given_up)
+
+    currency = Currency(look)
+    definitions = dg.Definitions(
+        assets=with_conditions(assets, currency, unite=("leaderboard",)),
+        sensors=[automation_sensor(dg.AssetSelection.all())],
+        resources={
+            "io_manager": warehouse,
+            "models": ModelsIO(models, warehouse.reads),
+            "settings": SettingsIO(section, warehouse.reads),
+        },
+    )
+    return Pipeline(home, store, models, warehouse, requests, currency, look, definitions)
+
+
+def _nodes(assets: list[dg.AssetsDefinition | dg.SourceAsset]) -> dict[dg.AssetKey, Node]:
+    """The materializable assets as the conditions see them."""
+    return {
+        spec.key: Node(
+            key=spec.key,
+            table=table_of(spec.key.path),
+            code_version=spec.code_version,
+            partitions=_lister(spec.partitions_def),
+            parents=frozenset(dep.asset_key for dep in spec.deps),
+        )
+        for asset in assets
+        if isinstance(asset, dg.AssetsDefinition)
+        for spec in asset.specs
+    }
+
+
+def _lister(definition: dg.PartitionsDefinition | None):  # noqa: ANN202
+    return lambda corpus: partitions_of(definition, corpus)
+
+
+defs = pipeline_for(Home.from_environment()).definitions

@@ -1,0 +1,93 @@
+"""Contexts to answers: the last step that all methods share."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import pyarrow as pa
+
+from gsum_assets.evaluation.prompts import ANSWER
+from gsum_assets.tables import TABLES
+from gsum_resources.protocols import Completion, CompletionError, LanguageModel, Request
+
+Key = tuple[str, int]  # query id, sample
+
+
+class AnswerError(ValueError):
+    """No question could be answered; the message names the first cause."""
+
+
+@dataclass(frozen=True)
+class Answers:
+    """Rows of the table `summaries`, and a line for each question without an answer."""
+
+    rows: pa.Table
+    problems: Sequence[str]
+
+
+def answer_questions(
+    queries: pa.Table, contexts: pa.Table, model: LanguageModel, max_words: int
+) -> Answers:
+    """Ask `model` every question over its contexts.
+
+    Parameters
+    ----------
+    queries : rows of `queries`.
+    contexts : rows of `contexts`, in any order.
+    max_words : length of an answer, in words.
+
+    Raises
+    ------
+    AnswerError
+        If not a single question of several could be answered.
+    """
+    passages = dict(_passages(contexts))
+    asked = {row["query_id"]: row for row in queries.to_pylist()}
+    keys = sorted(key for key in passages if key[0] in asked)
+    replies = model.complete(
+        [
+            Request(
+                task="answer",
+                instructions=ANSWER.format(max_words=max_words),
+                question=asked[query_id]["text"],
+                passages=passages[query_id, sample],
+                max_words=max_words,
+                document_id=asked[query_id]["document_id"] or "",
+            )
+            for query_id, sample in keys
+        ]
+    )
+    answered = list(zip(keys, replies, strict=True))
+    rows = [_row(key, reply) for key, reply in answered if isinstance(reply, Completion)]
+    problems = [
+        f"question '{key[0]}' has no answer: {reply.message}"
+        for key, reply in answered
+        if isinstance(reply, CompletionError)
+    ]
+    problems += [f"question '{q}' has no context" for q in asked if (q, 0) not in passages]
+    if problems and not rows:
+        raise AnswerError(f"none of {len(problems)} questions was answered; first: {problems[0]}")
+    return Answers(pa.Table.from_pylist(rows, TABLES["summaries"].schema), problems)
+
+
+def _passages(contexts: pa.Table) -> Iterator[tuple[Key, tuple[str, ...]]]:
+    """The texts of each context, best first."""
+    ordered = contexts.select(["query_id", "sample", "rank", "text"]).sort_by(
+        [("query_id", "ascending"), ("sample", "ascending"), ("rank", "ascending")]
+    )
+    found: dict[Key, list[str]] = {}
+    for row in ordered.to_pylist():
+        found.setdefault((row["query_id"], row["sample"]), []).append(row["text"])
+    return ((key, tuple(texts)) for key, texts in found.items())
+
+
+def _row(key: Key, reply: Completion) -> dict:
+    return {
+        "query_id": key[0],
+        "sample": key[1],
+        "text": reply.text,
+        "model": reply.model,
+        "calls": reply.calls,
+        "tokens_in": reply.tokens_in,
+        "tokens_out": reply.tokens_out,
+        "latency_s": reply.latency_s,
+    }

@@ -1,0 +1,175 @@
+"""The four assets that every family of methods gives, and the leaderboard that unites them."""
+
+import base64
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import dagster as dg
+import pyarrow as pa
+
+from gsum_assets.evaluation.answer import answer_questions
+from gsum_assets.evaluation.leaderboard import leaderboard, picture, to_markdown
+from gsum_assets.evaluation.score import score_answers
+from gsum_assets.partitions import across, corpora, corpus_variants, to_corpus
+from gsum_resources.warehouse_io import LAZY, Lazy, partition_of
+
+
+@dataclass(frozen=True)
+class Inputs:
+    """What a method's step may read; what it does not read is no input of its result.
+
+    `tables` holds tables, models and settings by asset name.
+    """
+
+    tables: Mapping[str, Any]
+    corpus: str
+
+    def table(self, name: str) -> pa.Table:
+        """The rows of a table."""
+        return self.tables[name].get()
+
+    def model(self, name: str) -> Any:  # noqa: ANN401 - an Embedder or a LanguageModel
+        """`embedding_model`, `language_model` or `passage_scorer`."""
+        return self.tables[name].get()
+
+    def settings(self, section: str) -> Any:  # noqa: ANN401 - plain values
+        """A section of the corpus's `corpus.toml`."""
+        return self.tables["corpus_settings"].section(self.corpus, section)
+
+
+Step = Callable[[str, Inputs], pa.Table]
+"""A method's step: variant and inputs in, rows out."""
+
+
+@dataclass(frozen=True)
+class Family:
+    """A family of methods.
+
+    Attributes
+    ----------
+    name : its key, which is its folder, its asset prefix and its group.
+    variants : names of its methods; each is a partition and a row of the leaderboard.
+    default : those that a new corpus starts.
+    rank : makes the rows of `rankings`.
+    contexts : makes the rows of `contexts`.
+    reads : document-level assets that `rank` and `contexts` may read.
+    reads_by_variant : the family's own assets that they may read.
+    """
+
+    name: str
+    variants: Sequence[str]
+    default: Sequence[str]
+    rank: Step
+    contexts: Step
+    reads: Sequence[str]
+    reads_by_variant: Sequence[str] = ()
+
+
+def family_assets(family: Family) -> list[dg.AssetsDefinition]:
+    """`rankings`, `contexts`, `summaries` and `scores` of a family."""
+    by_document = {n: dg.AssetIn(n, partition_mapping=across, metadata=LAZY) for n in family.reads}
+    own = {n: dg.AssetIn([family.name, n], metadata=LAZY) for n in family.reads_by_variant}
+    shared = {
+        "queries": dg.AssetIn("queries", partition_mapping=to_corpus, metadata=LAZY),
+        "corpus_settings": dg.AssetIn("corpus_settings", partition_mapping=to_corpus),
+    }
+    models = {n: dg.AssetIn(n) for n in ("embedding_model", "language_model")}
+
+    def made(table: str, step: Step, meaning: str, inputs: Mapping) -> dg.AssetsDefinition:
+        return _result_asset(family, table, step, meaning, {**inputs, **shared})
+
+    mine = {n: dg.AssetIn([family.name, n], metadata=LAZY) for n in ("rankings", "contexts", "summaries")}
+    return [
+        made(
+            "rankings",
+            family.rank,
+            "One row per question, level and rank: what the method finds, best first.",
+            by_document | own | {"embedding_model": models["embedding_model"]},
+        ),
+        made(
+            "contexts",
+            family.contexts,
+            "One row per passage given to the language model.",
+            by_document | own | {"rankings": mine["rankings"]},
+        ),
+        made(
+            "summaries",
+            _answer,
+            "One row per question: the answer, and what it cost.",
+            {"contexts": mine["contexts"], "language_model": models["language_model"]},
+        ),
+        made(
+            "scores",
+            lambda _, inputs: score_answers(
+                inputs.table("queries"), inputs.table("summaries"), inputs.table("rankings")
+            ),
+            "One row per question and metric: ROUGE of the answer, P, R and F1 of the ranking.",
+            {"rankings": mine["rankings"], "summaries": mine["summaries"]},
+        ),
+    ]
+
+
+def _answer(_: str, inputs: Inputs) -> pa.Table:
+    settings = inputs.settings("answer")
+    answers = answer_questions(
+        inputs.table("queries"),
+        inputs.table("contexts"),
+        inputs.model("language_model"),
+        settings["max_words"],
+    )
+    log = dg.AssetExecutionContext.get().log
+    for problem in answers.problems:
+        log.warning(problem)
+    return answers.rows
+
+
+def _result_asset(
+    family: Family, table: str, step: Step, meaning: str, inputs: Mapping[str, dg.AssetIn]
+) -> dg.AssetsDefinition:
+    @dg.asset(
+        name=table,
+        key_prefix=family.name,
+        partitions_def=corpus_variants(family.variants),
+        ins=dict(inputs),
+        group_name=family.name,
+        code_version="1",
+        description=meaning,
+    )
+    def result(context: dg.AssetExecutionContext, **read: Lazy) -> pa.Table:
+        partition = partition_of(context.partition_key)
+        return step(partition.method or "", Inputs(read, partition.corpus))
+
+    return result
+
+
+def leaderboard_asset(families: Sequence[Family]) -> dg.AssetsDefinition:
+    """One table over the scores of all families; unites whatever exists."""
+    scores = {
+        f"{family.name}_scores": dg.AssetIn([family.name, "scores"], partition_mapping=to_corpus)
+        for family in families
+    }
+
+    @dg.asset(
+        name="leaderboard",
+        partitions_def=corpora,
+        ins={"queries": dg.AssetIn("queries"), **scores},
+        group_name="evaluation",
+        code_version="1",
+        description="One row per method, split, kind of question and metric: the mean with its "
+        "95% interval.",
+    )
+    def board(
+        context: dg.AssetExecutionContext, queries: pa.Table, **scores: pa.Table
+    ) -> pa.Table:
+        rows = leaderboard(queries, pa.concat_tables(scores.values()))
+        image = base64.b64encode(picture(rows)).decode()
+        context.add_output_metadata(
+            {
+                "leaderboard": dg.MetadataValue.md(to_markdown(rows)),
+                "plot": dg.MetadataValue.md(f"![scores](data:image/png;base64,{image})"),
+            }
+        )
+        return rows
+
+    return board

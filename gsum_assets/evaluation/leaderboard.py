@@ -1,0 +1,103 @@
+"""Scores of all methods to one table, as rows, as Markdown and as a picture."""
+
+import io
+from collections import defaultdict
+from collections.abc import Sequence
+
+import pyarrow as pa
+
+from gsum_assets.evaluation.statistics import estimate
+from gsum_assets.tables import TABLES
+
+Group = tuple[str, str, str, str]  # method, split, kind, metric
+ALL = "all"  # the split that unites all splits
+SHOWN = ("rouge1", "rouge2", "rougeL", "p@3", "r@3", "p@10", "r@10", "mrr")
+
+
+def leaderboard(queries: pa.Table, scores: pa.Table) -> pa.Table:
+    """Rows of the table `leaderboard`: every split and all of them together.
+
+    Parameters
+    ----------
+    queries : rows of `queries`.
+    scores : rows of `scores` with the column `method`.
+    """
+    about = {
+        row["query_id"]: (row["split"], row["kind"])
+        for row in queries.select(["query_id", "split", "kind"]).to_pylist()
+    }
+    groups: dict[Group, list[float]] = defaultdict(list)
+    for row in scores.sort_by([("method", "ascending"), ("query_id", "ascending")]).to_pylist():
+        split, kind = about.get(row["query_id"], (None, None))
+        if split is None or kind is None:
+            continue  # asked no more; the scores follow when they are made again
+        for part in (split, ALL):
+            groups[row["method"], part, kind, row["metric"]].append(row["value"])
+    rows = []
+    for (method, split, kind, metric), values in sorted(groups.items()):
+        found = estimate(values)
+        rows.append((method, split, kind, metric, found.mean, found.low, found.high, found.n))
+    columns = list(zip(*rows, strict=True)) if rows else [[] for _ in TABLES["leaderboard"].columns]
+    return pa.table(columns, schema=TABLES["leaderboard"].schema)
+
+
+def ranked_methods(
+    board: pa.Table, kind: str, split: str = ALL, by: str = "rouge1"
+) -> list[tuple[str, dict[str, dict]]]:
+    """Methods with their metrics for one kind of question, best first by `by`."""
+    methods: dict[str, dict[str, dict]] = defaultdict(dict)
+    for row in board.to_pylist():
+        if row["kind"] == kind and row["split"] == split:
+            methods[row["method"]][row["metric"]] = row
+    return sorted(methods.items(), key=lambda m: (-m[1].get(by, {}).get("mean", 0.0), m[0]))
+
+
+def to_markdown(board: pa.Table, split: str = ALL) -> str:
+    """One table for each kind of question; means in percent, ROUGE with its 95% interval."""
+    parts = []
+    for kind in sorted(set(board["kind"].to_pylist())):
+        methods = ranked_methods(board, kind, split)
+        shown = [m for m in SHOWN if any(m in metrics for _, metrics in methods)]
+        counts = {row["n"] for _, metrics in methods for row in metrics.values()}
+        parts.append(f"**{kind} questions** (n = {max(counts, default=0)}, split: {split})\n")
+        parts.append("| method | " + " | ".join(shown) + " |")
+        parts.append("|---" * (len(shown) + 1) + "|")
+        for method, metrics in methods:
+            cells = [cell(metrics.get(metric)) for metric in shown]
+            parts.append(f"| {method} | " + " | ".join(cells) + " |")
+        parts.append("")
+    return "\n".join(parts)
+
+
+def cell(row: dict | None) -> str:
+    """`28.5 ±1.9` in percent, the half-width of the 95% interval behind it; '–' for none."""
+    if row is None:
+        return "–"
+    return f"{100 * row['mean']:.1f} ±{50 * (row['high'] - row['low']):.1f}"
+
+
+def picture(board: pa.Table, metrics: Sequence[str] = ("rouge1", "rouge2", "rougeL")) -> bytes:
+    """Bars with 95% intervals, one panel a kind of question, as PNG."""
+    from matplotlib.figure import Figure
+
+    kinds = sorted(set(board["kind"].to_pylist()))
+    n_methods = len(set(board["method"].to_pylist()))
+    figure = Figure(
+        figsize=(8, max(1, len(kinds)) * (1.2 + 0.45 * n_methods)), layout="constrained"
+    )
+    for axes, kind in zip(figure.subplots(max(1, len(kinds)), 1, squeeze=False)[:, 0], kinds, strict=False):
+        methods = ranked_methods(board, kind)[::-1]
+        for offset, metric in enumerate(metrics):
+            found = [(i, m[metric]) for i, (_, m) in enumerate(methods) if metric in m]
+            means = [100 * row["mean"] for _, row in found]
+            below = [100 * (row["mean"] - row["low"]) for _, row in found]
+            above = [100 * (row["high"] - row["mean"]) for _, row in found]
+            places = [i + 0.27 * (1 - offset) for i, _ in found]
+            axes.barh(places, means, 0.25, xerr=[below, above], label=metric, capsize=2)
+        axes.set_yticks(range(len(methods)), [name for name, _ in methods])
+        axes.set_title(f"{kind} questions")
+        axes.set_xlabel("F1, percent; whiskers: 95% bootstrap interval of the mean")
+        axes.legend(loc="lower right", fontsize="small")
+    buffer = io.BytesIO()
+    figure.savefig(buffer, format="png", dpi=110)
+    return buffer.getvalue()

@@ -1,0 +1,33 @@
+"""The models as observed source assets: a changed model makes its descendants out of date."""
+
+import dagster as dg
+
+from gsum_resources.content_hash import hash_texts
+from gsum_resources.models import ModelsIO
+
+_MEANING = {
+    "language_model": "Writes answers, questions and extractions; version: backend, name, settings",
+    "embedding_model": "Embeds chunks and queries; version: weights, precision, pooling, window",
+    "passage_scorer": "Scores how well one passage predicts another; version: its settings",
+}
+
+
+def _model_asset(name: str, meaning: str) -> dg.AssetsDefinition:
+    @dg.observable_source_asset(
+        name=name,
+        description=f"{meaning}.",
+        group_name="models",
+        io_manager_key="models",
+        required_resource_keys={"models"},
+    )
+    def observe(context: dg.OpExecutionContext) -> dg.ObserveResult:
+        models: ModelsIO = context.resources.models
+        identity = models.models.identity(name)
+        return dg.ObserveResult(
+            data_version=dg.DataVersion(hash_texts([identity])), metadata={"identity": identity}
+        )
+
+    return observe
+
+
+model_assets = [_model_asset(name, meaning) for name, meaning in _MEANING.items()]

@@ -1,0 +1,37 @@
+"""The baselines as a family of methods."""
+
+import pyarrow as pa
+
+from gsum_assets.evaluation.assets import Family, Inputs
+from gsum_assets.retrieval.contexts import full_contexts, top_contexts
+from gsum_assets.retrieval.settings import RetrievalSettings
+from gsum_assets.retrieval.variants import NEED_VECTORS, RETRIEVERS, rank
+
+
+def _rank(variant: str, inputs: Inputs) -> pa.Table:
+    dense = variant in NEED_VECTORS
+    return rank(
+        variant,
+        inputs.table("documents"),
+        inputs.table("chunks"),
+        inputs.table("queries"),
+        inputs.table("chunk_embeddings") if dense else None,
+        inputs.model("embedding_model") if dense else None,
+    )
+
+
+def _contexts(variant: str, inputs: Inputs) -> pa.Table:
+    settings = RetrievalSettings(**inputs.settings("retrieval"))
+    if variant == "full_context":
+        return full_contexts(inputs.table("queries"), inputs.table("chunks"), settings)
+    return top_contexts(inputs.table("rankings"), inputs.table("chunks"), settings.k)
+
+
+RETRIEVAL = Family(
+    name="retrieval",
+    variants=tuple(RETRIEVERS),
+    default=tuple(RETRIEVERS),
+    rank=_rank,
+    contexts=_contexts,
+    reads=("documents", "chunks", "chunk_embeddings"),
+)

@@ -1,0 +1,46 @@
+"""Dense retrieval: the inner product of a question's vector and each chunk's.
+
+Which encoder made the vectors (SBERT, Contriever, DPR with its two, Dragon) is the embedder's
+affair. A document is as good as its best chunk.
+"""
+
+import numpy as np
+
+from gsum_assets.retrieval.collection import Collection, Questions
+from gsum_assets.retrieval.ranking import Scores, best_of_nodes
+
+# The last bits of a matrix product depend on its shape and on the number of threads. Without them
+# equal texts score equally, and ties fall to the id on every machine.
+_DECIMALS = 6
+
+
+class Dense:
+    """Inner products with the chunk embeddings of a collection.
+
+    Raises
+    ------
+    ValueError
+        If the collection, or later the questions, come without embeddings, or their dimensions
+        differ.
+    """
+
+    def __init__(self, collection: Collection) -> None:
+        if collection.embeddings is None:
+            raise ValueError(
+                f"dense: the {len(collection.chunk_ids)} chunks come without embeddings; "
+                "pass the table chunk_embeddings"
+            )
+        self._collection = collection
+        self._embeddings = collection.embeddings
+
+    def scores(self, questions: Questions) -> Scores:
+        """Cosine similarities, -1 to 1, since both sides have unit length."""
+        asked = questions.embeddings
+        if asked is None or asked.shape[1] != self._embeddings.shape[1]:
+            shape = None if asked is None else asked.shape
+            raise ValueError(
+                f"dense: question vectors {shape} do not fit chunk vectors "
+                f"{self._embeddings.shape}; embed the questions with the chunks' embedder"
+            )
+        nodes = np.round(asked @ self._embeddings.T, _DECIMALS)  # (n_questions, n_chunks)
+        return Scores(nodes, best_of_nodes(nodes, self._collection))

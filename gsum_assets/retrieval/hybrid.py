@@ -1,0 +1,89 @@
+"""Fusion of retrievers: by a weighted sum of scaled scores, and by reciprocal ranks.
+
+Both fuse chunks with chunks and documents with documents, so that a document's BM25 score stays
+that of the whole document.
+"""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from gsum_assets.retrieval.bm25 import Bm25, Bm25Settings
+from gsum_assets.retrieval.collection import Collection, Questions
+from gsum_assets.retrieval.dense import Dense
+from gsum_assets.retrieval.ranking import Retriever, Scores
+
+LEXICAL_WEIGHT = 0.6  # paper of graph-augmented ODMDS, appendix on settings
+DENSE_WEIGHT = 0.4
+RRF_K = 60  # Cormack, Clarke and Buettcher 2009
+
+
+class WeightedSum:
+    """Sum of the parts' scores, each scaled to 0..1 for each question over its scope."""
+
+    def __init__(self, parts: Sequence[tuple[Retriever, float]]) -> None:
+        self._parts = parts
+
+    def scores(self, questions: Questions) -> Scores:
+        """Between 0 and the sum of the weights."""
+        found = [part.scores(questions) for part, _ in self._parts]
+        weights = [weight for _, weight in self._parts]
+        return Scores(
+            _weighted([min_max(scores.nodes) for scores in found], weights),
+            _weighted([min_max(scores.documents) for scores in found], weights),
+        )
+
+
+class ReciprocalRankFusion:
+    """Sum of 1 / (k + rank) over the parts; items that a part scores equally share a rank."""
+
+    def __init__(self, parts: Sequence[Retriever], k: int = RRF_K) -> None:
+        self._parts = parts
+        self._k = k
+
+    def scores(self, questions: Questions) -> Scores:
+        """Between 0 and `len(parts) / (k + 1)`."""
+        found = [part.scores(questions) for part in self._parts]
+        weights = [1.0] * len(found)
+        return Scores(
+            _weighted([1 / (self._k + ranks(scores.nodes)) for scores in found], weights),
+            _weighted([1 / (self._k + ranks(scores.documents)) for scores in found], weights),
+        )
+
+
+def hybrid(collection: Collection, settings: Bm25Settings | None = None) -> WeightedSum:
+    """0.6 BM25 + 0.4 dense."""
+    return WeightedSum(
+        [(Bm25(collection, settings), LEXICAL_WEIGHT), (Dense(collection), DENSE_WEIGHT)]
+    )
+
+
+def rrf(collection: Collection, settings: Bm25Settings | None = None) -> ReciprocalRankFusion:
+    """BM25 and dense, fused by their ranks."""
+    return ReciprocalRankFusion([Bm25(collection, settings), Dense(collection)])
+
+
+def min_max(scores: np.ndarray) -> np.ndarray:
+    """Each row scaled so that its least is 0 and its greatest 1; a constant row becomes 0.
+
+    Parameters
+    ----------
+    scores : `(n_questions, n_items)`, `n_items` at least 1.
+    """
+    low = scores.min(axis=1, keepdims=True)
+    span = scores.max(axis=1, keepdims=True) - low
+    return (scores - low) / np.where(span > 0, span, 1)
+
+
+def ranks(scores: np.ndarray) -> np.ndarray:
+    """Rank of each item in its row, from 1 for the greatest; equal scores share the best rank."""
+    from scipy.stats import rankdata
+
+    return rankdata(-scores, method="min", axis=1)
+
+
+def _weighted(parts: Sequence[np.ndarray], weights: Sequence[float]) -> np.ndarray:
+    total = np.zeros_like(parts[0], dtype=np.float64)
+    for part, weight in zip(parts, weights, strict=True):
+        total += weight * part
+    return total

@@ -1,0 +1,135 @@
+"""Scores to rankings: two levels, a fixed depth, ties broken by id.
+
+A retriever is built for one scope and scores its chunks and its documents; what happens after
+that is the same for all of them, and is here.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import NamedTuple, Protocol
+
+import numpy as np
+import pyarrow as pa
+
+from gsum_assets.retrieval.collection import Collection, Questions, scopes
+from gsum_assets.tables import TABLES
+
+DEPTH = 100
+_CELLS_AT_ONCE = 2**23  # scores in memory at a time: 32 MiB in float32 for each array alive
+
+
+class Scores(NamedTuple):
+    """Higher is better: `nodes` `(n_questions, n_chunks)`, `documents` `(.., n_documents)`."""
+
+    nodes: np.ndarray
+    documents: np.ndarray
+
+
+class Retriever(Protocol):
+    """Scores everything in the collection it was built for."""
+
+    def scores(self, questions: Questions) -> Scores:
+        """One row a question, one column a chunk or document, all finite."""
+        ...
+
+
+def best_of_nodes(nodes: np.ndarray, collection: Collection) -> np.ndarray:
+    """A document's score is that of its best chunk: `(n, n_chunks)` to `(n, n_documents)`."""
+    return np.maximum.reduceat(nodes, collection.starts[:-1], axis=1)
+
+
+def top(scores: np.ndarray, ids: Sequence[str], depth: int = DEPTH) -> np.ndarray:
+    """The best items of each row, best first; equal scores in the order of their ids.
+
+    Parameters
+    ----------
+    scores : `(n_questions, n_items)`, finite.
+    ids : `(n_items,)`, distinct.
+    depth : items wanted for each row.
+
+    Returns
+    -------
+    Column indices, `(n_questions, min(depth, n_items))`.
+
+    Raises
+    ------
+    ValueError
+        If a score is not a finite number.
+    """
+    if not np.isfinite(scores).all():
+        row, column = np.argwhere(~np.isfinite(scores))[0]
+        raise ValueError(
+            f"ranking: score of '{ids[column]}' for question {row} is {scores[row, column]}; "
+            "scores must be finite, look for empty texts or zero vectors"
+        )
+    by_id = np.array(sorted(range(len(ids)), key=lambda i: ids[i]), dtype=np.int64)
+    depth = min(depth, len(ids))
+    best = np.empty((len(scores), depth), dtype=np.int64)
+    for row, values in enumerate(scores[:, by_id]):  # columns in the order of ids
+        best[row] = by_id[_top_of(values, depth)]
+    return best
+
+
+def _top_of(values: np.ndarray, depth: int) -> np.ndarray:
+    """Indices of the `depth` largest, best first, equal ones ascending; no full sort."""
+    if depth == 0:
+        return np.empty(0, dtype=np.int64)
+    threshold = np.partition(values, len(values) - depth)[len(values) - depth]
+    above = np.flatnonzero(values > threshold)
+    tied = np.flatnonzero(values == threshold)[: depth - len(above)]
+    above = above[np.argsort(-values[above], kind="stable")]
+    return np.concatenate([above, tied])
+
+
+def rank_questions(
+    build: Callable[[Collection], Retriever],
+    questions: Questions,
+    collection: Collection,
+    depth: int = DEPTH,
+) -> pa.Table:
+    """Rank chunks and documents for every question, each within its scope.
+
+    Parameters
+    ----------
+    build : makes a retriever for one scope; called once a scope.
+    depth : ranks kept for each question and level.
+
+    Returns
+    -------
+    The table `rankings`, in the order of the questions, then level, then rank.
+    """
+    blocks: list[tuple[int, pa.Table]] = []
+    for members, scope in scopes(questions, collection):
+        retriever = build(scope)
+        block = max(1, _CELLS_AT_ONCE // len(scope.chunk_ids))
+        for start in range(0, len(members), block):
+            asked = members[start : start + block]
+            found = retriever.scores(questions.take(asked))
+            for level, scores, ids in (
+                ("document", found.documents, scope.document_ids),
+                ("node", found.nodes, scope.chunk_ids),
+            ):
+                rows = _rows([questions.ids[i] for i in asked], level, scores, ids, depth)
+                blocks += zip(asked, rows, strict=True)
+    schema = TABLES["rankings"].schema
+    blocks.sort(key=lambda pair: pair[0])  # stable: document before node
+    return pa.concat_tables([schema.empty_table(), *(rows for _, rows in blocks)]).combine_chunks()
+
+
+def _rows(
+    query_ids: Sequence[str], level: str, scores: np.ndarray, ids: Sequence[str], depth: int
+) -> list[pa.Table]:
+    """One piece of `rankings` for each question."""
+    best = top(scores, ids, depth)
+    return [
+        pa.table(
+            {
+                "query_id": [query_id] * len(columns),
+                "level": [level] * len(columns),
+                "rank": np.arange(1, len(columns) + 1, dtype=np.int32),
+                "item_id": [ids[i] for i in columns],
+                "score": row[columns].astype(np.float64),
+            },
+            schema=TABLES["rankings"].schema,
+        )
+        for query_id, row, columns in zip(query_ids, scores, best, strict=True)
+    ]

@@ -1,0 +1,298 @@
+"""Drives the automation conditions in one process until nothing is due.
+
+The daemon evaluates the same conditions; what this loop adds is that it does not wait between two
+evaluations, and that it tries again what had been given up.
+"""
+
+import os
+import socket
+import time
+from collections.abc import Callable, Collection, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+
+import dagster as dg
+import psutil
+from dagster._core.definitions.automation_tick_evaluation_context import (
+    build_run_requests_with_backfill_policies,
+)
+from dagster._core.definitions.events import AssetKeyPartitionKey
+from dagster._core.definitions.partitions.context import partition_loading_context
+
+from gsum_assets.corpus.load import scan
+from gsum_assets.corpus.settings import CorpusError, load_settings
+from gsum_assets.definitions import FAMILIES, Pipeline
+from gsum_assets.partitions import corpora, partition_name_problem
+from gsum_resources.parquet_store import Partition
+from gsum_resources.warehouse_io import partition_of
+
+QUIET = {"loggers": {"console": {"config": {"log_level": "CRITICAL"}}}}
+HOST, PID, BORN, CORPUS = "gsum/host", "gsum/pid", "gsum/born", "gsum/corpus"
+_UNDER_WAY = [
+    dg.DagsterRunStatus.STARTED,
+    dg.DagsterRunStatus.STARTING,
+    dg.DagsterRunStatus.NOT_STARTED,
+    dg.DagsterRunStatus.CANCELING,
+]
+_WAIT_S = 2.0
+
+
+@dataclass(frozen=True)
+class Made:
+    """One run: which assets, how many partitions, how it went.
+
+    `error` is None where all went well.
+    """
+
+    assets: Sequence[str]
+    partitions: Sequence[Partition]
+    seconds: float
+    error: str | None = None
+
+
+@dataclass
+class RunReport:
+    """What a drive did."""
+
+    made: list[Made] = field(default_factory=list)
+
+    @property
+    def errors(self) -> list[str]:
+        """A message for each run that failed."""
+        return [m.error for m in self.made if m.error]
+
+    @property
+    def n_partitions(self) -> int:
+        """Materialized asset partitions."""
+        return sum(len(m.assets) * len(m.partitions) for m in self.made if not m.error)
+
+
+def drive(
+    pipeline: Pipeline,
+    instance: dg.DagsterInstance,
+    corpus: str,
+    methods: Collection[str] | None = None,
+    on_start: Callable[[Sequence[str], Sequence[Partition]], None] = lambda *_: None,
+    on_made: Callable[[Made], None] = lambda _: None,
+) -> RunReport:
+    """Bring a corpus up to date.
+
+    Parameters
+    ----------
+    methods : variants to ask for besides those asked for before; None: those that `corpus.toml`
+        names, or the defaults of each family.
+    on_start, on_made : called before and after each run.
+
+    Raises
+    ------
+    CorpusError
+        If the corpus cannot be read, or a method is unknown.
+    """
+    asked = _methods(pipeline, corpus, methods)
+    bury_dead_runs(instance)
+    register(pipeline, instance, corpus)
+    pipeline.requests.add(corpus, asked)
+    observe(pipeline, instance, corpus)
+    report = RunReport()
+    with _trying_again(pipeline) as failed:
+        while True:
+            requests = _due(pipeline, instance, corpus)
+            if not requests and not _others_at_work(instance, corpus):
+                break
+            if not requests:
+                time.sleep(_WAIT_S)
+            for request in requests:
+                made = _execute(pipeline, instance, corpus, request, on_start)
+                report.made.append(made)
+                on_made(made)
+                if made.error:
+                    failed |= {
+                        (dg.AssetKey.from_user_string(name), partition)
+                        for name in made.assets
+                        for partition in made.partitions
+                    }
+    return report
+
+
+def known_methods() -> list[str]:
+    """All variants of all families."""
+    return [variant for family in FAMILIES for variant in family.variants]
+
+
+def default_methods() -> list[str]:
+    """The variants that a new corpus starts."""
+    return [variant for family in FAMILIES for variant in family.default]
+
+
+def register(pipeline: Pipeline, instance: dg.DagsterInstance, corpus: str) -> None:
+    """Make the corpus a partition, unless it is one; forget those whose folder is gone."""
+    for gone in set(instance.get_dynamic_partitions("corpora")):
+        if not (pipeline.home.corpora / gone).is_dir():
+            forget_corpus(pipeline, instance, gone)
+    if not instance.has_dynamic_partition("corpora", corpus):
+        instance.add_dynamic_partitions(corpora.name or "corpora", [corpus])
+
+
+def forget_corpus(pipeline: Pipeline, instance: dg.DagsterInstance, corpus: str) -> None:
+    """Remove a corpus's files, requests and partitions."""
+    for table in pipeline.warehouse.tables.values():
+        folder = f"{pipeline.store.root}/{table.name}/corpus={corpus}"
+        if pipeline.store.fs.exists(folder):
+            pipeline.store.fs.rm(folder, recursive=True)
+    pipeline.requests.forget(corpus)
+    instance.delete_dynamic_partition("corpora", corpus)
+    pipeline.warehouse.rebuild_catalogue()
+
+
+def observe(pipeline: Pipeline, instance: dg.DagsterInstance, corpus: str) -> None:
+    """Look at the corpus folder, its settings and the models now."""
+    graph = pipeline.definitions.resolve_asset_graph()
+    job = pipeline.definitions.resolve_implicit_global_asset_job_def()
+    result = job.execute_in_process(
+        instance=instance,
+        asset_selection=sorted(graph.observable_asset_keys),
+        tags=_tags(corpus),
+        run_config=QUIET,
+        raise_on_error=False,
+    )
+    if not result.success:
+        raise CorpusError(f"corpus '{corpus}' could not be looked at: {_cause(result)}")
+
+
+def bury_dead_runs(instance: dg.DagsterInstance) -> None:
+    """Mark as failed the runs of this host whose process is gone, as after `kill -9`."""
+    filters = dg.RunsFilter(statuses=_UNDER_WAY, tags={HOST: socket.gethostname()})
+    for run in instance.get_runs(filters):
+        if not _is_alive(int(run.tags[PID]), run.tags[BORN]):
+            instance.report_run_failed(run, "the process that ran this is gone")
+
+
+def _is_alive(pid: int, born: str) -> bool:
+    try:
+        return str(psutil.Process(pid).create_time()) == born
+    except psutil.Error:
+        return False
+
+
+def _tags(corpus: str) -> dict[str, str]:
+    me = psutil.Process()
+    return {
+        HOST: socket.gethostname(),
+        PID: str(os.getpid()),
+        BORN: str(me.create_time()),
+        CORPUS: corpus,
+    }
+
+
+def _methods(pipeline: Pipeline, corpus: str, methods: Collection[str] | None) -> list[str]:
+    """The variants wanted, checked."""
+    problem = partition_name_problem(corpus)
+    folder = pipeline.home.corpora / corpus
+    if problem:
+        raise CorpusError(f"corpus '{corpus}': {problem}")
+    settings = load_settings(folder)
+    scan(folder, settings)
+    wanted = list(methods or settings.methods or default_methods())
+    unknown = sorted(set(wanted) - set(known_methods()))
+    if unknown:
+        raise CorpusError(
+            f"corpus '{corpus}': unknown methods {', '.join(unknown)}; "
+            f"choose from {', '.join(known_methods())}"
+        )
+    return wanted
+
+
+@contextmanager
+def _trying_again(pipeline: Pipeline) -> Iterator[set]:
+    """Let only what fails from now on count as given up."""
+    before = pipeline.currency.failed_here
+    pipeline.currency.failed_here = set()
+    try:
+        yield pipeline.currency.failed_here
+    finally:
+        pipeline.currency.failed_here = before
+
+
+def _due(
+    pipeline: Pipeline, instance: dg.DagsterInstance, corpus: str
+) -> Sequence[dg.RunRequest]:
+    """What the conditions request now for one corpus, as runs."""
+    result = dg.evaluate_automation_conditions(defs=pipeline.definitions, instance=instance)
+    wanted = {
+        AssetKeyPartitionKey(subset.key, key)
+        for subset in result._requested_subsets  # noqa: SLF001 - the public accessor is for tests
+        for key in subset.expensively_compute_partition_keys()
+        if partition_of(key).corpus == corpus
+    }
+    with partition_loading_context(dynamic_partitions_store=instance):
+        return build_run_requests_with_backfill_policies(
+            wanted, pipeline.definitions.resolve_asset_graph(), instance
+        )
+
+
+def _others_at_work(instance: dg.DagsterInstance, corpus: str) -> bool:
+    """Whether another process makes partitions of this corpus, so that more may become due."""
+    for run in instance.get_runs(dg.RunsFilter(statuses=_UNDER_WAY)):
+        if run.tags.get(PID) == str(os.getpid()):
+            continue
+        if any(corpus in value.split("|") for value in run.tags.values()):
+            return True
+    return False
+
+
+def _execute(
+    pipeline: Pipeline,
+    instance: dg.DagsterInstance,
+    corpus: str,
+    request: dg.RunRequest,
+    on_start: Callable[[Sequence[str], Sequence[Partition]], None],
+) -> Made:
+    """Run one request in this process."""
+    keys = list(request.asset_selection or [])
+    graph = pipeline.definitions.resolve_asset_graph()
+    definition = graph.get(keys[0]).partitions_def
+    with partition_loading_context(dynamic_partitions_store=instance):
+        partitions = [partition_of(key) for key in _keys(request, definition, instance)]
+    names = [key.to_user_string() for key in graph.toposorted_asset_keys if key in set(keys)]
+    on_start(names, partitions)
+    started = time.monotonic()
+    result = pipeline.definitions.resolve_implicit_global_asset_job_def().execute_in_process(
+        instance=instance,
+        asset_selection=keys,
+        partition_key=request.partition_key,
+        tags={**request.tags, **_tags(corpus)},
+        run_config=QUIET,
+        raise_on_error=False,
+    )
+    error = None if result.success else f"{', '.join(names)}: {_cause(result)}"
+    return Made(names, partitions, time.monotonic() - started, error)
+
+
+def _keys(
+    request: dg.RunRequest,
+    definition: dg.PartitionsDefinition | None,
+    instance: dg.DagsterInstance,
+) -> Sequence[str]:
+    """The partition keys of a request for one partition or a range."""
+    if definition is None:
+        return []
+    if request.partition_key:
+        if isinstance(definition, dg.MultiPartitionsDefinition):
+            return [definition.get_partition_key_from_str(request.partition_key)]
+        return [request.partition_key]
+    chosen = dg.PartitionKeyRange(
+        request.tags["dagster/asset_partition_range_start"],
+        request.tags["dagster/asset_partition_range_end"],
+    )
+    return definition.get_partition_keys_in_range(chosen, dynamic_partitions_store=instance)
+
+
+def _cause(result: dg.ExecuteInProcessResult) -> str:
+    """The innermost message of the first step that failed."""
+    for event in result.all_events:
+        if event.is_step_failure and event.step_failure_data.error:
+            error = event.step_failure_data.error
+            while error.cause:
+                error = error.cause
+            return error.message.strip()
+    return "the run failed outside its steps; see it in the Dagster UI"

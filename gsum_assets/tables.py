@@ -1,0 +1,231 @@
+"""Every table of the warehouse: columns, types, meanings. The single source of truth.
+
+The store checks what is written against it, DuckDB's views and the UI's column descriptions are
+made from it. `corpus`, `bucket` and `method` are not columns of a file: they stand in its path,
+and are added when a table is read.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from gsum_resources.table import Column, Table
+
+TEXT = pa.string()
+INT = pa.int32()
+FLOAT = pa.float64()
+TEXTS = pa.list_(pa.string())
+VECTOR = pa.list_(pa.float32())  # of one length within a file: stored as fixed-size lists
+
+DOCUMENT_LEVEL = ("corpus", "bucket")
+RESULT = ("corpus", "method")
+
+_DOCUMENT_ID = Column("document_id", TEXT, "id of the document, unique within its corpus")
+_QUERY_ID = Column("query_id", TEXT, "id of the question, unique within its corpus")
+
+TABLES: Mapping[str, Table] = {
+    table.name: table
+    for table in (
+        Table(
+            "source_documents",
+            "document found in the corpus folder",
+            (
+                _DOCUMENT_ID,
+                Column("file", TEXT, "file that holds it, relative to the corpus folder"),
+                Column("line", INT, "line or row within that file, from 1; 0 for a whole file"),
+                Column("content_hash", TEXT, "hash of the document's bytes and its settings"),
+            ),
+            DOCUMENT_LEVEL,
+            ("document_id", "file", "line"),
+        ),
+        Table(
+            "source_queries",
+            "file of questions found in the corpus folder",
+            (
+                Column("file", TEXT, "name of the file, relative to the corpus folder"),
+                Column("content_hash", TEXT, "hash of its bytes"),
+            ),
+            ("corpus",),
+            ("file",),
+        ),
+        Table(
+            "documents",
+            "document",
+            (
+                _DOCUMENT_ID,
+                Column("title", TEXT, "title, or the id where the source names none"),
+                Column("text", TEXT, "full text, offsets of chunks refer to it"),
+                Column("n_words", INT, "length in words"),
+            ),
+            DOCUMENT_LEVEL,
+            ("document_id",),
+        ),
+        Table(
+            "rejected_documents",
+            "document that could not be taken in",
+            (
+                _DOCUMENT_ID,
+                Column("file", TEXT, "file that holds it, relative to the corpus folder"),
+                Column("line", INT, "line or row within that file, from 1; 0 for a whole file"),
+                Column("reason", TEXT, "what is wrong and how to repair it"),
+            ),
+            DOCUMENT_LEVEL,
+        ),
+        Table(
+            "chunks",
+            "passage of a document",
+            (
+                Column("chunk_id", TEXT, "content hash of document, text and occurrence"),
+                _DOCUMENT_ID,
+                Column("position", INT, "place within the document, from 0"),
+                Column("start", INT, "first character in the document's text"),
+                Column("end", INT, "one past the last character in the document's text"),
+                Column("n_tokens", INT, "length in word pieces"),
+                Column("text", TEXT, "the passage, equal to text[start:end] of the document"),
+            ),
+            DOCUMENT_LEVEL,
+            ("chunk_id",),
+        ),
+        Table(
+            "chunk_embeddings",
+            "chunk",
+            (
+                Column("chunk_id", TEXT, "the chunk"),
+                _DOCUMENT_ID,
+                Column("embedding", VECTOR, "unit-length vector of the chunk's text"),
+            ),
+            DOCUMENT_LEVEL,
+            ("chunk_id",),
+        ),
+        Table(
+            "queries",
+            "question",
+            (
+                _QUERY_ID,
+                Column("text", TEXT, "the question as a person asked it"),
+                Column("retrieval_text", TEXT, "what retrieval searches for; mostly the same"),
+                Column("kind", TEXT, "'general' asks for a whole, 'specific' for a part"),
+                Column("document_id", TEXT, "the document asked about; null: the corpus", True),
+                Column("references", TEXTS, "reference summaries"),
+                Column("relevant_document_ids", TEXTS, "documents that an answer rests on"),
+                Column("split", TEXT, "train, dev or test, as the source names it"),
+            ),
+            ("corpus",),
+            ("query_id",),
+        ),
+        Table(
+            "rankings",
+            "question, level and rank, to depth 100",
+            (
+                _QUERY_ID,
+                Column("level", TEXT, "'document' or 'node'"),
+                Column("rank", INT, "from 1, best first"),
+                Column("item_id", TEXT, "document_id or node id, by level"),
+                Column("score", FLOAT, "the method's own score, higher is better"),
+            ),
+            RESULT,
+            ("query_id", "level", "rank"),
+        ),
+        Table(
+            "contexts",
+            "passage given to the language model",
+            (
+                _QUERY_ID,
+                Column("sample", INT, "which of several contexts, from 0; mostly one: full_context"),
+                Column("rank", INT, "from 1, best first"),
+                Column("node_id", TEXT, "chunk_id, response_id, …, by kind"),
+                Column("node_kind", TEXT, "'chunk', 'response', 'report', …"),
+                Column("document_id", TEXT, "document it comes from; null: several", True),
+                Column("score", FLOAT, "the method's own score, higher is better"),
+                Column("text", TEXT, "the passage"),
+            ),
+            RESULT,
+            ("query_id", "sample", "rank"),
+        ),
+        Table(
+            "summaries",
+            "question",
+            (
+                _QUERY_ID,
+                Column("sample", INT, "which of several contexts it rests on, from 0; mostly one"),
+                Column("text", TEXT, "the answer"),
+                Column("model", TEXT, "language model that wrote it"),
+                Column("calls", INT, "language model calls it took"),
+                Column("tokens_in", INT, "tokens read by the model"),
+                Column("tokens_out", INT, "tokens written by the model"),
+                Column("latency_s", FLOAT, "seconds the calls took", measured=True),
+            ),
+            RESULT,
+            ("query_id", "sample"),
+        ),
+        Table(
+            "scores",
+            "question and metric",
+            (
+                _QUERY_ID,
+                Column("metric", TEXT, "rouge1, rougeL, p@10, …"),
+                Column("value", FLOAT, "0 to 1 for quality, seconds or counts for cost"),
+            ),
+            RESULT,
+            ("query_id", "metric"),
+        ),
+        Table(
+            "leaderboard",
+            "method, split, kind of question and metric",
+            (
+                Column("method", TEXT, "the method"),
+                Column("split", TEXT, "train, dev or test"),
+                Column("kind", TEXT, "'general' or 'specific'"),
+                Column("metric", TEXT, "rouge1, rougeL, p@10, …"),
+                Column("mean", FLOAT, "mean over the questions"),
+                Column("low", FLOAT, "lower end of the mean's 95% bootstrap interval"),
+                Column("high", FLOAT, "upper end of the mean's 95% bootstrap interval"),
+                Column("n", INT, "number of questions"),
+            ),
+            ("corpus",),
+            ("method", "split", "kind", "metric"),
+        ),
+        Table(
+            "llm_calls",
+            "request made of a language model",
+            (
+                Column("asset", TEXT, "asset that asked"),
+                Column("document_id", TEXT, "document concerned; '' for a whole corpus"),
+                Column("model", TEXT, "identity of the model"),
+                Column("prompt_hash", TEXT, "hash of everything the reply depends on"),
+                Column("tokens_in", INT, "tokens read"),
+                Column("tokens_out", INT, "tokens written"),
+                Column("latency_s", FLOAT, "seconds", measured=True),
+                Column("retries", INT, "attempts beyond the first"),
+                Column("cached", pa.bool_(), "answered from the memo, at no cost"),
+                Column("cost_usd", FLOAT, "price of the call in US dollars"),
+                Column("error", TEXT, "why it failed; null where it did not", True),
+                Column("time", pa.timestamp("us", "UTC"), "when it ended", measured=True),
+            ),
+            ("corpus",),
+        ),
+    )
+}
+
+_RESULT_TABLES = frozenset({"rankings", "contexts", "summaries", "scores"})
+
+
+def table_of(asset_path: Sequence[str]) -> Table:
+    """The table that an asset writes: `retrieval/scores` -> scores, `gor/model` -> gor.model.
+
+    Raises
+    ------
+    KeyError
+        If `tables.py` declares no such table.
+    """
+    name = asset_path[-1] if asset_path[-1] in _RESULT_TABLES else ".".join(asset_path)
+    if name not in TABLES:
+        raise KeyError(f"asset '{'/'.join(asset_path)}': no table '{name}' in tables.py; add it")
+    return TABLES[name]
+
+
+def by_corpus(rows: pa.Table) -> Iterator[tuple[str, pa.Table]]:
+    """Each corpus's share of a table that may span several, in order of their names."""
+    for corpus in sorted(pc.unique(rows["corpus"]).to_pylist()):
+        yield corpus, rows.filter(pc.equal(rows["corpus"], corpus))

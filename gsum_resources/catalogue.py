@@ -1,0 +1,122 @@
+"""The DuckDB file: only views over the warehouse, one a table, built beside and renamed."""
+
+import os
+import uuid
+from collections.abc import Iterable
+from pathlib import Path
+
+import duckdb
+import pyarrow as pa
+
+from gsum_resources.parquet_store import FILE_NAME, FOOTER_KEY, ParquetStore
+from gsum_resources.table import Table
+
+_APPENDED = frozenset({"llm_calls"})  # written as many small files a partition
+
+
+def build_catalogue(store: ParquetStore, tables: Iterable[Table], path: Path) -> None:
+    """Write the catalogue of `tables` to `path`, replacing the file that stands there.
+
+    A session that has the old file open keeps it; the next one to open it sees the new one.
+    """
+    path.parent.mkdir(parents=True, exist_ok=True)
+    beside = path.with_name(f"{path.name}.{uuid.uuid4().hex}.part")
+    try:
+        with duckdb.connect(str(beside)) as connection:
+            define_views(connection, store, tables)
+        os.replace(beside, path)
+    finally:
+        beside.unlink(missing_ok=True)
+
+
+def define_views(
+    connection: duckdb.DuckDBPyConnection, store: ParquetStore, tables: Iterable[Table]
+) -> None:
+    """Create a view for each table, typed and empty where it has no file yet, and `provenance`."""
+    if not store.is_local:
+        connection.register_filesystem(store.fs)
+    filled = []
+    for table in tables:
+        files = _pattern(store, table)
+        if "." in table.name:
+            connection.execute(f'CREATE SCHEMA IF NOT EXISTS "{table.name.split(".")[0]}"')
+        found = bool(store.fs.glob(files))
+        if found and table.name not in _APPENDED:
+            filled.append(files)
+        name = ".".join(f'"{part}"' for part in table.name.split("."))
+        connection.execute(
+            f"CREATE OR REPLACE VIEW {name} AS {_select(store, table) if found else _empty(table)}"
+        )
+        _comment(connection, name, table)
+    connection.execute(f"CREATE OR REPLACE VIEW provenance AS {_provenance(store, filled)}")
+
+
+def _pattern(store: ParquetStore, table: Table) -> str:
+    levels = "/".join(f"{name}=*" for name in table.dimensions)
+    file_name = "*.parquet" if table.name in _APPENDED else FILE_NAME
+    return f"{store.root}/{table.name}/{levels}/{file_name}"
+
+
+def _source(store: ParquetStore, pattern: str) -> str:
+    scheme = "" if store.is_local else store.url.split("://")[0] + "://"
+    return _quote(scheme + pattern)
+
+
+def _select(store: ParquetStore, table: Table) -> str:
+    types = ", ".join(f"'{name}': VARCHAR" for name in table.dimensions)
+    columns = ", ".join(f'"{name}"' for name in [*table.dimensions, *table.schema.names])
+    return (
+        f"SELECT {columns} FROM read_parquet({_source(store, _pattern(store, table))}, "
+        f"hive_partitioning = true, hive_types = {{{types}}}, union_by_name = true)"
+    )
+
+
+def _empty(table: Table) -> str:
+    fields = [(name, "VARCHAR") for name in table.dimensions]
+    fields += [(f.name, _duckdb_type(f.type)) for f in table.schema]
+    columns = ", ".join(f'NULL::{kind} AS "{name}"' for name, kind in fields)
+    return f"SELECT {columns} WHERE false"
+
+
+def _duckdb_type(kind: pa.DataType) -> str:
+    if pa.types.is_list(kind):
+        return f"{_duckdb_type(kind.value_type)}[]"
+    names = {
+        pa.string(): "VARCHAR",
+        pa.bool_(): "BOOLEAN",
+        pa.int32(): "INTEGER",
+        pa.int64(): "BIGINT",
+        pa.float32(): "FLOAT",
+        pa.float64(): "DOUBLE",
+        pa.timestamp("us", "UTC"): "TIMESTAMPTZ",
+    }
+    return names[kind]
+
+
+def _comment(connection: duckdb.DuckDBPyConnection, name: str, table: Table) -> None:
+    connection.execute(f"COMMENT ON VIEW {name} IS {_quote(f'One row per {table.row}')}")
+
+
+def _provenance(store: ParquetStore, patterns: list[str]) -> str:
+    """One row per file: its footer, taken apart."""
+    text_fields = ("asset", "content_hash", "code_version", "run_id")
+    columns = ", ".join(f"footer->>'{name}' AS {name}" for name in text_fields)
+    if not patterns:
+        empty = ", ".join(f"NULL::VARCHAR AS {name}" for name in ("file", *text_fields))
+        return (
+            f"SELECT {empty}, NULL::BIGINT AS row_count, NULL::TIMESTAMPTZ AS written, "
+            "NULL::MAP(VARCHAR, VARCHAR) AS inputs WHERE false"
+        )
+    files = ", ".join(_source(store, pattern) for pattern in patterns)
+    return f"""
+        SELECT file, {columns}, (footer->>'rows')::BIGINT AS row_count,
+               (footer->>'time')::TIMESTAMPTZ AS written,
+               (footer->'inputs')::MAP(VARCHAR, VARCHAR) AS inputs
+        FROM (SELECT file_name AS file, decode(value)::JSON AS footer
+              FROM parquet_kv_metadata([{files}])
+              WHERE decode(key) = '{FOOTER_KEY.decode()}')
+    """
+
+
+def _quote(text: str) -> str:
+    return "'" + text.replace("'", "''") + "'"

@@ -1,0 +1,227 @@
+"""`LocalEmbedder`: unit vectors of texts of any length, by a transformer on this machine."""
+
+import warnings
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Literal
+
+import numpy as np
+
+from gsum_resources.embedding.encoder import Precision, TextEncoder
+from gsum_resources.embedding.model_files import PACKAGED, ModelNotFoundError
+from gsum_resources.embedding.model_settings import Pooling, query_encoder_name
+from gsum_resources.embedding.processor import bfloat16_supported, physical_cores
+from gsum_resources.embedding.windows import Windows
+
+__all__ = [
+    "LocalEmbedder",
+    "ModelNotFoundError",
+    "OnProgress",
+    "Pooling",
+    "Precision",
+    "bfloat16_supported",
+    "physical_cores",
+]
+
+OnProgress = Callable[[int, int], None]
+
+# Bounds the memory that token ids and unfinished sums take, whatever the number of texts.
+_TEXTS_AT_ONCE = 4096
+# On a processor a batch should fit its second-level cache; a GPU wants to be filled.
+_BATCH_TOKENS = {"cpu": 2048, "cuda": 65536}
+
+
+@dataclass(frozen=True)
+class LocalEmbedder:
+    """Embeds texts with a sentence-transformers or transformers model, without a network.
+
+    Making one and asking for `identity` or `dimension` reads JSON and hashes the weights file;
+    torch is imported at the first embedding.
+
+    On one processor with one thread count, a text's vector is the same to the last bit whatever
+    is embedded beside it, in float32. Between processors, thread counts and devices float32
+    agrees to about 1e-6.
+
+    float32 is the default although bfloat16 is several times faster where the processor has it.
+    The precision belongs to the identity, so a default that followed the hardware would embed a
+    whole corpus again when it moves between a laptop and a server; without hardware support
+    bfloat16 is slower than float32; and its vectors depend in the third digit on how a batch is
+    formed. Ask for it by `precision="bfloat16"` where `bfloat16_supported()` and speed matters.
+
+    Attributes
+    ----------
+    model : "packaged" (all-MiniLM-L6-v2), a folder, or an id on the Hugging Face hub.
+    precision : of weights and activations; vectors are float32 in any case.
+    window_tokens : content tokens of a window, without special tokens and prefix.
+    pooling : how token vectors become one; None takes what the model declares.
+    query_prefix, passage_prefix : put before each text; None takes what the model declares.
+    query_model : encoder of queries; None takes the partner of a model whose name says that it
+        has one (Dragon, DPR), else `model` itself.
+    device : "auto" takes the GPU where there is one.
+    batch_tokens : most tokens run together; None suits the device.
+    threads : of torch on the processor; None takes the physical cores that the process may use.
+    """
+
+    model: str = PACKAGED
+    precision: Precision = "float32"
+    window_tokens: int = 256
+    pooling: Pooling | None = None
+    query_prefix: str | None = None
+    passage_prefix: str | None = None
+    query_model: str | None = None
+    device: Literal["auto", "cpu", "cuda"] = "auto"
+    batch_tokens: int | None = None
+    threads: int | None = None
+
+    def __post_init__(self) -> None:
+        if self.precision not in ("float32", "bfloat16"):
+            raise ValueError(f"precision '{self.precision}': choose 'float32' or 'bfloat16'")
+        for name in ("window_tokens", "batch_tokens", "threads"):
+            value = getattr(self, name)
+            if value is not None and value < 1:
+                raise ValueError(f"{name} = {value}: must be at least 1")
+
+    @cached_property
+    def identity(self) -> str:
+        """What distinguishes the vectors: weights, precision, pooling, window and prefixes.
+
+        Where the files lie, the device, threads and batch size are left out: they do not change
+        what a vector means. See `model_digest` for what stands for the weights.
+        """
+        passages, queries = self._passages, self._queries
+        return (
+            f"{passages.settings.model_type}-{self.dimension}:{passages.digest}:{self.precision}"
+            f":{passages.settings.pooling}:window={self.window_tokens}"
+            f":passage={self._passage_prefix!r}"
+            f":query={queries.digest}/{queries.settings.pooling}/{self._query_prefix!r}"
+        )
+
+    @property
+    def dimension(self) -> int:
+        """Length of a vector."""
+        return self._passages.settings.dimension
+
+    def embed(self, texts: Sequence[str], on_progress: OnProgress | None = None) -> np.ndarray:
+        """Passages to float32 unit vectors, `(n_texts, dimension)`.
+
+        A text longer than `window_tokens` is embedded window by window; its vector is the mean
+        of the windows' vectors weighted by their tokens, brought to unit length at the end.
+
+        Parameters
+        ----------
+        texts : none may be blank.
+        on_progress : called with (texts done, texts in total) after each batch.
+
+        Raises
+        ------
+        ValueError
+            If a text has no tokens, or `window_tokens` is more than the model takes.
+        ModelNotFoundError
+            If the model is neither a folder nor to be had from the hub.
+        """
+        return self._embed(self._passages, texts, self._passage_prefix, on_progress)
+
+    def embed_queries(
+        self, texts: Sequence[str], on_progress: OnProgress | None = None
+    ) -> np.ndarray:
+        """Queries likewise, by the query encoder and with the query prefix."""
+        return self._embed(self._queries, texts, self._query_prefix, on_progress)
+
+    def window_embeddings(
+        self, texts: Sequence[str], window_tokens: int = 128, stride: int | None = None
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """A unit vector for each window of each passage, to take the maximum over windows.
+
+        Parameters
+        ----------
+        window_tokens : content tokens of a window.
+        stride : tokens from one window's start to the next; None is half a window.
+
+        Returns
+        -------
+        vectors : float32, `(n_windows, dimension)`, windows of a text side by side, in order.
+        owner : index of the text of each window, `(n_windows,)`, ascending.
+        """
+        stride = max(1, window_tokens // 2) if stride is None else stride
+        if not 1 <= stride <= window_tokens:
+            raise ValueError(
+                f"stride = {stride}: must lie between 1 and window_tokens = {window_tokens}, "
+                "or tokens between two windows would be left out"
+            )
+        vectors, owners = [np.empty((0, self.dimension), np.float32)], [np.empty(0, np.int64)]
+        for first in _block_starts(texts):
+            windows = self._cut(
+                self._passages, texts, first, window_tokens, stride, self._passage_prefix
+            )
+            raw = self._passages.encode(windows.ids, self._batch_tokens)
+            vectors.append(_unit_length(raw, self))
+            owners.append(windows.owner + first)
+        return np.concatenate(vectors), np.concatenate(owners)
+
+    def _embed(
+        self,
+        encoder: TextEncoder,
+        texts: Sequence[str],
+        prefix: str,
+        on_progress: OnProgress | None,
+    ) -> np.ndarray:
+        vectors = np.empty((len(texts), encoder.settings.dimension), np.float32)
+        for first in _block_starts(texts):
+            windows = self._cut(
+                encoder, texts, first, self.window_tokens, self.window_tokens, prefix
+            )
+            report = _batch_reporter(windows.owner, first, len(texts), on_progress)
+            raw = encoder.encode(windows.ids, self._batch_tokens, report)
+            means = _weighted_means(raw, windows)
+            vectors[first : first + len(means)] = _unit_length(means, self)
+        return vectors
+
+    def _cut(
+        self,
+        encoder: TextEncoder,
+        texts: Sequence[str],
+        first: int,
+        window_tokens: int,
+        stride: int,
+        prefix: str,
+    ) -> Windows:
+        """Windows of the block of texts that begins at `first`."""
+        overhead = encoder.cutter.n_special + (encoder.cutter.n_tokens(prefix) if prefix else 0)
+        if window_tokens + overhead > encoder.settings.max_tokens:
+            raise ValueError(
+                f"window_tokens = {window_tokens}: model '{encoder.name}' takes at most "
+                f"{encoder.settings.max_tokens - overhead} beside its special tokens and prefix"
+            )
+        block = texts[first : first + _TEXTS_AT_ONCE]
+        return encoder.cutter.cut(block, window_tokens, stride, prefix, first)
+
+    @cached_property
+    def _passages(self) -> TextEncoder:
+        return self._encoder(self.model)
+
+    @cached_property
+    def _queries(self) -> TextEncoder:
+        name = self.query_model or query_encoder_name(self.model)
+        if name == self.model:
+            return self._passages
+        encoder = self._encoder(name)
+        if encoder.settings.dimension != self.dimension:
+            raise ValueError(
+                f"query_model '{name}' gives vectors of length {encoder.settings.dimension}, "
+                f"model '{self.model}' of length {self.dimension}; give two encoders of one pair"
+            )
+        return encoder
+
+    def _encoder(self, name: str) -> TextEncoder:
+        return TextEncoder(name, self.precision, self.pooling, self)
+
+    @property
+    def _passage_prefix(self) -> str:
+        declared = self._passages.settings.passage_prefix
+        return declared if self.passage_prefix is None else self.passage_prefix
+
+    @property
+    def _query_prefix(self) -> str:
+        declared = self._queries.settings.query_prefix
+        return declared if self.query_prefix is None else self.query_prefix

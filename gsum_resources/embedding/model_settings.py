@@ -1,0 +1,160 @@
+"""How a model wants to be used: pooling, prefixes, longest input; read from its folder."""
+
+import re
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal, get_args
+
+from gsum_resources.embedding.model_files import read_json, transformer_folder
+
+Pooling = Literal["mean", "cls", "max", "last"]
+
+_POOLING_NAMES: dict[str, Pooling] = {
+    "mean": "mean",
+    "mean_tokens": "mean",
+    # Differs from the mean by a factor, which unit length takes away.
+    "mean_sqrt_len_tokens": "mean",
+    "cls": "cls",
+    "cls_token": "cls",
+    "max": "max",
+    "max_tokens": "max",
+    "lasttoken": "last",
+}
+_HARMLESS_MODULES = frozenset({"Transformer", "Pooling", "Normalize"})
+
+
+@dataclass(frozen=True)
+class KnownModel:
+    """Use of a family of models whose folders do not describe it."""
+
+    name: re.Pattern[str]
+    pooling: Pooling
+    query_prefix: str = ""
+    passage_prefix: str = ""
+
+
+KNOWN_MODELS = (
+    KnownModel(re.compile(r"contriever"), "mean"),
+    KnownModel(re.compile(r"dragon-.*encoder"), "cls"),
+    KnownModel(re.compile(r"dpr-.*encoder"), "cls"),
+    KnownModel(
+        re.compile(r"bge-.*-en"), "cls", "Represent this sentence for searching relevant passages: "
+    ),
+    KnownModel(re.compile(r"bge-"), "cls"),
+    KnownModel(re.compile(r"e5-(small|base|large)(-v2)?$"), "mean", "query: ", "passage: "),
+)
+_QUERY_ENCODERS = (("context-encoder", "query-encoder"), ("ctx_encoder", "question_encoder"))
+
+
+@dataclass(frozen=True)
+class ModelSettings:
+    """How one model is used.
+
+    Attributes
+    ----------
+    pooling : which token vectors make the text's vector.
+    query_prefix, passage_prefix : put before each query, or before each window of a passage.
+    dimension : length of a vector.
+    max_tokens : longest input the model takes, special tokens included.
+    model_type : architecture as the configuration names it.
+    """
+
+    pooling: Pooling
+    query_prefix: str
+    passage_prefix: str
+    dimension: int
+    max_tokens: int
+    model_type: str
+
+
+def read_model_settings(folder: Path, name: str, pooling: Pooling | None) -> ModelSettings:
+    """Settings from the model's own files, else from `KNOWN_MODELS`, else mean and no prefix.
+
+    Parameters
+    ----------
+    folder : the model's files.
+    name : what the user called it; its last part is looked up in `KNOWN_MODELS`.
+    pooling : overrides what the files say.
+
+    Raises
+    ------
+    ValueError
+        If the model has a step that this embedder does not do, such as a dense layer.
+    """
+    config = read_json(transformer_folder(folder) / "config.json")
+    known = _known_model(name, str(config.get("_name_or_path", "")))
+    prompts = read_json(folder / "config_sentence_transformers.json").get("prompts") or {}
+    passage_prompt = next(
+        (prompts[key] for key in ("document", "passage", "corpus") if prompts.get(key)), ""
+    )
+    _reject_unknown_modules(folder, name)
+    return ModelSettings(
+        pooling=pooling or _declared_pooling(folder, name) or known.pooling,
+        query_prefix=prompts.get("query") or known.query_prefix,
+        passage_prefix=passage_prompt or known.passage_prefix,
+        dimension=int(config.get("projection_dim") or config.get("hidden_size") or config["dim"]),
+        max_tokens=_longest_input(config, transformer_folder(folder)),
+        model_type=str(config.get("model_type", "unknown")),
+    )
+
+
+def query_encoder_name(model: str) -> str:
+    """The question encoder that belongs to a context encoder by name; else the model itself.
+
+    Dragon and DPR publish two encoders each. Their queries put through the context encoder
+    would give plausible and useless rankings.
+    """
+    for passage_part, query_part in _QUERY_ENCODERS:
+        head, found, tail = model.rpartition(passage_part)
+        if found:
+            return head + query_part + tail
+    return model
+
+
+def _known_model(*names: str) -> KnownModel:
+    for name in names:
+        last = name.rstrip("/").rpartition("/")[2].lower()
+        for known in KNOWN_MODELS:
+            if known.name.search(last):
+                return known
+    return KnownModel(re.compile(""), "mean")
+
+
+def _declared_pooling(folder: Path, name: str) -> Pooling | None:
+    """Pooling that the sentence-transformers module declares, or None where there is none."""
+    config = read_json(folder / "1_Pooling" / "config.json")
+    if not config:
+        return None
+    if "pooling_mode" in config:
+        modes = config["pooling_mode"]
+        modes = [modes] if isinstance(modes, str) else list(modes)
+    else:
+        prefix = "pooling_mode_"
+        modes = [k.removeprefix(prefix) for k, on in config.items() if k.startswith(prefix) and on]
+    if len(modes) != 1 or modes[0] not in _POOLING_NAMES:
+        raise ValueError(
+            f"embedding model '{name}': pooling {modes} is not supported; "
+            f"give pooling, one of {', '.join(get_args(Pooling))}, if one of them suits it"
+        )
+    return _POOLING_NAMES[modes[0]]
+
+
+def _reject_unknown_modules(folder: Path, name: str) -> None:
+    """A module left out, such as a dense layer, would change every vector without a word."""
+    for module in read_json(folder / "modules.json"):
+        kind = str(module["type"]).rpartition(".")[2]
+        if kind not in _HARMLESS_MODULES:
+            raise ValueError(
+                f"embedding model '{name}': its module '{kind}' is not supported; "
+                f"choose a model of {', '.join(sorted(_HARMLESS_MODULES))} only"
+            )
+
+
+def _longest_input(config: dict[str, Any], folder: Path) -> int:
+    """Tokens the model takes: the least of its positions and its tokenizer's limit."""
+    limits = [int(read_json(folder / "tokenizer_config.json").get("model_max_length") or 1 << 30)]
+    if positions := config.get("max_position_embeddings"):
+        # RoBERTa and its kin count positions from behind the padding id.
+        shifted = config.get("model_type") in {"roberta", "xlm-roberta", "camembert", "mpnet"}
+        limits.append(int(positions) - (int(config.get("pad_token_id", 1)) + 1 if shifted else 0))
+    return min(limits)

@@ -1,0 +1,130 @@
+"""Texts cut into windows of tokens: nothing is dropped, each window knows its text."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from tokenizers import Encoding, Tokenizer
+
+
+@dataclass(frozen=True)
+class Windows:
+    """Token windows of some texts, those of one text side by side and in order.
+
+    Attributes
+    ----------
+    ids : for each window the model's input, special tokens and prefix included.
+    owner : index of the text a window comes from, `(n_windows,)`.
+    n_content : tokens of a window that stem from the text itself, `(n_windows,)`.
+    """
+
+    ids: list[np.ndarray]
+    owner: np.ndarray
+    n_content: np.ndarray
+
+
+def window_starts(n_tokens: int, window_tokens: int, stride: int) -> range:
+    """First tokens of the windows that cover `n_tokens`; the last window may be shorter.
+
+    >>> list(window_starts(10, 4, 4)), list(window_starts(10, 4, 2)), list(window_starts(3, 4, 2))
+    ([0, 4, 8], [0, 2, 4, 6], [0])
+    """
+    beyond_first = max(0, n_tokens - window_tokens)
+    return range(0, -(-beyond_first // stride) * stride + 1, stride)
+
+
+class WindowCutter:
+    """Cuts texts by a model's own tokenizer.
+
+    Parameters
+    ----------
+    folder : holds `tokenizer.json`, or files that transformers can make a fast tokenizer of.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self._tokenizer = _fast_tokenizer(folder)
+        framed = self._tokenizer.encode("a")
+        content = [i for i, special in enumerate(framed.special_tokens_mask) if not special]
+        self._before = np.asarray(framed.ids[: content[0]], np.int64)
+        self._after = np.asarray(framed.ids[content[-1] + 1 :], np.int64)
+
+    @property
+    def n_special(self) -> int:
+        """Special tokens that frame every window."""
+        return len(self._before) + len(self._after)
+
+    def n_tokens(self, text: str) -> int:
+        """Tokens of a text, without special ones."""
+        return len(self._tokenizer.encode(text, add_special_tokens=False))
+
+    def cut(
+        self,
+        texts: Sequence[str],
+        window_tokens: int,
+        stride: int,
+        prefix: str = "",
+        first_index: int = 0,
+    ) -> Windows:
+        """Windows of `window_tokens` content tokens, one every `stride` tokens.
+
+        The prefix opens every window, since each is a passage of its own for the model.
+
+        Raises
+        ------
+        ValueError
+            If a text has no tokens; the message counts texts from `first_index`.
+        """
+        encodings = self._tokenizer.encode_batch(
+            [prefix + text for text in texts], add_special_tokens=False
+        )
+        ids: list[np.ndarray] = []
+        owner: list[int] = []
+        n_content: list[int] = []
+        for index, encoding in enumerate(encodings):
+            tokens = np.asarray(encoding.ids, np.int64)
+            n_prefix = _prefix_length(encoding, prefix)
+            opening, content = tokens[:n_prefix], tokens[n_prefix:]
+            if not len(content):
+                raise ValueError(
+                    f"text {first_index + index} of those to embed has no tokens "
+                    f"({texts[index][:40]!r}); leave blank texts out"
+                )
+            for start in window_starts(len(content), window_tokens, stride):
+                window = content[start : start + window_tokens]
+                ids.append(np.concatenate([self._before, opening, window, self._after]))
+                owner.append(index)
+                n_content.append(len(window))
+        return Windows(ids, np.asarray(owner, np.int64), np.asarray(n_content, np.int64))
+
+
+def _prefix_length(encoding: "Encoding", prefix: str) -> int:
+    """Tokens that stem from the prefix.
+
+    Told by offsets: where a tokenizer joins a space to the word after it, the prefix cut alone
+    would end in another token than the prefix in front of a text.
+    """
+    visible = len(prefix.rstrip())
+    if not visible:
+        return 0
+    return next((i for i, (start, _) in enumerate(encoding.offsets) if start >= visible),
+                len(encoding.ids))
+
+
+def _fast_tokenizer(folder: Path) -> "Tokenizer":
+    """The model's tokenizer without its stored truncation and padding."""
+    from tokenizers import Tokenizer
+
+    file = folder / "tokenizer.json"
+    if file.is_file():
+        tokenizer = Tokenizer.from_file(str(file))
+    else:  # older models carry a vocabulary only; transformers knows how to read it
+        from transformers import AutoTokenizer
+
+        tokenizer = AutoTokenizer.from_pretrained(folder).backend_tokenizer
+    tokenizer.no_truncation()
+    tokenizer.no_padding()
+    return tokenizer

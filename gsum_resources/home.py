@@ -1,0 +1,37 @@
+"""Where a run reads and writes: one folder, moved by one environment variable."""
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+
+
+@dataclass(frozen=True)
+class Home:
+    """The places under `GSUM_HOME` (default `data`).
+
+    `GSUM_WAREHOUSE` moves the Parquet root alone, to any fsspec URL such as `s3://bucket/gsum`.
+    """
+
+    root: Path
+    warehouse: str
+
+    @classmethod
+    def from_environment(cls) -> "Home":
+        """Read `GSUM_HOME` and `GSUM_WAREHOUSE`; empty counts as unset."""
+        root = Path(os.environ.get("GSUM_HOME") or "data").resolve()
+        return cls(root, os.environ.get("GSUM_WAREHOUSE") or str(root / "warehouse"))
+
+    @property
+    def corpora(self) -> Path:
+        """One folder a corpus."""
+        return self.root / "corpora"
+
+    @property
+    def catalogue(self) -> Path:
+        """The DuckDB file of views."""
+        return self.root / "gsum.duckdb"
+
+    @property
+    def dagster(self) -> Path:
+        """Dagster's own home, unless `DAGSTER_HOME` names another."""
+        return Path(os.environ.get("DAGSTER_HOME") or self.root / "dagster")

@@ -1,0 +1,147 @@
+"""What a table was made from, and whether it is current: one rule for everyone who asks.
+
+Everything that an asset reads has a key and a version. The versions stand in the footer of what
+it writes; a partition is out of date when one of them is not the present one. The automation
+condition, the command line and the check `lineage_is_current` all ask `Lineage.changes`.
+"""
+
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+
+from gsum_resources.parquet_store import ParquetStore, Partition, Provenance, version_of
+from gsum_resources.table import Table
+
+Step = tuple[str, str]  # run id, step key
+
+
+@dataclass
+class Reads:
+    """What each running step has read so far."""
+
+    tables: dict[Step, dict[str, dict[Partition, str]]] = field(
+        default_factory=lambda: defaultdict(lambda: defaultdict(dict))
+    )
+    others: dict[Step, dict[str, str]] = field(default_factory=lambda: defaultdict(dict))
+
+    def table(self, step: Step, name: str, hashes: Mapping[Partition, str]) -> None:
+        """Note that `step` read these partitions of a table."""
+        self.tables[step][name].update(hashes)
+
+    def other(self, step: Step, key: str, version: str) -> None:
+        """Note that `step` used a model or a setting."""
+        self.others[step][key] = version
+
+    def inputs_of(self, step: Step, partition: Partition) -> dict[str, str]:
+        """The part of what `step` read that `partition` of its output rests on."""
+        inputs = {
+            key: version
+            for key, version in self.others[step].items()
+            if "/corpus=" not in key or key.endswith(f"/corpus={partition.corpus}")
+        }
+        for name, hashes in self.tables[step].items():
+            matching = {p: h for p, h in hashes.items() if feeds(p, partition)}
+            shared = Partition(
+                partition.corpus,
+                partition.bucket if any(p.bucket for p in hashes) else None,
+                partition.method if any(p.method for p in hashes) else None,
+            )
+            inputs[f"table:{name}/{shared.path}"] = version_of(matching)
+        return inputs
+
+    def forget(self, step: Step) -> None:
+        """Drop the notes of a step that has ended."""
+        self.tables.pop(step, None)
+        self.others.pop(step, None)
+
+
+def feeds(source: Partition, target: Partition) -> bool:
+    """Whether `source` feeds `target`: equal in every dimension that both have."""
+    return all(
+        a is None or b is None or a == b
+        for a, b in (
+            (source.corpus, target.corpus),
+            (source.bucket, target.bucket),
+            (source.method, target.method),
+        )
+    )
+
+
+class Lineage:
+    """Compares recorded versions with present ones; remembers what it looked up.
+
+    Make a new one for every look at the warehouse: it is a snapshot.
+
+    Parameters
+    ----------
+    store : the warehouse.
+    tables : the declared tables by name.
+    other_version : the present version of a `settings:` or `model:` key.
+    """
+
+    def __init__(
+        self,
+        store: ParquetStore,
+        tables: Mapping[str, Table],
+        other_version: Callable[[str], str],
+    ) -> None:
+        self._store = store
+        self._tables = tables
+        self._other_version = other_version
+        self._present: dict[str, str] = {}
+        self._listed: dict[tuple[str, str], dict[Partition, Provenance]] = {}
+
+    def provenances(self, table: str, corpus: str) -> dict[Partition, Provenance]:
+        """The footers of all files that a table has for a corpus."""
+        key = (table, corpus)
+        if key not in self._listed:
+            declared = self._tables[table]
+            found = (
+                (partition, self._store.provenance(declared, partition))
+                for partition in self._store.partitions(declared, corpus)
+            )
+            self._listed[key] = {partition: p for partition, p in found if p is not None}
+        return self._listed[key]
+
+    def exists(self, table: str, partition: Partition) -> bool:
+        """Whether the partition has a file."""
+        return partition in self.provenances(table, partition.corpus)
+
+    def present_version(self, key: str) -> str:
+        """The version that `key` has now; that of nothing where a table has no file."""
+        if key not in self._present:
+            kind, _, rest = key.partition(":")
+            self._present[key] = (
+                self._table_version(rest) if kind == "table" else self._other_version(key)
+            )
+        return self._present[key]
+
+    def _table_version(self, rest: str) -> str:
+        name, _, path = rest.partition("/")
+        wanted = Partition.from_path(path)
+        if name not in self._tables:
+            return "gone"
+        known = self.provenances(name, wanted.corpus)
+        return version_of({p: v.content_hash for p, v in known.items() if feeds(p, wanted)})
+
+    def changes(self, table: str, partition: Partition, code_version: str | None) -> list[str]:
+        """The inputs whose present version is not the recorded one; [] when it is current.
+
+        A partition without a file has no recorded inputs and is never out of date: it is missing.
+        """
+        provenance = self.provenances(table, partition.corpus).get(partition)
+        if provenance is None:
+            return []
+        changed = [
+            key
+            for key, version in provenance.inputs.items()
+            if self.present_version(key) != version
+        ]
+        if provenance.code_version != (code_version or ""):
+            changed.append("code")
+        return changed
+
+
+def summarize_changes(changes: Iterable[str]) -> str:
+    """`table:chunks/…, settings:chunking/…` as one short line for a person."""
+    return ", ".join(sorted(changes))

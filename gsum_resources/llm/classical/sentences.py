@@ -1,0 +1,123 @@
+"""Text to sentences: prose, dialogue, hard-wrapped lines, lists, and speech with its turns."""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from gsum_resources.llm.classical.passages import join_overlapping
+from gsum_resources.llm.classical.speech import (
+    join_interrupted,
+    speaker_labels,
+    tidy_spacing,
+    trim_speech,
+    turns,
+)
+
+_ABBREVIATIONS = frozenset(
+    "mr mrs ms dr prof st sr jr rev hon gen col lt sgt capt cmdr adm gov sen rep pres messrs"
+    " vs etc eg ie cf al approx no nos vol fig figs eq sec ch p pp ed eds inc ltd co corp dept"
+    " univ est ave blvd rd mt ft jan feb mar apr jun jul aug sep sept oct nov dec".split()
+)
+_BOUNDARY = re.compile(r"([.!?…]+)([\"'”’)\]]*)\s+(?=[\"'“‘(\[]*[A-Z0-9À-ÞΑ-ЯЁ£$€—])")
+_BREAK = re.compile(r"\n[ \t]*\n+|\n(?=[ \t]*(?:[-*•#]|\d{1,2}[.)])[ \t])|(?<=[.!?:…\"”])[ \t]*\n")
+_MARKUP = re.compile(r"^(?:#{1,6}|[-*•]|\d{1,2}[.)])[ \t]+")
+_CLAUSE = re.compile(r"(?:;|,) (?=(?:and|but|so|because|cuz|then|which means|or) \w)|; ")
+LONG = 40  # words; a spoken sentence beyond this is split at clauses
+SHORT = 7  # words; the least that a split-off clause keeps
+
+
+@dataclass(frozen=True)
+class Sentence:
+    """A sentence as it may be shown.
+
+    Attributes
+    ----------
+    text : trimmed, without its speaker.
+    speaker : who says it; "" for prose.
+    run : index of the joined run of passages that it stands in.
+    whole : False for the cut beginning or end of a passage.
+    """
+
+    text: str
+    speaker: str
+    run: int
+    whole: bool = True
+
+
+def read_sentences(passages: Sequence[str]) -> list[Sentence]:
+    """Sentences of all passages, each once, in document order as far as overlaps tell it.
+
+    Parameters
+    ----------
+    passages : best first; overlapping ones are joined.
+
+    Returns
+    -------
+    list of Sentence
+        Spoken sentences are trimmed of disfluencies; those that were noise only are gone.
+    """
+    runs = join_overlapping(passages)
+    labels = speaker_labels(runs)
+    found: dict[str, Sentence] = {}
+    for index, run in enumerate(runs):
+        for sentence in _read_run(run, index, labels):
+            found.setdefault(f"{sentence.speaker}\t{sentence.text.lower()}", sentence)
+    return list(found.values())
+
+
+def _read_run(run: str, index: int, labels: frozenset[str]) -> list[Sentence]:
+    talk = turns(run, labels)
+    spoken = any(turn.speaker for turn in talk)
+    sentences: list[Sentence] = []
+    for position, turn in enumerate(join_interrupted(talk) if spoken else talk):
+        pieces = split_sentences(turn.text)
+        for k, piece in enumerate(pieces):
+            opens = position == 0 and k == 0 and not turn.speaker
+            # A passage that begins in mid-sentence shows it by its first letter.
+            whole = not (opens and not re.match(r"[\"'“‘(\[]*[A-Z0-9À-ÞΑ-ЯЁ]", piece))
+            whole &= bool(re.search(r"[.!?…:][\"'”’)\]]*$", piece))
+            clauses = split_clauses(tidy_spacing(piece)) if spoken else [piece]
+            for clause in clauses:
+                text = trim_speech(clause) if spoken else tidy_spacing(clause)
+                if text:
+                    sentences.append(Sentence(text, turn.speaker, index, whole))
+    return sentences
+
+
+def split_sentences(text: str) -> list[str]:
+    """Split at sentence ends; abbreviations, initials and quoted speech stay whole.
+
+    Line breaks end a sentence at blank lines, before list items and headings, and after
+    closing punctuation; elsewhere they are wrapping.
+    """
+    sentences = []
+    for block in _BREAK.split(text):
+        block = re.sub(r"\s+", " ", _MARKUP.sub("", (block or "").strip())).strip()
+        start = 0
+        for match in _BOUNDARY.finditer(block):
+            if not _is_abbreviation(block[start : match.start()], match[1]):
+                sentences.append(block[start : match.end()].strip())
+                start = match.end()
+        sentences.append(block[start:].strip())
+    return [s for s in sentences if s]
+
+
+def _is_abbreviation(before: str, mark: str) -> bool:
+    if mark != ".":
+        return False
+    word = re.split(r"[\s(\[\"'“‘]", before)[-1]
+    initial = re.fullmatch(r"(?:[A-Z]\.)*[A-Z]", word) is not None and word != "I"
+    return initial or word.replace(".", "").lower() in _ABBREVIATIONS and word[:1] != ""
+
+
+def split_clauses(sentence: str, long: int = LONG, short: int = SHORT) -> list[str]:
+    """Split a run-on spoken sentence before its conjunctions, into pieces of `short` words up."""
+    if len(sentence.split()) <= long:
+        return [sentence]
+    pieces = [""]
+    for part in _CLAUSE.split(sentence):
+        if pieces[-1] and len(pieces[-1].split()) >= short and len(part.split()) >= short:
+            pieces.append(part)
+        else:
+            pieces[-1] = f"{pieces[-1]}, {part}" if pieces[-1] else part
+    return pieces

@@ -1,0 +1,161 @@
+"""Spoken text made readable: who speaks, and what of the words is not noise.
+
+Only deletes and joins; no word is replaced, so a trimmed sentence never says what its speaker
+did not.
+"""
+
+import re
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+_LABEL = re.compile(
+    r"^[ \t]*([^\W\d_][^\n:?!;()\"“”]{0,47}?)"  # a name,
+    r"(?: \([^\n()]{1,80}(?:\([^\n()]*\)[^\n()]*)?\))?"  # perhaps its office in brackets,
+    r"[ \t]*:[ \t]+(?=\S)",
+    re.MULTILINE,
+)
+_NAME_WORDS = frozenset("of the and de van von der la le du".split())
+_MARK = re.compile(r"\{[^{}\n]{0,40}\}|<[a-z]{3,20}>|\[(?:[a-z]+[ -]?){1,3}\]|@@|@ @")
+_UNIT = r"[^\W\d_]+(?:['’\-][^\W\d_]+)*"
+_REPEAT = re.compile(rf"\b({_UNIT}(?: {_UNIT}){{0,3}})(?:[ ,—-]+\1\b)+(?!['’-])", re.IGNORECASE)
+_TRUE_DOUBLES = frozenset(("that", "had", "very", "really", "no", "bye", "never"))
+_CUT_OFF = re.compile(r"\b[^\W\d_]{1,12}[-—–](?=[ ,.?!]|$)[ ,]*")
+_FILLER = r"(?:u[hm]+|umm+|erm*|a+h+|eh|hm+|mm+|mm[- ]?hmm+|uh[- ]huh|huh|oh|ooh)"
+_FILLERS = re.compile(rf"(?:[ ,]*(?<!['’\w-]){_FILLER}(?!['’\w-]))+(?=[ ,.?!;—-]|$)[ ]*,?", re.I)
+_ASIDE = r"(?:you know|i mean|i guess|i suppose|let's say|let's see|if you like|as i said|you see)"
+_SET_OFF = re.compile(
+    rf"(?:^|[ ]*[,—])[ ]*(?:{_ASIDE}|like|well|so|okay|right|basically|actually|yeah|sort of"
+    rf"|kind of|obviously)[ ]*,",
+    re.I,
+)
+_LOOSE = re.compile(
+    r"(?<!do )(?<!did )(?<!if )(?<!as )(?<!that )(?<!what )\byou know\b(?! (?:what|that|how|if|"
+    r"who|why|where|when|whether|about|the|it|him|her|them|me|us)\b)[ ,]*"
+    r"|(?<!what )(?<!do )(?<!think )(?<!that )\bi mean\b[ ,]+"
+    r"|(?<!the )(?<!this )(?<!that )(?<!what )(?<!some )(?<!any )(?<!a )(?<!one )(?<!same )"
+    r"(?<!which )(?<!of )(?<!right )(?<!other )\b(?:sort|kind) of (?=[a-z])",
+    re.I,
+)
+_OPENER = re.compile(
+    r"^(?:(?:(?:ok|okay|o\.k\.|yes|yeah|yep|yup|no|nope|right|alright|all right|well|so|sure|fine"
+    r"|exactly|good|great|cool|anyway|now|then|also|thanks|thank you|i mean|you know"
+    r"|i guess|sorry|but|and|or|because|cuz|'cause|like|actually|basically|of course)"
+    r"(?:[ ]*[,.—-]+[ ]*))|(?:and then|and so|so then|but then|and|but|so|because|cuz|'cause|well"
+    r"|okay|yeah|then|or) (?=\w))+",
+    re.I,
+)
+_LONE_LETTER = re.compile(r"(?<=[a-z,] )[b-hj-z](?= [a-z])(?! is\b)")
+_STUTTER = re.compile(r"(?<!['’])\b([^\Waeiouy\d_]{1,3}|[^\W\d_]{1,2}(?<![aeiou]))[ ,]+(?=\1\w)")
+
+
+@dataclass(frozen=True)
+class Turn:
+    """What one speaker says without a break; `speaker` is "" where the text names none."""
+
+    speaker: str
+    text: str
+
+
+def speaker_labels(texts: Iterable[str]) -> frozenset[str]:
+    """Line beginnings of the form "Name:" that name speakers.
+
+    A label counts if it recurs, or if most lines of the texts begin with one: so a lone "Note:"
+    in a story does not turn it into a play.
+    """
+    counts: Counter[str] = Counter()
+    lines = 0
+    for text in texts:
+        lines += sum(1 for line in text.splitlines() if line.strip())
+        counts.update(m[1] for m in _LABEL.finditer(text) if _name_like(m[1]))
+    if lines and sum(counts.values()) >= 0.5 * lines:
+        return frozenset(counts)
+    return frozenset(label for label, n in counts.items() if n > 1)
+
+
+def _name_like(label: str) -> bool:
+    words = label.split()
+    capitals = all(w[0].isupper() or w[0].isdigit() or w in _NAME_WORDS for w in words)
+    return len(words) <= 6 and capitals and not label.endswith((".", ",", "-"))
+
+
+def turns(text: str, labels: frozenset[str]) -> list[Turn]:
+    """Split a text at its speaker labels; words before the first label have no known speaker."""
+    found, end, speaker = [], 0, ""
+    for match in _LABEL.finditer(text):
+        if match[1] in labels:
+            found.append(Turn(speaker, text[end : match.start()].strip()))
+            speaker, end = match[1], match.end()
+    found.append(Turn(speaker, text[end:].strip()))
+    return [turn for turn in found if turn.text]
+
+
+def join_interrupted(talk: list[Turn]) -> list[Turn]:
+    """Join a turn that stops in mid-sentence with its continuation after a short interjection.
+
+    "A: rechargeable batteries and / B: Mm-hmm. / A: a stand." is one statement of A.
+    """
+    joined: list[Turn] = []
+    for turn in talk:
+        if joined and joined[-1].speaker == turn.speaker:
+            joined[-1] = Turn(turn.speaker, f"{joined[-1].text} {turn.text}")
+            continue
+        previous = joined[-2] if len(joined) > 1 else None
+        if previous and previous.speaker == turn.speaker and _open_ended(previous.text):
+            if len(joined[-1].text.split()) <= 3:
+                joined.pop()
+                joined[-1] = Turn(turn.speaker, f"{previous.text} {turn.text}")
+                continue
+        joined.append(turn)
+    return joined
+
+
+def _open_ended(text: str) -> bool:
+    return text.rstrip()[-1:] not in (".", "?", "!", "…", '"', "”")
+
+
+def tidy_spacing(text: str) -> str:
+    """Undo tokenized writing: `I 'm` to `I'm`, ` ,` to `,`, `user - friendly` to one word."""
+    text = re.sub(r"\s+", " ", _MARK.sub(" ", text))
+    tokenized = re.search(r"\w [,.?!](?: |$)| '(?:s|m|re|ve|ll|d)\b", text) is not None
+    if not tokenized:
+        return text.strip()
+    text = re.sub(r"(?<=\w) - (?=\w)", "-", text)
+    text = re.sub(r"(?<=\w) (?=(?:['’](?:s|m|re|ve|ll|d|t)|n['’]t)\b)", "", text)
+    text = re.sub(r" +(?=[,.;:?!%)](?:\W|$))", "", text)
+    return re.sub(r"\$ (?=\d)", "$", text).strip()
+
+
+def trim_speech(sentence: str) -> str:
+    """Remove fillers, openers, false starts and repetitions from one spoken sentence."""
+    text = tidy_spacing(sentence)
+    ending = text[-1:] if text[-1:] in ".?!" else ""
+    for _ in range(2):  # a removed filler can bring two halves of a repetition together
+        text = _FILLERS.sub(" ", text)
+        text = _CUT_OFF.sub("", text) if re.search(r"\w[-—–](?=[ ,.?!]|$)", text) else text
+        text = _SET_OFF.sub(_keep_comma, text)
+        text = _LOOSE.sub("", text)
+        text = _STUTTER.sub("", text)
+        text = _LONE_LETTER.sub("", text)
+        text = re.sub(r" {2,}", " ", text).strip()
+        text = _REPEAT.sub(_once, text)
+        text = _OPENER.sub("", text.lstrip(" ,.;—-"))
+    text = re.sub(r" +(?=[,.;?!])", "", text)
+    text = re.sub(r"(?:, ?){2,}", ", ", text)
+    text = re.sub(r"[ ,;—-]+$", "", re.sub(r"[ ,;—-]+([.?!]+)$", r"\1", text.strip(" ,;—-")))
+    text = re.sub(r",?[ ](?:and|but|so|or|right|okay|yeah|you know|i mean)(?=[.?!]?$)", "", text)
+    if not re.search(r"\w", text):
+        return ""
+    if text[-1] not in ".?!…\"”'":
+        text += ending or "."
+    return text[0].upper() + text[1:]
+
+
+def _keep_comma(match: re.Match[str]) -> str:
+    conjunction = re.match(r" *(?:and|but|so|because|which|or)\b", match.string[match.end() :])
+    return ", " if match.start() and conjunction else " "
+
+
+def _once(match: re.Match[str]) -> str:
+    unit = match[1]
+    return match[0] if unit.lower() in _TRUE_DOUBLES or len(unit) == 1 and unit != "I" else unit

@@ -1,0 +1,295 @@
+"""The warehouse: one Parquet file for each table and partition, replaced in one step.
+
+A file lives at `<root>/<table>/corpus=<c>/[bucket=<b>/][method=<m>/]data.parquet`. Its footer
+carries the provenance of its content, so that whether it is current can be told from the store
+alone, on any machine.
+"""
+
+import io
+import json
+import os
+import uuid
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
+from typing import Any
+
+import fsspec
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from gsum_resources.content_hash import content_hash, hash_texts
+from gsum_resources.table import Table
+
+FOOTER_KEY = b"gsum.provenance"
+FILE_NAME = "data.parquet"
+DIMENSIONS = ("corpus", "bucket", "method")
+
+
+class StoreError(ValueError):
+    """A table could not be written or read; the message names table, column and asset."""
+
+
+@dataclass(frozen=True, order=True)
+class Partition:
+    """The part of a table that one file holds; a dimension that the table lacks is None."""
+
+    corpus: str
+    bucket: str | None = None
+    method: str | None = None
+
+    @property
+    def path(self) -> str:
+        """Hive-style path segments, `corpus=qmsum/bucket=03`."""
+        values = ((name, getattr(self, name)) for name in DIMENSIONS)
+        return "/".join(f"{name}={value}" for name, value in values if value is not None)
+
+    @classmethod
+    def from_path(cls, path: str) -> "Partition":
+        """Read the segments of `path` that name a dimension."""
+        pairs = (segment.split("=", 1) for segment in path.split("/") if "=" in segment)
+        return cls(**{name: value for name, value in pairs if name in DIMENSIONS})
+
+
+@dataclass(frozen=True)
+class Provenance:
+    """What a file's content came from.
+
+    Attributes
+    ----------
+    content_hash : of the rows, measured columns left out.
+    code_version : of the asset that wrote it.
+    inputs : version of everything that was read, by its key: `table:chunks/corpus=qmsum`,
+        `settings:chunking/corpus=qmsum`, `model:embedding_model`.
+    asset, run_id, time : who wrote it, in which run, when (ISO 8601, UTC).
+    rows : number of rows.
+    """
+
+    content_hash: str
+    code_version: str
+    inputs: Mapping[str, str] = field(default_factory=dict)
+    asset: str = ""
+    run_id: str = ""
+    time: str = ""
+    rows: int = 0
+
+    @property
+    def settings_hash(self) -> str:
+        """Hash of the settings among the inputs."""
+        return hash_texts(
+            f"{key}={self.inputs[key]}" for key in sorted(self.inputs) if key.startswith("settings:")
+        )
+
+
+class ParquetStore:
+    """Reads and writes the warehouse under a local folder or any fsspec URL."""
+
+    def __init__(self, root: str) -> None:
+        self.fs, self.root = fsspec.core.url_to_fs(root)
+        self.url = root
+        self.is_local = "file" in self.fs.protocol
+        self._footers: dict[str, tuple[Any, Provenance]] = {}
+
+    def path(self, table: Table, partition: Partition) -> str:
+        """Where the file of a partition stands."""
+        return f"{self.root}/{table.name}/{partition.path}/{FILE_NAME}"
+
+    def write(
+        self, table: Table, partition: Partition, rows: pa.Table, provenance: Provenance
+    ) -> Provenance:
+        """Check `rows` against the schema and replace the partition's file in one step.
+
+        Returns the provenance completed with content hash and row count.
+
+        Raises
+        ------
+        StoreError
+            If a column is missing, unknown, of a wrong type or null where it must not be.
+        """
+        rows = conform(table, rows, provenance.asset)
+        provenance = replace(
+            provenance, content_hash=content_hash(rows, table.measured), rows=rows.num_rows
+        )
+        footer = {FOOTER_KEY: json.dumps(asdict(provenance), sort_keys=True)}
+        rows = rows.replace_schema_metadata(footer)
+        texts = [f.name for f in rows.schema if not pa.types.is_fixed_size_list(f.type)]
+        buffer = io.BytesIO()
+        pq.write_table(
+            rows,
+            buffer,
+            compression={
+                leaf: "none" if leaf.split(".")[0] not in texts else "zstd"
+                for leaf in _leaves(rows.schema)
+            },
+            use_dictionary=texts,
+        )
+        self.replace_file(self.path(table, partition), buffer.getbuffer())
+        return provenance
+
+    def replace_file(self, path: str, content: bytes | memoryview) -> None:
+        """Put `content` at `path` so that a reader sees the old file or the new one.
+
+        Locally by writing beside and renaming; an object store's put is one step by itself.
+        """
+        if not self.is_local:
+            self.fs.pipe_file(path, bytes(content))
+            return
+        beside = f"{path}.{uuid.uuid4().hex}.part"
+        self.fs.makedirs(os.path.dirname(path), exist_ok=True)  # noqa: PTH120 - a URL's path
+        try:
+            with open(beside, "wb") as file:  # noqa: PTH123
+                file.write(content)
+            os.replace(beside, path)  # noqa: PTH105
+        finally:
+            if self.fs.exists(beside):
+                self.fs.rm_file(beside)
+
+    def read(
+        self, table: Table, partitions: Sequence[Partition], columns: Sequence[str] | None = None
+    ) -> tuple[pa.Table, dict[Partition, str]]:
+        """Rows of several partitions with their dimensions as columns, and each content hash.
+
+        Partitions without a file are left out of both. The hash is that of the very bytes read.
+        """
+        parts, hashes = [], {}
+        for partition in partitions:
+            path = self.path(table, partition)
+            try:
+                with self.fs.open(path, "rb") as source:
+                    file = pq.ParquetFile(source)
+                    hashes[partition] = _provenance(file.metadata.metadata).content_hash
+                    rows = file.read(columns=list(columns) if columns else None)
+            except FileNotFoundError:
+                continue
+            parts.append(_with_dimensions(table, partition, rows))
+        return _concatenate(table, parts, columns), hashes
+
+    def partitions(self, table: Table, corpus: str | None = None) -> list[Partition]:
+        """The partitions that have a file, in order."""
+        levels = [f"corpus={corpus}" if corpus else "corpus=*"]
+        levels += [f"{name}=*" for name in table.dimensions[1:]]
+        pattern = "/".join([self.root, table.name, *levels, FILE_NAME])
+        return sorted(Partition.from_path(path[len(self.root) :]) for path in self.fs.glob(pattern))
+
+    def provenance(self, table: Table, partition: Partition) -> Provenance | None:
+        """The footer of a partition's file, or None where there is no file."""
+        path = self.path(table, partition)
+        try:
+            stamp = self._stamp(path)
+            known = self._footers.get(path)
+            if known and known[0] == stamp:
+                return known[1]
+            with self.fs.open(path, "rb") as source:
+                found = _provenance(pq.ParquetFile(source).metadata.metadata)
+        except FileNotFoundError:
+            return None
+        self._footers[path] = (stamp, found)
+        return found
+
+    def delete(self, table: Table, partition: Partition) -> None:
+        """Remove a partition's file; no error where there is none."""
+        path = self.path(table, partition)
+        if self.fs.exists(path):
+            self.fs.rm_file(path)
+
+    def _stamp(self, path: str) -> object:
+        """Changes whenever the file at `path` does."""
+        if self.is_local:
+            stat = os.stat(path)  # noqa: PTH116
+            return stat.st_mtime_ns, stat.st_size, stat.st_ino
+        info = self.fs.info(path)
+        return info.get("ETag") or info.get("created") or info.get("mtime"), info.get("size")
+
+
+def version_of(hashes: Mapping[Partition, str]) -> str:
+    """One version for a set of partitions: changes with any member or its content."""
+    return hash_texts(f"{partition.path}={hashes[partition]}" for partition in sorted(hashes))
+
+
+def conform(table: Table, rows: pa.Table, asset: str) -> pa.Table:
+    """`rows` with exactly the table's columns, in order and of the declared types.
+
+    A variable-length list of floats may come as a fixed-size list: vectors are stored that way.
+
+    Raises
+    ------
+    StoreError
+        Names table, asset and column.
+    """
+    where = f"table '{table.name}' written by asset '{asset}'"
+    names = [column.name for column in table.columns]
+    missing = [name for name in names if name not in rows.column_names]
+    unknown = [n for n in rows.column_names if n not in names and n not in DIMENSIONS]
+    if missing or unknown:
+        raise StoreError(f"{where}: missing columns {missing}, unknown columns {unknown}")
+    arrays, fields = [], []
+    for column in table.columns:
+        array = rows.column(column.name)
+        if array.type != column.type and not _is_vector_of(array.type, column.type):
+            array = _cast(array, column.type, f"{where}: column '{column.name}'")
+        if array.null_count and not column.nullable:
+            raise StoreError(
+                f"{where}: column '{column.name}' has {array.null_count} nulls, none allowed"
+            )
+        arrays.append(array)
+        fields.append(pa.field(column.name, array.type, column.nullable))
+    return pa.table(arrays, schema=pa.schema(fields))
+
+
+def _cast(array: pa.ChunkedArray, wanted: pa.DataType, where: str) -> pa.ChunkedArray:
+    """Widen numbers and all-null columns; anything else of another type is an error."""
+    numeric = pa.types.is_integer(array.type) and pa.types.is_integer(wanted)
+    numeric |= pa.types.is_floating(array.type) and pa.types.is_floating(wanted)
+    string_like = pa.types.is_large_string(array.type) and pa.types.is_string(wanted)
+    empty_list = pa.types.is_list(array.type) and pa.types.is_null(array.type.value_type)
+    times = pa.types.is_timestamp(array.type) and pa.types.is_timestamp(wanted)
+    if not (numeric or string_like or empty_list or times or pa.types.is_null(array.type)):
+        raise StoreError(f"{where} has type {array.type}, expected {wanted}")
+    try:
+        return pc.cast(array, wanted)
+    except pa.ArrowInvalid as error:
+        raise StoreError(f"{where} does not fit {wanted}: {error}") from error
+
+
+def _is_vector_of(found: pa.DataType, declared: pa.DataType) -> bool:
+    return (
+        pa.types.is_fixed_size_list(found)
+        and pa.types.is_list(declared)
+        and found.value_type == declared.value_type
+    )
+
+
+def _leaves(schema: pa.Schema) -> list[str]:
+    """Parquet's names of the leaf columns, `embedding.list.element` for a list."""
+    return [
+        f"{f.name}.list.element"
+        if pa.types.is_list(f.type) or pa.types.is_fixed_size_list(f.type)
+        else f.name
+        for f in schema
+    ]
+
+
+def _provenance(metadata: Mapping[bytes, bytes] | None) -> Provenance:
+    if not metadata or FOOTER_KEY not in metadata:
+        raise StoreError("a file of the warehouse has no provenance: not written by gsum")
+    return Provenance(**json.loads(metadata[FOOTER_KEY]))
+
+
+def _with_dimensions(table: Table, partition: Partition, rows: pa.Table) -> pa.Table:
+    for name in table.dimensions:
+        value = pa.scalar(getattr(partition, name), pa.string())
+        rows = rows.append_column(name, pa.repeat(value, rows.num_rows))
+    return rows.replace_schema_metadata(None)
+
+
+def _concatenate(
+    table: Table, parts: Iterable[pa.Table], columns: Sequence[str] | None
+) -> pa.Table:
+    """All rows as one table; empty parts do not count, they know no vector length."""
+    parts = list(parts)
+    filled = [part for part in parts if part.num_rows] or parts[:1]
+    if filled:
+        return pa.concat_tables(filled)
+    fields = [pa.field(name, pa.string()) for name in table.dimensions]
+    chosen = [f for f in table.schema if columns is None or f.name in columns]
+    return pa.schema([*chosen, *fields]).empty_table()

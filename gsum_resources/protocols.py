@@ -1,0 +1,128 @@
+"""What a method may ask of a model: three small protocols, free of Dagster.
+
+Methods take these protocols as arguments and never see which backend serves them.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal, Protocol, runtime_checkable
+
+import numpy as np
+from pydantic import BaseModel
+
+Task = Literal["answer", "question", "synopsis", "entities", "facts", "topic", "score"]
+
+
+@dataclass(frozen=True)
+class Request:
+    """One thing asked of a language model.
+
+    The parts stay apart so that a model without instructions (`extractive`) can work on the
+    passages themselves, and a chat model gets them rendered by `render`.
+
+    Attributes
+    ----------
+    task : which kind of work this is; chat models do not see it.
+    instructions : what to do, written in the method's `prompts.py`.
+    question : the question to answer, or "" where the task has none.
+    passages : the texts to work on, best first.
+    max_words : length of the wanted text, in words.
+    temperature : 0 is greedy.
+    seed : sampling seed, derived from a stable id.
+    schema : a pydantic model that the reply must satisfy, or None for free text.
+    document_id : for the ledger; "" where the request concerns a whole corpus.
+    """
+
+    task: Task
+    instructions: str
+    question: str = ""
+    passages: tuple[str, ...] = ()
+    max_words: int = 120
+    temperature: float = 0.0
+    seed: int = 0
+    schema: type[BaseModel] | None = None
+    document_id: str = ""
+
+    def render(self) -> str:
+        """The user message: numbered passages, then the question."""
+        parts = [f"[{i}]\n{passage}" for i, passage in enumerate(self.passages, start=1)]
+        if self.question:
+            parts.append(f"Question: {self.question}")
+        return "\n\n".join(parts)
+
+
+@dataclass(frozen=True)
+class Completion:
+    """A model's valid reply to one `Request`; `tokens_*` in tokens, `latency_s` in seconds."""
+
+    text: str
+    model: str
+    tokens_in: int
+    tokens_out: int
+    latency_s: float
+    parsed: BaseModel | None = None
+    calls: int = 1
+    retries: int = 0
+    cached: bool = False
+    cost_usd: float = 0.0
+
+
+@dataclass(frozen=True)
+class CompletionError:
+    """Why one `Request` got no valid reply; never memoized."""
+
+    message: str
+    model: str
+    calls: int = 1
+    retries: int = 0
+
+
+@runtime_checkable
+class LanguageModel(Protocol):
+    """Completes batches of requests."""
+
+    @property
+    def identity(self) -> str:
+        """What distinguishes this model's replies: backend, name, version, settings."""
+        ...
+
+    def complete(self, requests: Sequence[Request]) -> list[Completion | CompletionError]:
+        """One result or one error for each request, in order."""
+        ...
+
+
+@runtime_checkable
+class Embedder(Protocol):
+    """Turns texts into unit-length vectors."""
+
+    @property
+    def identity(self) -> str:
+        """What distinguishes this model's vectors: weights, precision, pooling, window."""
+        ...
+
+    @property
+    def dimension(self) -> int:
+        """Length of a vector."""
+        ...
+
+    def embed(self, texts: Sequence[str]) -> np.ndarray:
+        """Passages to float32 unit vectors, `(n_texts, dimension)`; long texts by windows."""
+        ...
+
+    def embed_queries(self, texts: Sequence[str]) -> np.ndarray:
+        """Queries likewise; differs from `embed` for two-encoder models such as DPR."""
+        ...
+
+
+@runtime_checkable
+class PassageScorer(Protocol):
+    """Scores how well one passage predicts another."""
+
+    @property
+    def identity(self) -> str:
+        """What distinguishes this scorer's values."""
+        ...
+
+    def score(self, contexts: Sequence[str], passages: Sequence[str]) -> np.ndarray:
+        """log P(passage | context) per token, in nats, `(n_pairs,)`, pair by pair."""
+        ...

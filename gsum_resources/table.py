@@ -1,0 +1,54 @@
+"""What a table is: named, typed, documented columns and the dimensions it is partitioned by."""
+
+from dataclasses import dataclass
+
+import pyarrow as pa
+
+
+@dataclass(frozen=True)
+class Column:
+    """A column: its Arrow type, its meaning in one line, whether it may be null.
+
+    A `measured` column (latency, time) stands outside the content hash and outside the promise
+    that a rebuild is equal.
+    """
+
+    name: str
+    type: pa.DataType
+    meaning: str
+    nullable: bool = False
+    measured: bool = False
+
+
+@dataclass(frozen=True)
+class Table:
+    """A table of the warehouse.
+
+    Attributes
+    ----------
+    name : as SQL sees it, `documents` or `gor.record_edges`.
+    row : completes the sentence "One row per …".
+    columns : those inside the file; the partition dimensions stand in its path.
+    dimensions : the hive dimensions, a subset of corpus, bucket, method, in that order.
+    key : the columns that identify a row within a partition.
+    """
+
+    name: str
+    row: str
+    columns: tuple[Column, ...]
+    dimensions: tuple[str, ...] = ("corpus",)
+    key: tuple[str, ...] = ()
+
+    @property
+    def schema(self) -> pa.Schema:
+        """The Arrow schema of a file."""
+        return pa.schema([pa.field(c.name, c.type, c.nullable) for c in self.columns])
+
+    @property
+    def measured(self) -> frozenset[str]:
+        """Names of the measured columns."""
+        return frozenset(c.name for c in self.columns if c.measured)
+
+    def empty(self) -> pa.Table:
+        """A table of no rows with the full schema."""
+        return self.schema.empty_table()

@@ -1,0 +1,139 @@
+"""Dagster's door to the warehouse: assets see one table and never loop over partitions."""
+
+from collections.abc import Callable, Mapping, Sequence
+from datetime import UTC, datetime
+from typing import Any
+
+import dagster as dg
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from gsum_resources.catalogue import build_catalogue
+from gsum_resources.home import Home
+from gsum_resources.lineage import Reads, Step
+from gsum_resources.parquet_store import ParquetStore, Partition, Provenance, StoreError
+from gsum_resources.table import Table
+
+LAZY = {"gsum/lazy": True}  # metadata of an AssetIn that is read only when the asset asks for it
+_PREVIEW_ROWS = 5
+
+
+class Lazy:
+    """An input that is read, and so counts as an input, only when `get` is called."""
+
+    def __init__(self, read: Callable[[], Any]) -> None:
+        self._read = read
+
+    def get(self) -> Any:  # noqa: ANN401 - a table, a model or settings, by the asset's choice
+        """Read it now."""
+        return self._read()
+
+
+def partition_of(key: str) -> Partition:
+    """The store's partition for one of Dagster's partition keys."""
+    if isinstance(key, dg.MultiPartitionKey):
+        by_name = key.keys_by_dimension
+        return Partition(by_name["corpus"], by_name.get("bucket"), by_name.get("variant"))
+    return Partition(key)
+
+
+def step_of(context: dg.InputContext | dg.OutputContext) -> Step:
+    """The running step that a context belongs to."""
+    step = context.step_context
+    return step.run_id, step.step.key
+
+
+class WarehouseIO(dg.IOManager):
+    """Concatenates partitions on load, splits by corpus and bucket on store, records lineage."""
+
+    def __init__(
+        self,
+        home: Home,
+        store: ParquetStore,
+        tables: Mapping[str, Table],
+        table_of: Callable[[Sequence[str]], Table],
+        bucket_of: Callable[[str], str],
+    ) -> None:
+        self.home = home
+        self.store = store
+        self.tables = tables
+        self.reads = Reads()
+        self._table_of = table_of
+        self._bucket_of = bucket_of
+
+    def load_input(self, context: dg.InputContext) -> pa.Table | Lazy:
+        """The rows of the wanted partitions that have a file, with their dimensions as columns."""
+        table = self._table_of(context.asset_key.path)
+        partitions = [partition_of(key) for key in context.asset_partition_keys]
+        step = step_of(context)
+
+        def read() -> pa.Table:
+            rows, hashes = self.store.read(table, partitions)
+            self.reads.table(step, table.name, hashes)
+            return rows
+
+        return Lazy(read) if (context.definition_metadata or {}).get("gsum/lazy") else read()
+
+    def handle_output(self, context: dg.OutputContext, obj: pa.Table) -> None:
+        """Store each partition's rows with their provenance."""
+        table = self._table_of(context.asset_key.path)
+        partitions = [partition_of(key) for key in context.asset_partition_keys]
+        step = step_of(context)
+        code_version = context.step_context.job_def.asset_layer.get(context.asset_key).code_version
+        is_first = not self.store.partitions(table)
+        for partition, rows in self._split(table, partitions, obj, context.asset_key):
+            provenance = Provenance(
+                content_hash="",
+                code_version=code_version or "",
+                inputs=self.reads.inputs_of(step, partition),
+                asset=context.asset_key.to_user_string(),
+                run_id=context.run_id,
+                time=datetime.now(UTC).isoformat(),
+            )
+            self.store.write(table, partition, rows, provenance)
+        if is_first:
+            self.rebuild_catalogue()
+        context.add_output_metadata(
+            {
+                "dagster/row_count": obj.num_rows,
+                "preview": dg.MetadataValue.md(_preview(obj)),
+            }
+        )
+
+    def rebuild_catalogue(self) -> None:
+        """Make the DuckDB views anew; needed when a table gets its first file or loses its last."""
+        build_catalogue(self.store, self.tables.values(), self.home.catalogue)
+
+    def _split(
+        self, table: Table, partitions: list[Partition], rows: pa.Table, asset: dg.AssetKey
+    ) -> list[tuple[Partition, pa.Table]]:
+        """Each partition's share of `rows`, an empty table where there is none."""
+        if len(partitions) == 1:
+            return [(partitions[0], rows)]
+        if "corpus" not in rows.column_names:
+            raise StoreError(
+                f"asset '{asset.to_user_string()}' wrote {len(partitions)} partitions of "
+                f"'{table.name}' without a column 'corpus' to tell them apart"
+            )
+        buckets = [self._bucket_of(i) for i in rows["document_id"].to_pylist()]
+        places = pc.binary_join_element_wise(
+            pc.cast(rows["corpus"], pa.string()), pa.array(buckets, pa.string()), "|"
+        )
+        return [
+            (p, rows.filter(pc.equal(places, f"{p.corpus}|{p.bucket}"))) for p in partitions
+        ]
+
+
+def _preview(rows: pa.Table) -> str:
+    """The first rows as a Markdown table, long values cut."""
+    names = [n for n in rows.column_names if not pa.types.is_fixed_size_list(rows[n].type)]
+    lines = ["| " + " | ".join(names) + " |", "|" + "---|" * len(names)]
+    for row in rows.select(names).slice(0, _PREVIEW_ROWS).to_pylist():
+        lines.append("| " + " | ".join(_cell(value) for value in row.values()) + " |")
+    return "\n".join(lines)
+
+
+def _cell(value: object) -> str:
+    text = f"{value:.4g}" if isinstance(value, float) else str(value)
+    text = " ".join(text.split()).replace("|", "\\|").replace("<", "&lt;")
+    return text if len(text) <= 80 else text[:79] + "…"

@@ -1,0 +1,75 @@
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from gsum_assets.evaluation.retrieval_metrics import harmonic_mean, ndcg, retrieval_metrics
+
+ITEMS = [f"i{n}" for n in range(12)]
+
+
+@settings(deadline=None)
+@given(
+    st.permutations(ITEMS), st.sets(st.sampled_from(ITEMS), min_size=1), st.integers(1, len(ITEMS))
+)
+def test_a_full_ranking_scores_as_scikit_learn_says(ranked, relevant, k):
+    from sklearn.metrics import f1_score, ndcg_score, precision_score, recall_score
+
+    found = retrieval_metrics(ranked, relevant, ks=(k,))
+    truth = np.array([[item in relevant for item in ranked]], dtype=int)
+    chosen = np.arange(len(ranked)) < k
+    falling = np.arange(len(ranked), 0, -1.0)[None]
+    assert found is not None
+    assert found[f"ndcg@{k}"] == pytest.approx(ndcg_score(truth, falling, k=k))
+    assert found[f"p@{k}"] == pytest.approx(precision_score(truth[0], chosen))
+    assert found[f"r@{k}"] == pytest.approx(recall_score(truth[0], chosen))
+    assert found[f"f1@{k}"] == pytest.approx(f1_score(truth[0], chosen))
+    assert found["mrr"] == 1 / min(ranked.index(item) + 1 for item in relevant)
+
+
+def test_nothing_relevant_has_no_score():
+    assert retrieval_metrics(["a", "b"], []) is None
+
+
+def test_nothing_retrieved_scores_nothing():
+    found = retrieval_metrics([], ["a"], ks=(3,))
+    assert found == {"mrr": 0, "p@3": 0, "r@3": 0, "f1@3": 0, "ndcg@3": 0}
+
+
+def test_fewer_retrieved_than_the_cutoff_are_misses():
+    found = retrieval_metrics(["a"], ["a", "b"], ks=(4,))
+    assert found == {
+        "mrr": 1,
+        "p@4": 0.25,
+        "r@4": 0.5,
+        "f1@4": pytest.approx(1 / 3),
+        "ndcg@4": pytest.approx(1 / (1 + 1 / np.log2(3))),
+    }
+
+
+def test_fewer_relevant_than_the_cutoff_can_still_be_perfect():
+    found = retrieval_metrics(["a", "b", "c"], ["a"], ks=(3,))
+    assert found is not None
+    assert found["ndcg@3"] == found["r@3"] == found["mrr"] == 1
+    assert found["p@3"] == pytest.approx(1 / 3)
+
+
+def test_relevant_ids_given_twice_count_once():
+    assert retrieval_metrics(["a"], ["a", "a"]) == retrieval_metrics(["a"], ["a"])
+
+
+def test_ndcg_by_hand():
+    hits = np.array([False, True, True])
+    assert ndcg(hits, 2, 3) == pytest.approx((1 / np.log2(3) + 0.5) / (1 + 1 / np.log2(3)))
+
+
+def test_the_published_f1_is_the_harmonic_mean_of_the_averages():
+    # graph-augmented ODMDS, table 2: BM25 on Story at 3
+    assert 100 * harmonic_mean(0.7117, 0.2816) == pytest.approx(40.35, abs=0.01)
+
+
+def test_what_cannot_be_meant_is_an_error():
+    with pytest.raises(ValueError, match="'b' is ranked twice"):
+        retrieval_metrics(["a", "b", "b"], ["a"])
+    with pytest.raises(ValueError, match="cut-off 0"):
+        retrieval_metrics(["a"], ["a"], ks=(3, 0))

@@ -1,0 +1,81 @@
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from rouge_score.rouge_scorer import RougeScorer
+
+from gsum_assets.evaluation.rouge import METRICS, lcs_length, rouge
+
+PACKAGE = RougeScorer(list(METRICS), use_stemmer=True)
+
+word = st.sampled_from(
+    ["the", "Meeting", "meetings", "decided", "decide", "decision", "U.S.", "it's", "café", "1999"]
+)
+sentence = st.lists(word, max_size=25).map(" ".join)
+anything = st.text(max_size=60)
+text = st.one_of(sentence, anything, st.just(""))
+
+
+@settings(deadline=None, max_examples=300)
+@given(text, st.lists(text, min_size=1, max_size=4))
+def test_equal_to_the_package(prediction, references):
+    expected = PACKAGE.score_multi(references, prediction)
+    assert rouge(prediction, references) == {m: expected[m].fmeasure for m in METRICS}
+
+
+def test_equal_to_the_package_on_long_texts():
+    words = [
+        "the",
+        "ship",
+        "left",
+        "port",
+        "and",
+        "her",
+        "captain",
+        "never",
+        "saw",
+        "that",
+        "harbour",
+        "again",
+        "while",
+    ]
+    first = " ".join(words[(i * i) % 13] for i in range(700))
+    second = " ".join(words[(i * 5 + i // 7) % 13] for i in range(500))
+    expected = PACKAGE.score(second, first)
+    assert rouge(first, [second]) == {m: expected[m].fmeasure for m in METRICS}
+
+
+def test_values_by_hand():
+    # prediction: 3 words, reference: 4; three shared words, "a b" shared, "a b d" in order.
+    found = rouge("aaa bbb ddd", ["aaa bbb ccc ddd"])
+    assert found == {
+        "rouge1": pytest.approx(2 * 1 * 0.75 / 1.75),
+        "rouge2": pytest.approx(2 * (1 / 2) * (1 / 3) / (5 / 6)),
+        "rougeL": pytest.approx(2 * 1 * 0.75 / 1.75),
+    }
+
+
+def test_each_metric_takes_its_own_best_reference():
+    together = rouge("aa bb cc", ["cc bb aa", "aa bb xx yy zz"])
+    apart = [rouge("aa bb cc", [r]) for r in ("cc bb aa", "aa bb xx yy zz")]
+    assert together["rouge1"] == apart[0]["rouge1"] == 1.0 > apart[1]["rouge1"]
+    assert together["rouge2"] == apart[1]["rouge2"] > apart[0]["rouge2"] == 0.0
+
+
+def test_inflections_match():
+    assert rouge("the meetings decided", ["the meeting decides"])["rouge1"] == 1.0
+
+
+@given(st.lists(st.sampled_from("abc"), max_size=40), st.lists(st.sampled_from("abc"), max_size=40))
+def test_lcs_is_that_of_the_table(first, second):
+    table = [[0] * (len(second) + 1) for _ in range(len(first) + 1)]
+    for i, a in enumerate(first):
+        for j, b in enumerate(second):
+            table[i + 1][j + 1] = (
+                table[i][j] + 1 if a == b else max(table[i][j + 1], table[i + 1][j])
+            )
+    assert lcs_length(first, second) == lcs_length(second, first) == table[-1][-1]
+
+
+def test_no_reference_is_an_error():
+    with pytest.raises(ValueError, match="no reference"):
+        rouge("text", [])

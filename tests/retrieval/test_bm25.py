@@ -1,0 +1,69 @@
+import math
+from collections import Counter
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from gsum_assets.retrieval.bm25 import Bm25, Bm25Index, Bm25Settings
+from gsum_assets.retrieval.words import Words
+from tests.retrieval.toys import asking, of_texts
+
+PLAIN = Words(language="tlh")  # no stop words, no stems: terms are the words
+word = st.sampled_from(["ore", "sun", "fox", "elm", "ivy"])
+text = st.lists(word, max_size=8).map(" ".join)
+
+
+def formula(query, texts, k1, b):
+    """BM25 as Lucene has it, word by word."""
+    counts = [Counter(t.split()) for t in texts]
+    mean_length = sum(sum(c.values()) for c in counts) / len(texts)
+    row = []
+    for count in counts:
+        total = 0.0
+        for term in query.split():
+            n = sum(term in c for c in counts)
+            idf = math.log(1 + (len(texts) - n + 0.5) / (n + 0.5))
+            norm = k1 * (1 - b + b * sum(count.values()) / mean_length) if mean_length else k1
+            total += idf * count[term] / (count[term] + norm) if count[term] else 0.0
+        row.append(total)
+    return row
+
+
+@settings(deadline=None)
+@given(
+    texts=st.lists(text, min_size=1, max_size=6),
+    query=text,
+    k1=st.sampled_from([0.9, 1.5]),
+    b=st.sampled_from([0.0, 0.4, 1.0]),
+)
+def test_scores_are_the_formula(texts, query, k1, b):
+    found = Bm25Index(texts, Bm25Settings(k1=k1, b=b, words=PLAIN)).scores([query])
+    np.testing.assert_allclose(found, [formula(query, texts, k1, b)], rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.parametrize("query", ["", "zyzzyva", "the of and"])
+def test_a_query_without_a_known_word_scores_nothing(query):
+    found = Bm25(of_texts("red fox", "grey wolf")).scores(asking(query, "fox"))
+    assert found.nodes[0].tolist() == [0, 0]
+    assert found.nodes[1, 0] > 0 == found.nodes[1, 1]
+
+
+def test_a_word_in_every_text_still_counts_for_something():
+    found = Bm25(of_texts("fox fox", "fox wolf", "fox owl")).scores(asking("fox")).nodes[0]
+    assert found[0] > found[1] == found[2] > 0
+
+
+def test_documents_are_scored_as_texts_of_their_own():
+    one = of_texts("fox", "wolf")
+    joined = type(one)(["d"], ["fox wolf"], ["c0", "c1"], ["fox", "wolf"], np.array([0, 2]))
+    found = Bm25(joined).scores(asking("fox wolf"))
+    single = Bm25Index(["fox wolf"], Bm25Settings()).scores(["fox wolf"])
+    np.testing.assert_array_equal(found.documents, single)
+
+
+def test_unknown_words_of_a_query_do_not_disturb_known_ones():
+    retriever = Bm25(of_texts("fox", "wolf", "owl"))
+    found = retriever.scores(asking("fox", "fox zyzzyva")).nodes
+    np.testing.assert_array_equal(found[0], found[1])

@@ -1,0 +1,32 @@
+import numpy as np
+
+from gsum_assets.retrieval.dense import Dense
+from gsum_assets.retrieval.ranking import top
+from tests.retrieval.toys import collection, of_texts, questions
+
+
+def test_scores_are_cosines_and_documents_take_the_best():
+    found = Dense(collection()).scores(questions(("?", None, 1)))
+    assert found.nodes.tolist() == [[0, 1, 1, 1, 0]]
+    assert found.documents.tolist() == [[1, 1, 0]]
+
+
+def test_equal_vectors_tie_exactly_wherever_they_stand():
+    # Raw products of equal columns may differ in the last bit, by their place in the block.
+    generator = np.random.default_rng(0)
+    vectors = generator.normal(size=(1, 384)).repeat(1003, axis=0).astype(np.float32)
+    vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
+    many = of_texts(*["x"] * 1003)
+    many = type(many)(
+        many.document_ids,
+        many.document_texts,
+        many.chunk_ids,
+        many.chunk_texts,
+        many.starts,
+        vectors,
+    )
+    asked = questions(("?", None, 0))
+    asked = type(asked)(asked.ids, asked.texts, asked.document_ids, vectors[:1])
+    scores = Dense(many).scores(asked).nodes
+    assert len(np.unique(scores)) == 1
+    assert [many.chunk_ids[i] for i in top(scores, many.chunk_ids, 3)[0]] == ["c0", "c1", "c10"]

@@ -1,0 +1,47 @@
+import time
+
+import pytest
+
+from gsum_assets.retrieval.words import Words
+
+
+def test_stems_meet_and_stop_words_go():
+    assert Words().split("What did the Meetings decide?") == ["meet", "decid"]
+
+
+def test_repeated_words_are_repeated():
+    assert Words().split("boat, boats; BOAT") == ["boat"] * 3
+
+
+@pytest.mark.parametrize("text", ["", "  \n\t", "?!…", "the and of"])
+def test_nothing_to_count(text):
+    assert Words().split(text) == []
+    assert Words(bigrams=True).split(text) == []
+
+
+def test_letters_and_digits_are_words():
+    assert Words().split("Grad C saw R2 in 1999") == ["grad", "c", "saw", "r2", "1999"]
+
+
+def test_bigrams_follow_the_words_and_skip_stop_words():
+    assert Words(bigrams=True).split("Lord of Rings") == ["lord", "ring", "lord ring"]
+
+
+def test_a_language_brings_its_own_stop_words_and_stems():
+    assert Words("de").split("Die Häuser und das Haus") == ["haus", "haus"]
+    assert Words("de-AT").split("Die Häuser") == Words("de").split("Die Häuser")
+
+
+def test_an_unknown_language_goes_without():
+    assert Words("tlh").split("The meetings") == ["the", "meetings"]
+
+
+def test_english_stop_words_stay_in_other_languages():
+    assert Words("fi").split("what") == ["what"]
+    assert Words("en").split("what") == []
+
+
+def test_a_word_of_a_million_letters_is_no_trap():
+    start = time.perf_counter()
+    assert len(Words().split("x" * 1_000_000)) == 1
+    assert time.perf_counter() - start < 10
