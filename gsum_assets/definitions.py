@@ -1,5 +1,6 @@
 """The one Definitions object, and how it is put together for a home."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -27,7 +28,10 @@ FAMILIES: tuple[Family, ...] = (RETRIEVAL,)
 
 @dataclass(frozen=True)
 class Pipeline:
-    """Everything that belongs to one home: definitions, store, models, and what is due."""
+    """Everything that belongs to one home.
+
+    `section` reads a section of a corpus's `corpus.toml`.
+    """
 
     home: Home
     store: ParquetStore
@@ -35,7 +39,7 @@ class Pipeline:
     warehouse: WarehouseIO
     requests: Requests
     currency: Currency
-    look: Any
+    section: Callable[[str, str], Any]
     definitions: dg.Definitions
 
 
@@ -79,7 +83,7 @@ def pipeline_for(home: Home, models: Models | None = None) -> Pipeline:
             "settings": SettingsIO(section, warehouse.reads),
         },
     )
-    return Pipeline(home, store, models, warehouse, requests, currency, look, definitions)
+    return Pipeline(home, store, models, warehouse, requests, currency, section, definitions)
 
 
 def _nodes(assets: list[dg.AssetsDefinition | dg.SourceAsset]) -> dict[dg.AssetKey, Node]:

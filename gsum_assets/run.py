@@ -79,8 +79,9 @@ def drive(
 
     Parameters
     ----------
-    methods : variants to ask for besides those asked for before; None: those that `corpus.toml`
-        names, or the defaults of each family.
+    methods : variants to ask for besides those asked for before. "default" stands for those that
+        `corpus.toml` names, or else the defaults of each family; "all" for every one. None asks
+        for the defaults of a corpus that nobody asked for yet, and for nothing new of another.
     on_start, on_made : called before and after each run.
 
     Raises
@@ -192,7 +193,11 @@ def _methods(pipeline: Pipeline, corpus: str, methods: Collection[str] | None) -
         raise CorpusError(f"corpus '{corpus}': {problem}")
     settings = load_settings(folder)
     scan(folder, settings)
-    wanted = list(methods or settings.methods or default_methods())
+    before = pipeline.requests.of(corpus)
+    defaults = settings.methods or default_methods()
+    wanted = []
+    for method in methods if methods is not None else ([] if before else ["default"]):
+        wanted += {"default": defaults, "all": known_methods()}.get(method, [method])
     unknown = sorted(set(wanted) - set(known_methods()))
     if unknown:
         raise CorpusError(

@@ -1,6 +1,5 @@
 """`LocalEmbedder`: unit vectors of texts of any length, by a transformer on this machine."""
 
-import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -12,6 +11,7 @@ from gsum_resources.embedding.encoder import Precision, TextEncoder
 from gsum_resources.embedding.model_files import PACKAGED, ModelNotFoundError
 from gsum_resources.embedding.model_settings import Pooling, query_encoder_name
 from gsum_resources.embedding.processor import bfloat16_supported, physical_cores
+from gsum_resources.embedding.vectors import unit_length, weighted_means
 from gsum_resources.embedding.windows import Windows
 
 __all__ = [
@@ -28,8 +28,6 @@ OnProgress = Callable[[int, int], None]
 
 # Bounds the memory that token ids and unfinished sums take, whatever the number of texts.
 _TEXTS_AT_ONCE = 4096
-# On a processor a batch should fit its second-level cache; a GPU wants to be filled.
-_BATCH_TOKENS = {"cpu": 2048, "cuda": 65536}
 
 
 @dataclass(frozen=True)
@@ -154,8 +152,8 @@ class LocalEmbedder:
             windows = self._cut(
                 self._passages, texts, first, window_tokens, stride, self._passage_prefix
             )
-            raw = self._passages.encode(windows.ids, self._batch_tokens)
-            vectors.append(_unit_length(raw, self))
+            raw = self._passages.encode(windows.ids, self.batch_tokens)
+            vectors.append(unit_length(raw, self.model))
             owners.append(windows.owner + first)
         return np.concatenate(vectors), np.concatenate(owners)
 
@@ -171,10 +169,11 @@ class LocalEmbedder:
             windows = self._cut(
                 encoder, texts, first, self.window_tokens, self.window_tokens, prefix
             )
+            n_block = min(_TEXTS_AT_ONCE, len(texts) - first)
             report = _batch_reporter(windows.owner, first, len(texts), on_progress)
-            raw = encoder.encode(windows.ids, self._batch_tokens, report)
-            means = _weighted_means(raw, windows)
-            vectors[first : first + len(means)] = _unit_length(means, self)
+            raw = encoder.encode(windows.ids, self.batch_tokens, report)
+            means = weighted_means(raw, windows.owner, windows.n_content, n_block)
+            vectors[first : first + n_block] = unit_length(means, encoder.name)
         return vectors
 
     def _cut(
@@ -214,7 +213,7 @@ class LocalEmbedder:
         return encoder
 
     def _encoder(self, name: str) -> TextEncoder:
-        return TextEncoder(name, self.precision, self.pooling, self)
+        return TextEncoder(name, self.precision, self.pooling, self.device, self.threads)
 
     @property
     def _passage_prefix(self) -> str:
@@ -225,3 +224,31 @@ class LocalEmbedder:
     def _query_prefix(self) -> str:
         declared = self._queries.settings.query_prefix
         return declared if self.query_prefix is None else self.query_prefix
+
+
+def _block_starts(texts: Sequence[str]) -> range:
+    """Where each block of texts begins.
+
+    Raises
+    ------
+    TypeError
+        If one string is given, whose letters would each be taken for a text.
+    """
+    if isinstance(texts, str):
+        raise TypeError("texts is one string; give a list of texts, [text] for a single one")
+    return range(0, len(texts), _TEXTS_AT_ONCE)
+
+
+def _batch_reporter(
+    owner: np.ndarray, done_before: int, n_texts: int, on_progress: OnProgress | None
+) -> Callable[[np.ndarray], None] | None:
+    """Turns finished windows into finished texts: a text is done when its last window is."""
+    if on_progress is None:
+        return None
+    remaining = np.bincount(owner)
+
+    def report(windows: np.ndarray) -> None:
+        np.subtract.at(remaining, owner[windows], 1)
+        on_progress(done_before + int((remaining == 0).sum()), n_texts)
+
+    return report

@@ -50,10 +50,7 @@ def source_documents(context: dg.OpExecutionContext) -> dg.DataVersionsByPartiti
 def source_queries(context: dg.OpExecutionContext) -> dg.DataVersionsByPartition:
     warehouse: WarehouseIO = context.resources.io_manager
     return dg.DataVersionsByPartition(
-        {
-            corpus: observe.queries(warehouse, corpus)
-            for corpus in _watched(context)
-        }
+        {corpus: observe.queries(warehouse, corpus) for corpus in _watched(context)}
     )
 
 
@@ -66,10 +63,7 @@ def source_queries(context: dg.OpExecutionContext) -> dg.DataVersionsByPartition
 )
 def corpus_settings(context: dg.OpExecutionContext) -> dg.DataVersionsByPartition:
     return dg.DataVersionsByPartition(
-        {
-            corpus: context.resources.settings.version(corpus)
-            for corpus in _watched(context)
-        }
+        {corpus: context.resources.settings.version(corpus) for corpus in _watched(context)}
     )
 
 

@@ -90,9 +90,7 @@ def chunk_by_lines(
     at the last line that fits. A line that does not fit by itself is cut between words.
     Neighbours share at most `overlap_lines` lines that are not blank.
     """
-    settings = ChunkingSettings(
-        chunker="lines", max_tokens=max_tokens, overlap_lines=overlap_lines
-    )
+    settings = ChunkingSettings(chunker="lines", max_tokens=max_tokens, overlap_lines=overlap_lines)
     return _chunks(document_id, word_pieces([text], tokenizer)[0], settings)
 
 
@@ -139,9 +137,7 @@ def _chunks(document_id: str, pieces: Pieces, settings: ChunkingSettings) -> lis
     return _slice(document_id, pieces.text, units, windows)
 
 
-def _pack(
-    units: _Units, max_tokens: int, overlap: Callable[[int], int]
-) -> list[tuple[int, int]]:
+def _pack(units: _Units, max_tokens: int, overlap: Callable[[int], int]) -> list[tuple[int, int]]:
     """Windows `(first, end)` over units; each goes beyond the one before.
 
     `overlap(end)` says at which unit the window after one that ended before `end` would begin.
@@ -154,9 +150,9 @@ def _pack(
         end = int(np.searchsorted(before, before[first] + max_tokens, side="right")) - 1
         end = min(max(end, first + 1), n)
         upto = int(np.searchsorted(preferred, end, side="right"))
-        if end < n and upto and (last := int(preferred[upto - 1])) > covered:
-            if 2 * (before[last] - before[first]) >= max_tokens:
-                end = last
+        last = int(preferred[upto - 1]) if upto else 0
+        if end < n and last > covered and 2 * (before[last] - before[first]) >= max_tokens:
+            end = last
         windows.append((first, end))
         covered = end
         if end == n:
@@ -219,8 +215,6 @@ def _slice(
         seen[passage] += 1
         n_tokens = int(units.sizes[first:end].sum())
         chunks.append(
-            Chunk(
-                chunk_id, document_id, position, start, start + len(passage), n_tokens, passage
-            )
+            Chunk(chunk_id, document_id, position, start, start + len(passage), n_tokens, passage)
         )
     return chunks

@@ -11,13 +11,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from gsum_assets.corpus.records import (
-    RECORD_FILES,
-    TEXT_SUFFIXES,
-    Record,
-    read_records,
-    too_large,
-)
+from gsum_assets.corpus.folder import TEXT_SUFFIXES, read_records
+from gsum_assets.corpus.records import RECORD_FILES, Record, too_large
 from gsum_assets.corpus.settings import CorpusError, CorpusSettings
 
 N_BUCKETS = 8
@@ -58,7 +53,7 @@ class Rejected:
     reason: str
 
 
-class _Unusable(Exception):
+class _UnusableError(Exception):
     """Carries the reason for a rejection."""
 
 
@@ -124,9 +119,9 @@ def load(
         try:
             if record.problem is None and record.document_id in documents:
                 place = places[record.document_id]
-                raise _Unusable(f"id already used by {place}; rename one of the two")
+                raise _UnusableError(f"id already used by {place}; rename one of the two")
             document = _document(record, settings.documents.max_bytes)
-        except _Unusable as reason:
+        except _UnusableError as reason:
             rejected.append(Rejected(record.document_id, record.file, record.line, str(reason)))
         else:
             documents[record.document_id] = document
@@ -137,20 +132,20 @@ def load(
 
 
 def _document(record: Record, max_bytes: int) -> Document:
-    """Decode one record, or raise `_Unusable`."""
+    """Decode one record, or raise `_UnusableError`."""
     if record.problem is not None:
-        raise _Unusable(record.problem)
+        raise _UnusableError(record.problem)
     if record.text is None:
-        raise _Unusable("has no text; add the column 'text'")
+        raise _UnusableError("has no text; add the column 'text'")
     text = _string("text", record.text)
     size = len(text.encode())
     if size > max_bytes:
-        raise _Unusable(too_large(size, max_bytes))
+        raise _UnusableError(too_large(size, max_bytes))
     text = text.removeprefix("\ufeff").replace("\r\n", "\n").replace("\r", "\n")
     if not text:
-        raise _Unusable("the text is empty; fill it or remove the document")
+        raise _UnusableError("the text is empty; fill it or remove the document")
     if text.isspace():
-        raise _Unusable("the text holds only blanks; fill it or remove the document")
+        raise _UnusableError("the text holds only blanks; fill it or remove the document")
     return Document(record.document_id, _title(record, text), text)
 
 
@@ -166,24 +161,24 @@ def _title(record: Record, text: str) -> str:
 
 
 def _string(name: str, value: Any) -> str:
-    """A string that UTF-8 can hold and that has no NUL, or `_Unusable`."""
+    """A string that UTF-8 can hold and that has no NUL, or `_UnusableError`."""
     if isinstance(value, str) and not value.isascii():
         value = value.encode("utf-8", "surrogateescape") if _escaped(value) else value
     if isinstance(value, bytes):
         try:
             value = value.decode("utf-8")
         except UnicodeDecodeError as error:
-            raise _Unusable(
+            raise _UnusableError(
                 f"the {name} is not UTF-8 at byte {error.start}; save it as UTF-8"
             ) from error
     if not isinstance(value, str):
-        raise _Unusable(f"the {name} is a {type(value).__name__}, not a string; quote it")
+        raise _UnusableError(f"the {name} is a {type(value).__name__}, not a string; quote it")
     if "\0" in value:
-        raise _Unusable(f"the {name} has a NUL at character {value.index(chr(0))}; remove it")
+        raise _UnusableError(f"the {name} has a NUL at character {value.index(chr(0))}; remove it")
     try:
         value.encode()
     except UnicodeEncodeError as error:
-        raise _Unusable(
+        raise _UnusableError(
             f"the {name} has half a surrogate pair at character {error.start}; repair it"
         ) from error
     return value

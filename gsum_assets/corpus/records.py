@@ -1,4 +1,4 @@
-"""Reads a corpus folder record by record, without judging what the documents say.
+"""Reads the records of one file, without judging what the documents say.
 
 A record is a whole `.txt`/`.md` file, a line of `documents.jsonl`, or a row of `documents.csv`
 or `documents.parquet`. What cannot be framed as a record (a malformed line, a broken archive)
@@ -20,9 +20,6 @@ from unicodedata import category
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from gsum_assets.corpus.settings import CorpusError
-
-TEXT_SUFFIXES = (".txt", ".md")
 RECORD_FILES = (
     "documents.csv",
     "documents.csv.gz",
@@ -32,7 +29,7 @@ RECORD_FILES = (
 )
 _FORBIDDEN = frozenset("|,[]/\\")  # not allowed in Dagster's keys, or separators of paths
 _MAX_ID = 200  # characters
-_PIECE = 65_536  # bytes of an oversized file's two ends that enter its hash
+PIECE = 65_536  # bytes; of an oversized file only the two ends enter its hash
 _BROKEN_ARCHIVE = (gzip.BadGzipFile, EOFError, zlib.error)
 
 
@@ -68,76 +65,8 @@ def id_problem(document_id: str) -> str | None:
     bad = sorted({c for c in document_id if c in _FORBIDDEN or category(c) in ("Cc", "Cs")})
     if bad or ".." in document_id:
         what = ascii("".join(bad)) if bad else "'..'"
-        return f"the id {ascii(document_id)} contains {what}; rename it without"
+        return f"the id {document_id!a} contains {what}; rename it without"
     return None
-
-
-def read_records(
-    folder: Path, max_bytes: int, wanted: Collection[str] | None = None
-) -> Iterator[Record]:
-    """Every record of a corpus folder, in the order of file names, then lines.
-
-    Parameters
-    ----------
-    folder : a local or remote path.
-    max_bytes : a larger file is not read but becomes a record with a problem.
-    wanted : ids to read; files of others are not opened. None: all.
-
-    Raises
-    ------
-    CorpusError
-        If the folder does not exist.
-    """
-    if not folder.is_dir():
-        raise CorpusError(f"corpus folder {folder} does not exist; create it or correct the path")
-    for file, path in sorted(_files(folder)):
-        name = file.encode("utf-8", "backslashreplace").decode()
-        try:
-            if file in RECORD_FILES:
-                yield from _records_of(path, name, max_bytes)
-            elif record := _whole_file(path, file, name, max_bytes, wanted):
-                yield record
-        except PermissionError:
-            yield Record(f"{name}:0", name, 0, b"unreadable", problem="no right to read the file")
-        except FileNotFoundError:  # deleted since the folder was listed
-            continue
-
-
-def _files(folder: Path, prefix: str = "", above: tuple[Path, ...] = ()) -> Iterator:
-    """Pairs of relative name and path of all files that hold documents."""
-    for child in folder.iterdir():
-        if child.name.startswith((".", "~")):  # hidden, or an editor's temporary file
-            continue
-        if child.is_dir():
-            seen = above
-            if isinstance(child, Path):  # a link back up would be walked for ever
-                seen = (*above, folder.resolve())
-                if child.is_symlink() and child.resolve() in seen:
-                    continue
-            yield from _files(child, f"{prefix}{child.name}/", seen)
-        elif child.name.lower().endswith(TEXT_SUFFIXES) or (
-            not prefix and child.name in RECORD_FILES
-        ):
-            yield prefix + child.name, child
-
-
-def _whole_file(
-    path: Path, file: str, name: str, max_bytes: int, wanted: Collection[str] | None
-) -> Record | None:
-    natural = file.rpartition(".")[0].replace("/", "--")
-    problem = id_problem(natural)
-    document_id = f"{name}:0" if problem else natural
-    if wanted is not None and document_id not in wanted:
-        return None
-    size = path.stat().st_size
-    if size > max_bytes:
-        with path.open("rb") as stream:
-            head = stream.read(_PIECE)
-            stream.seek(max(0, size - _PIECE))
-            ends = b"%d\0" % size + head + stream.read(_PIECE)
-        return Record(document_id, name, 0, ends, problem=too_large(size, max_bytes))
-    content = path.read_bytes()
-    return Record(document_id, name, 0, content, text=content, problem=problem)
 
 
 def too_large(size: int, max_bytes: int) -> str:
@@ -148,7 +77,7 @@ def too_large(size: int, max_bytes: int) -> str:
     )
 
 
-def _records_of(path: Path, file: str, max_bytes: int) -> Iterator[Record]:
+def records_of(path: Path, file: str, max_bytes: int) -> Iterator[Record]:
     """The records of one of `RECORD_FILES`."""
     line = 0
     with path.open("rb") as raw:
@@ -186,17 +115,17 @@ def _record(row: Mapping[str, Any], file: str, line: int, content: bytes) -> Rec
 
 def _json_lines(stream: IO[bytes], file: str, max_bytes: int) -> Iterator[Record]:
     # JSON may spend six bytes on a character ("\u0001"): a longer line holds too large a text.
-    limit = 6 * max_bytes + _PIECE
+    limit = 6 * max_bytes + PIECE
     line = 0
     while content := stream.readline(limit):
         line += 1
         if len(content) == limit and not content.endswith(b"\n"):
             size = len(content)
-            while rest := stream.readline(_PIECE):
+            while rest := stream.readline(PIECE):
                 size += len(rest)
                 if rest.endswith(b"\n"):
                     break
-            ends = b"%d\0" % size + content[:_PIECE]
+            ends = b"%d\0" % size + content[:PIECE]
             yield _broken(file, line, ends, too_large(size, max_bytes))
             continue
         content = content.removeprefix(b"\xef\xbb\xbf").strip()
@@ -223,7 +152,7 @@ def _json_record(content: bytes, file: str, line: int) -> Record:
 def _csv_rows(stream: IO[bytes], file: str, max_bytes: int) -> Iterator[Record]:
     # Bytes that are not UTF-8 survive as surrogates, so that only their own row is rejected.
     text = io.TextIOWrapper(stream, "utf-8-sig", errors="surrogateescape", newline="")
-    csv.field_size_limit(max(csv.field_size_limit(), max_bytes + _PIECE))
+    csv.field_size_limit(max(csv.field_size_limit(), max_bytes + PIECE))
     reader = csv.reader(text, strict=True)
     header = [name.strip() for name in next(reader, [])]
     if problem := _missing_columns(header):

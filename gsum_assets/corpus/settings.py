@@ -21,10 +21,14 @@ class ChunkingSettings(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    chunker: Literal["tokens", "lines"] = Field("tokens", description="sliding window or lines")
-    max_tokens: int = Field(256, ge=1, description="longest chunk, word pieces (gor, 4.1)")
-    overlap_tokens: int = Field(32, ge=0, description="shared by neighbours, word pieces")
-    overlap_lines: int = Field(0, ge=0, description="lines shared by neighbours, chunker 'lines'")
+    chunker: Literal["tokens", "lines"] = Field(
+        default="tokens", description="sliding window or lines"
+    )
+    max_tokens: int = Field(default=256, ge=1, description="longest chunk, word pieces (gor, 4.1)")
+    overlap_tokens: int = Field(default=32, ge=0, description="shared by neighbours, word pieces")
+    overlap_lines: int = Field(
+        default=0, ge=0, description="lines shared by neighbours, chunker 'lines'"
+    )
 
     @model_validator(mode="after")
     def _window_advances(self) -> "ChunkingSettings":
@@ -41,7 +45,7 @@ class DocumentSettings(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    max_bytes: int = Field(50_000_000, ge=1, description="largest document, bytes of UTF-8")
+    max_bytes: int = Field(default=50_000_000, ge=1, description="largest document, bytes of UTF-8")
 
 
 class AnswerSettings(BaseModel):
@@ -49,7 +53,7 @@ class AnswerSettings(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    max_words: int = Field(130, ge=10, description="length of an answer, words")
+    max_words: int = Field(default=130, ge=10, description="length of an answer, words")
 
 
 class CorpusSettings(BaseModel):
@@ -60,10 +64,12 @@ class CorpusSettings(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    title: str = Field("", description="shown in the UI; empty: the folder's name")
-    language: str = Field("en", min_length=2, description="BCP 47 code")
-    kind: Kind = Field("other", description="what the documents are")
-    methods: list[str] | None = Field(None, description="variants to start; unset: the defaults")
+    title: str = Field(default="", description="shown in the UI; empty: the folder's name")
+    language: str = Field(default="en", min_length=2, description="BCP 47 code")
+    kind: Kind = Field(default="other", description="what the documents are")
+    methods: list[str] | None = Field(
+        default=None, description="variants to start; unset: the defaults"
+    )
     chunking: ChunkingSettings = ChunkingSettings()
     documents: DocumentSettings = DocumentSettings()
     answer: AnswerSettings = AnswerSettings()

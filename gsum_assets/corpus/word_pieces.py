@@ -8,11 +8,13 @@ that neither a document without blanks nor one of dropped characters becomes one
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 from tokenizers import Tokenizer
 
 _SEGMENT = 50_000  # characters tokenized as one input, so that a long text uses all cores
+_BATCH = 64  # segments tokenized at once, so that memory stays bounded
 _LONG_WORD = 100  # characters; WordPiece looks no further into a word
 _PIECE_LENGTH = 4  # characters, about the mean length of an English word piece
 
@@ -46,14 +48,15 @@ class Pieces:
 
 
 def word_pieces(texts: Sequence[str], tokenizer: Tokenizer) -> list[Pieces]:
-    """The word pieces of each text; all texts are tokenized in one parallel batch."""
+    """The word pieces of each text; tokenized in parallel batches."""
     segments = [(i, start, end) for i, text in enumerate(texts) for start, end in _segments(text)]
-    encodings = tokenizer.encode_batch(
-        [texts[i][start:end] for i, start, end in segments], add_special_tokens=False
-    )
     spans: list[list[np.ndarray]] = [[] for _ in texts]
-    for (i, start, _), encoding in zip(segments, encodings, strict=True):
-        spans[i].append(np.array(encoding.offsets, dtype=np.int64).reshape(-1, 2) + start)
+    for batch in (segments[at : at + _BATCH] for at in range(0, len(segments), _BATCH)):
+        encodings = tokenizer.encode_batch(
+            [texts[i][start:end] for i, start, end in batch], add_special_tokens=False
+        )
+        for (i, start, _), encoding in zip(batch, encodings, strict=True):
+            spans[i].append(np.array(encoding.offsets, dtype=np.int64).reshape(-1, 2) + start)
     empty = np.zeros((0, 2), dtype=np.int64)
     return [
         _pieces(text, np.concatenate([empty, *found]))
@@ -67,7 +70,7 @@ def _segments(text: str) -> list[tuple[int, int]]:
     while match := blank.search(text, bounds[-1] + _SEGMENT):
         bounds.append(match.end())
     bounds.append(len(text))
-    return list(zip(bounds, bounds[1:], strict=False))
+    return list(pairwise(bounds))
 
 
 def _pieces(text: str, spans: np.ndarray) -> Pieces:

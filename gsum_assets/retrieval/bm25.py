@@ -6,6 +6,7 @@ from 0.6 to 3 and b from 0.2 to 0.9 gained at most 0.6 of P@3 (74.1 there) and n
 and what that was chosen on, is told in `words.py`.
 """
 
+from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
@@ -41,37 +42,39 @@ class Bm25:
 class Bm25Index:
     """A BM25 index over any list of texts.
 
+    bm25s computes beforehand what each term adds to each text; a query's scores are sums of that,
+    taken for many queries at once as a sparse product, twice as fast as query by query.
+
     Parameters
     ----------
-    texts : `(n_texts,)`; may be empty strings.
+    texts : `(n_texts,)`, at least one; may be empty strings.
     """
 
     def __init__(self, texts: Sequence[str], settings: Bm25Settings) -> None:
         import bm25s  # imports numba where installed, so not at module level
+        from scipy.sparse import csr_matrix
 
-        self._words = settings.words
-        self._n_texts = len(texts)
-        self._vocabulary: dict[str, int] = {}  # in order of first use: the same in every process
-        number = self._vocabulary.setdefault
-        terms = [
-            [number(term, len(self._vocabulary)) for term in self._words.split(text)]
-            for text in texts
-        ]
-        self._index = bm25s.BM25(k1=settings.k1, b=settings.b)
+        self._split = settings.words.split
+        numbers: defaultdict[str, int] = defaultdict(lambda: len(numbers))  # in order of first use
+        terms = [[numbers[term] for term in self._split(text)] for text in texts]
+        self._vocabulary = dict(numbers)
+        shape = (len(self._vocabulary), len(texts))
+        self._impacts = csr_matrix(shape, dtype=np.float32)
         if self._vocabulary:  # bm25s fails on a corpus without a single term
-            self._index.index(
-                (terms, self._vocabulary), create_empty_token=False, show_progress=False
-            )
+            index = bm25s.BM25(k1=settings.k1, b=settings.b)
+            index.index((terms, self._vocabulary), create_empty_token=False, show_progress=False)
+            of_terms = (index.scores["data"], index.scores["indices"], index.scores["indptr"])
+            self._impacts = csr_matrix(of_terms, shape=shape)
 
     def scores(self, queries: Sequence[str]) -> np.ndarray:
         """BM25 of each query in each text, float32, `(n_queries, n_texts)`."""
-        scores = np.zeros((len(queries), self._n_texts), dtype=np.float32)
-        for row, query in zip(scores, queries, strict=True):
-            known = [
-                self._vocabulary[term]
-                for term in self._words.split(query)
-                if term in self._vocabulary
-            ]
-            if known:
-                row[:] = self._index.get_scores_from_ids(known)
-        return scores
+        from scipy.sparse import csr_matrix
+
+        number = self._vocabulary
+        known = [[number[t] for t in self._split(query) if t in number] for query in queries]
+        terms = np.array([term for row in known for term in row], dtype=np.int64)
+        ends = np.cumsum([0, *map(len, known)])
+        ones = np.ones(len(terms), dtype=np.float32)  # a repeated term counts each time
+        counts = csr_matrix((ones, terms, ends), shape=(len(queries), len(number)))
+        scores = csr_matrix(counts @ self._impacts)  # (n_queries, n_terms) (n_terms, n_texts)
+        return scores.toarray()

@@ -64,9 +64,9 @@ def top(scores: np.ndarray, ids: Sequence[str], depth: int = DEPTH) -> np.ndarra
     by_id = np.array(sorted(range(len(ids)), key=lambda i: ids[i]), dtype=np.int64)
     depth = min(depth, len(ids))
     best = np.empty((len(scores), depth), dtype=np.int64)
-    for row, values in enumerate(scores[:, by_id]):  # columns in the order of ids
-        best[row] = by_id[_top_of(values, depth)]
-    return best
+    for row, values in enumerate(np.take(scores, by_id, axis=1)):  # columns in order of ids
+        best[row] = _top_of(values, depth)
+    return by_id[best]
 
 
 def _top_of(values: np.ndarray, depth: int) -> np.ndarray:

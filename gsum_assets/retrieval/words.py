@@ -18,6 +18,7 @@ from functools import lru_cache
 from itertools import pairwise
 
 _WORD = re.compile(r"\w+")
+_WORDS_KEPT = 2**18  # about 40 MB
 
 # Names of languages as nltk's Snowball stemmers and bm25s' stop word lists have them.
 _LANGUAGES = {
@@ -60,25 +61,39 @@ class Words:
 
     def split(self, text: str) -> list[str]:
         """The terms of `text` in order, repeated as often as they occur."""
-        language = _LANGUAGES.get(self.language.lower().split("-")[0], "")
-        terms = [
-            term for word in _WORD.findall(text.lower()) if (term := _term(word, language)) != ""
-        ]
+        term_of = _terms(_LANGUAGES.get(self.language.lower().split("-")[0], ""))
+        terms = [term for word in _WORD.findall(text.lower()) if (term := term_of[word]) != ""]
         if self.bigrams:
             return terms + [f"{first} {second}" for first, second in pairwise(terms)]
         return terms
 
 
-@lru_cache(maxsize=2**18)  # stemming is slow, and a corpus has few distinct words
-def _term(word: str, language: str) -> str:
-    """The stem of `word`, or "" if it is a stop word."""
-    if word in _stop_words(language):
-        return ""
-    stemmer = _stemmer(language)
-    return word if stemmer is None else stemmer.stem(word)
+class _Terms(dict[str, str]):
+    """The term of each word met so far: its stem, or "" for a stop word.
+
+    Stemming is slow, and a corpus has few distinct words; a plain dict answers twice as fast as
+    `lru_cache`.
+    """
+
+    def __init__(self, language: str) -> None:
+        super().__init__()
+        self._stop_words = _stop_words(language)
+        self._stemmer = _stemmer(language)
+
+    def __missing__(self, word: str) -> str:
+        if len(self) >= _WORDS_KEPT:
+            self.clear()
+        if word in self._stop_words:
+            term = ""
+        else:
+            term = word if self._stemmer is None else self._stemmer.stem(word)
+        self[word] = term
+        return term
 
 
-@lru_cache
+_terms = lru_cache(_Terms)  # one for each language
+
+
 def _stop_words(language: str) -> frozenset[str]:
     from bm25s import stopwords
 
@@ -87,7 +102,6 @@ def _stop_words(language: str) -> frozenset[str]:
     return frozenset(getattr(stopwords, name, ()))
 
 
-@lru_cache
 def _stemmer(language: str):
     from nltk.stem.snowball import SnowballStemmer
 

@@ -125,6 +125,11 @@ def _declared_pooling(folder: Path, name: str) -> Pooling | None:
     config = read_json(folder / "1_Pooling" / "config.json")
     if not config:
         return None
+    if config.get("include_prompt") is False:
+        raise ValueError(
+            f"embedding model '{name}': it leaves the prefix out of its pooling, which is not "
+            "supported; choose a model that includes it"
+        )
     if "pooling_mode" in config:
         modes = config["pooling_mode"]
         modes = [modes] if isinstance(modes, str) else list(modes)

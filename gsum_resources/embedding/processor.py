@@ -1,7 +1,6 @@
 """What the processor can do: physical cores left to this process, bfloat16 arithmetic."""
 
 import os
-import platform
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import cache
@@ -62,11 +61,14 @@ def bfloat16_supported(device: str = "cpu") -> bool:
         return torch.cuda.is_available() and torch.cuda.is_bf16_supported(False)
     try:
         lines = Path(_CPU_INFO).read_text().splitlines()
-    except OSError:
-        # macOS: every Apple processor since the M2 has it, and the M1 cannot be told apart here.
-        return False if platform.system() != "Linux" else False
-    flags = {word for line in lines if line.lower().startswith(("flags", "features"))
-             for word in line.split()}
+    except OSError:  # only Linux tells; elsewhere "no" is the answer that costs least
+        return False
+    flags = {
+        word
+        for line in lines
+        if line.lower().startswith(("flags", "features"))
+        for word in line.split()
+    }
     return bool(flags & _BFLOAT16_FLAGS)
 
 

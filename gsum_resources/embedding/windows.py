@@ -110,8 +110,9 @@ def _prefix_length(encoding: "Encoding", prefix: str) -> int:
     visible = len(prefix.rstrip())
     if not visible:
         return 0
-    return next((i for i, (start, _) in enumerate(encoding.offsets) if start >= visible),
-                len(encoding.ids))
+    return next(
+        (i for i, (start, _) in enumerate(encoding.offsets) if start >= visible), len(encoding.ids)
+    )
 
 
 def _fast_tokenizer(folder: Path) -> "Tokenizer":

@@ -85,7 +85,10 @@ class LedgeredModel:
         self._memo.put({k: _encode(r) for k, r in fresh.items() if isinstance(r, Completion)})
         replies |= fresh
         self._ledger.enter(
-            [self._row(key, request, replies[key]) for key, request in zip(keys, requests, strict=True)]
+            [
+                self._row(key, request, replies[key])
+                for key, request in zip(keys, requests, strict=True)
+            ]
         )
         return [replies[key] for key in keys]
 

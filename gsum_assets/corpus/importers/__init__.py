@@ -52,8 +52,8 @@ def import_benchmark(
         known = ", ".join(BENCHMARKS)
         raise CorpusError(f"no benchmark '{name}'; choose one of {known}")
     corpus = name if corpus is None else corpus
-    if corpus.startswith(".") or (problem := id_problem(corpus)):
-        problem = problem if not corpus.startswith(".") else "begins with a dot; rename it"
+    hidden = "it begins with a dot; choose another" if corpus.startswith(".") else None
+    if problem := hidden or id_problem(corpus):
         raise CorpusError(f"corpus name '{corpus}' cannot be used: {problem}")
     if not source.exists():
         raise CorpusError(f"{name}: {source} does not exist; expected {benchmark.expects}")

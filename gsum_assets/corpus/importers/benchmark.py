@@ -113,9 +113,11 @@ def write_corpus(benchmark: Benchmark, contents: Contents, folder: Path) -> Impo
 
 def _refuse_foreign(folder: Path) -> None:
     """Never replace a folder that someone filled by hand."""
-    foreign = sorted(p.name for p in folder.iterdir() if p.name not in _WRITTEN) if (
-        folder.is_dir()
-    ) else []
+    foreign = (
+        sorted(p.name for p in folder.iterdir() if p.name not in _WRITTEN)
+        if (folder.is_dir())
+        else []
+    )
     if foreign:
         raise CorpusError(
             f"{folder} holds '{foreign[0]}', which no import wrote; "

@@ -34,7 +34,8 @@ def read_squality(source: Path) -> Contents:
 
 def story_title(text: str) -> str:
     """The first line of a story, after the note on who digitized it."""
-    lines = [line.strip() for line in text.split("\n") if line.strip()]
+    lines = [line.strip() for line in text.split("\n") if line.strip(" *\t")]
+    lines = [line for line in lines if not line.startswith("*** START OF")]
     if lines and lines[0].startswith("Produced by"):
         ends = [i for i, line in enumerate(lines[:4]) if "pgdp.net" in line]
         lines = lines[ends[-1] + 1 if ends else 1 :]

@@ -75,7 +75,9 @@ def read_booksum(source: Path) -> Contents:
     folder = source if source.is_dir() else source.parent
     chapters: dict[str, tuple[Document, list[str], str]] = {}
     n_missing = 0
-    for split, file in split_files(source, _TABLES, ("alignments/chapter-level-summary-alignments",)):
+    for split, file in split_files(
+        source, _TABLES, ("alignments/chapter-level-summary-alignments",)
+    ):
         for _, row in read_rows(file, ("bid", "book_id")):
             text, summary = _chapter(folder, row), _chapter_summary(folder, row)
             if not text or not summary:

@@ -3,6 +3,7 @@
 import re
 
 _QUOTED = re.compile(r'(?<!\S)" (.+?) "(?!\S)')
+_LONE_QUOTE = re.compile(r'(?<!\S)"(?!\S)')
 _STEPS = tuple(
     (re.compile(pattern), replacement)
     for pattern, replacement in (
@@ -12,6 +13,8 @@ _STEPS = tuple(
         (r"(?<!\S)@(?!\S)", " "),  # "@ @": words not understood
         (r"\s+", " "),
         (r"([.,])(?: \1(?!\S))+", r"\1"),  # what stood between is gone
+        (r"(?: ,)+(?= [.?!](?!\S))", ""),
+        (r"([?!]) \.(?!\S)", r"\1"),
         (r"(\w) (n't)(?!\w)", r"\1\2"),
         (r"(\w) '(s|re|ve|ll|d|m|t)(?=[\s.,;:?!\"-]|$)", r"\1'\2"),
         (r"\bo ' clock\b", "o'clock"),
@@ -19,7 +22,7 @@ _STEPS = tuple(
         (r"^(?:[.,;:?!-]+(?:\s+|$))+", ""),  # left where a mark opened the turn
     )
 )
-_SPELLED = re.compile(r"(?<![A-Za-z_])(?:[A-Z]_)+")
+_SPELLED = re.compile(r"(?<![A-Za-z_])(?:[A-Z]\*?_)+")  # "*": spoken unlike its name
 
 
 def clean_turn(content: str) -> str:
@@ -30,10 +33,12 @@ def clean_turn(content: str) -> str:
     text = content
     for pattern, replacement in _STEPS[:5]:
         text = pattern.sub(replacement, text)
-    text = _QUOTED.sub(r'"\1"', text.strip())
+    text = text.strip()
+    if len(_LONE_QUOTE.findall(text)) % 2 == 0:  # else it is unknown which ones are pairs
+        text = _QUOTED.sub(r'"\1"', text)
     for pattern, replacement in _STEPS[5:]:
         text = pattern.sub(replacement, text)
-    text = _SPELLED.sub(lambda match: match[0].replace("_", ""), text).strip()
+    text = _SPELLED.sub(lambda match: re.sub(r"[*_]", "", match[0]), text).strip()
     return text if re.search(r"\w", text) else ""
 
 

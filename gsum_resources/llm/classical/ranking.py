@@ -1,11 +1,6 @@
 """How much each sentence matters: centrality, relevance to the question, and readability."""
 
-import re
-
 import numpy as np
-
-from gsum_resources.llm.classical.sentences import Sentence
-from gsum_resources.llm.classical.vocabulary import FUNCTION_WORDS, words
 
 _BLOCK = 2048  # sentences compared at once: bounds memory at 2048 x n floats
 

@@ -6,20 +6,31 @@ from dataclasses import dataclass
 import numpy as np
 
 from gsum_resources.llm.classical.sentences import Sentence
-from gsum_resources.llm.classical.vocabulary import FUNCTION_WORDS, content_stems, stem, words
+from gsum_resources.llm.classical.vocabulary import (
+    FUNCTION_WORDS,
+    content_stems,
+    stem,
+    word_set,
+    words,
+)
 
 # A question of these words alone asks for a summary of everything: nothing in it can be searched.
 _CONTENTLESS = frozenset(
     stem(word)
-    for word in """summarize summarise summary summarization sum recap overview outline brief
-    briefly short concise describe explain discuss discussed discussion discussions talk talked
-    meeting meetings conversation conversations transcript transcripts story stories tale narrative
-    novel book chapter plot document documents text texts article articles report reports paper
-    papers passage passages chunk chunks content contents context corpus collection main key
-    important central major focus topic topics theme themes point points gist essence resolutions
-    conclusion conclusions outcome outcomes happen happens happened occur occurs events event
-    entire overall general complete write provide give generate present please answer question
-    following words sentences paragraph""".split()
+    for word in word_set(
+        """
+        summarize summarise summary summarization sum recap overview outline brief
+        briefly short concise describe explain discuss discussed discussion discussions
+        talk talked meeting meetings conversation conversations transcript transcripts
+        story stories tale narrative novel book chapter plot document documents text
+        texts article articles report reports paper papers passage passages chunk chunks
+        content contents context corpus collection main key important central major
+        focus topic topics theme themes point points gist essence resolutions conclusion
+        conclusions outcome outcomes happen happens happened occur occurs events event
+        entire overall general complete write provide give generate present please
+        answer question following words sentences paragraph
+        """
+    )
 )
 
 

@@ -6,22 +6,31 @@ from dataclasses import dataclass
 
 from gsum_resources.llm.classical.passages import join_overlapping
 from gsum_resources.llm.classical.speech import (
+    is_spoken,
     join_interrupted,
     speaker_labels,
     tidy_spacing,
     trim_speech,
     turns,
 )
+from gsum_resources.llm.classical.vocabulary import word_set
 
-_ABBREVIATIONS = frozenset(
-    "mr mrs ms dr prof st sr jr rev hon gen col lt sgt capt cmdr adm gov sen rep pres messrs"
-    " vs etc eg ie cf al approx no nos vol fig figs eq sec ch p pp ed eds inc ltd co corp dept"
-    " univ est ave blvd rd mt ft jan feb mar apr jun jul aug sep sept oct nov dec".split()
+_ABBREVIATIONS = word_set(
+    """
+    mr mrs ms dr prof st sr jr rev hon gen col lt sgt capt cmdr adm gov sen rep pres messrs
+    vs etc eg ie cf al approx no nos vol fig figs eq sec ch p pp ed eds inc ltd co corp dept
+    univ est ave blvd rd mt ft jan feb mar apr jun jul aug sep sept oct nov dec
+    """
 )
 _BOUNDARY = re.compile(r"([.!?…]+)([\"'”’)\]]*)\s+(?=[\"'“‘(\[]*[A-Z0-9À-ÞΑ-ЯЁ£$€—])")
 _BREAK = re.compile(r"\n[ \t]*\n+|\n(?=[ \t]*(?:[-*•#]|\d{1,2}[.)])[ \t])|(?<=[.!?:…\"”])[ \t]*\n")
 _MARKUP = re.compile(r"^(?:#{1,6}|[-*•]|\d{1,2}[.)])[ \t]+")
 _CLAUSE = re.compile(r"(?:;|,) (?=(?:and|but|so|because|cuz|then|which means|or) \w)|; ")
+# Where a transcript breaks off a sentence unmarked, the next one begins with a capital.
+_RESTART = re.compile(
+    r"(?<=[a-z]) (?=(?:So|And|But|It|It's|We|We're|The|That|That's|You|They|This|There|If"
+    r"|What|Or|He|She|Because|My|Our|Maybe|Yeah|Okay|Well|Oh|Then|Now|How|When|Also)[, ][ a-z])"
+)
 LONG = 40  # words; a spoken sentence beyond this is split at clauses
 SHORT = 7  # words; the least that a split-off clause keeps
 
@@ -58,16 +67,16 @@ def read_sentences(passages: Sequence[str]) -> list[Sentence]:
     """
     runs = join_overlapping(passages)
     labels = speaker_labels(runs)
+    spoken = bool(labels) or is_spoken(" ".join(runs))
     found: dict[str, Sentence] = {}
     for index, run in enumerate(runs):
-        for sentence in _read_run(run, index, labels):
+        for sentence in _read_run(run, index, labels, spoken):
             found.setdefault(f"{sentence.speaker}\t{sentence.text.lower()}", sentence)
     return list(found.values())
 
 
-def _read_run(run: str, index: int, labels: frozenset[str]) -> list[Sentence]:
+def _read_run(run: str, index: int, labels: frozenset[str], spoken: bool) -> list[Sentence]:
     talk = turns(run, labels)
-    spoken = any(turn.speaker for turn in talk)
     sentences: list[Sentence] = []
     for position, turn in enumerate(join_interrupted(talk) if spoken else talk):
         pieces = split_sentences(turn.text)
@@ -76,12 +85,20 @@ def _read_run(run: str, index: int, labels: frozenset[str]) -> list[Sentence]:
             # A passage that begins in mid-sentence shows it by its first letter.
             whole = not (opens and not re.match(r"[\"'“‘(\[]*[A-Z0-9À-ÞΑ-ЯЁ]", piece))
             whole &= bool(re.search(r"[.!?…:][\"'”’)\]]*$", piece))
-            clauses = split_clauses(tidy_spacing(piece)) if spoken else [piece]
-            for clause in clauses:
-                text = trim_speech(clause) if spoken else tidy_spacing(clause)
+            for text, complete in _spoken(piece) if spoken else [(tidy_spacing(piece), True)]:
                 if text:
-                    sentences.append(Sentence(text, turn.speaker, index, whole))
+                    sentences.append(Sentence(text, turn.speaker, index, whole and complete))
     return sentences
+
+
+def _spoken(piece: str) -> list[tuple[str, bool]]:
+    """Trimmed statements of a spoken sentence; False marks one that its speaker broke off."""
+    starts = _RESTART.split(tidy_spacing(piece))
+    return [
+        (trim_speech(clause), start is starts[-1])
+        for start in starts
+        for clause in split_clauses(start)
+    ]
 
 
 def split_sentences(text: str) -> list[str]:
@@ -107,7 +124,7 @@ def _is_abbreviation(before: str, mark: str) -> bool:
         return False
     word = re.split(r"[\s(\[\"'“‘]", before)[-1]
     initial = re.fullmatch(r"(?:[A-Z]\.)*[A-Z]", word) is not None and word != "I"
-    return initial or word.replace(".", "").lower() in _ABBREVIATIONS and word[:1] != ""
+    return initial or (word.replace(".", "").lower() in _ABBREVIATIONS and word[:1] != "")
 
 
 def split_clauses(sentence: str, long: int = LONG, short: int = SHORT) -> list[str]:

@@ -9,13 +9,20 @@ from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from gsum_resources.llm.classical.vocabulary import FUNCTION_WORDS, word_set
+
 _LABEL = re.compile(
     r"^[ \t]*([^\W\d_][^\n:?!;()\"“”]{0,47}?)"  # a name,
     r"(?: \([^\n()]{1,80}(?:\([^\n()]*\)[^\n()]*)?\))?"  # perhaps its office in brackets,
     r"[ \t]*:[ \t]+(?=\S)",
     re.MULTILINE,
 )
-_NAME_WORDS = frozenset("of the and de van von der la le du".split())
+_NOBODY = "Nobody In Particular"
+_NAME_WORDS = word_set(
+    """
+    of the and de van von der la le du
+    """
+)
 _MARK = re.compile(r"\{[^{}\n]{0,40}\}|<[a-z]{3,20}>|\[(?:[a-z]+[ -]?){1,3}\]|@@|@ @")
 _UNIT = r"[^\W\d_]+(?:['’\-][^\W\d_]+)*"
 _REPEAT = re.compile(rf"\b({_UNIT}(?: {_UNIT}){{0,3}})(?:[ ,—-]+\1\b)+(?!['’-])", re.IGNORECASE)
@@ -46,7 +53,12 @@ _OPENER = re.compile(
     re.I,
 )
 _LONE_LETTER = re.compile(r"(?<=[a-z,] )[b-hj-z](?= [a-z])(?! is\b)")
-_STUTTER = re.compile(r"(?<!['’])\b([^\Waeiouy\d_]{1,3}|[^\W\d_]{1,2}(?<![aeiou]))[ ,]+(?=\1\w)")
+# A word begun and begun again ("rem remote"); whole small words are spared ("in into").
+_BEGUN = re.compile(r"(?<!['’\w-])([^\W\d_](?:[^\W\d_]|-)*)[ ,]+(?=\1['’\w-])", re.IGNORECASE)
+_NO_VOWEL = re.compile(r"(?<!['’\w.\d-])(?<!\d )([b-df-hj-np-tv-xz]{2,4}) (?=[a-z])")
+_UNITS = word_set(
+    "kg km mm cm ml db hz khz tv pc cd dvd vs mr mrs ms dr hr hrs ft lb pm pp nth kb mb gb"
+)
 
 
 @dataclass(frozen=True)
@@ -80,14 +92,42 @@ def _name_like(label: str) -> bool:
 
 
 def turns(text: str, labels: frozenset[str]) -> list[Turn]:
-    """Split a text at its speaker labels; words before the first label have no known speaker."""
+    """Split a text at its speaker labels; words before the first label have no known speaker.
+
+    A passage may begin within a label ("C: I think" of "Postdoc C: I think"): the label is
+    completed where only one speaker fits. A line after "– " has no known speaker either; that is
+    how a summary shows such a sentence (`rendering.py`), and summaries are read again.
+    """
     found, end, speaker = [], 0, ""
+    cut = re.match(r"[^\n:]{0,40}:[ \t]", text) if labels else None
+    tail = cut[0].rstrip(": \t") if cut else ""
+    if cut and tail not in labels:
+        whole = [label for label in labels if label.endswith(tail)]
+        if whole:
+            end, speaker = cut.end(), whole[0] if len(whole) == 1 else ""
+    if labels:
+        text = re.sub(r"^– (?=\S)", f"{_NOBODY}: ", text, flags=re.MULTILINE)
+        labels = labels | {_NOBODY}
     for match in _LABEL.finditer(text):
         if match[1] in labels:
             found.append(Turn(speaker, text[end : match.start()].strip()))
-            speaker, end = match[1], match.end()
-    found.append(Turn(speaker, text[end:].strip()))
+            speaker, end = "" if match[1] == _NOBODY else match[1], match.end()
+    found.append(Turn(speaker, _without_cut_label(text[end:], labels)))
     return [turn for turn in found if turn.text]
+
+
+def _without_cut_label(text: str, labels: frozenset[str]) -> str:
+    """A last turn without the beginning of the next label, where the passage ends in it."""
+    body, _, last = text.rpartition("\n")
+    last = last.strip().rstrip(":")
+    cut = last and any(label.startswith(last) for label in labels)
+    return (body if cut else text).strip()
+
+
+def is_spoken(text: str, share: float = 0.01) -> bool:
+    """Whether fillers make up so large a share of the words that somebody must be talking."""
+    fillers = len(_FILLERS.findall(text)) + len(_LOOSE.findall(text))
+    return fillers > share * len(text.split())
 
 
 def join_interrupted(talk: list[Turn]) -> list[Turn]:
@@ -101,11 +141,11 @@ def join_interrupted(talk: list[Turn]) -> list[Turn]:
             joined[-1] = Turn(turn.speaker, f"{joined[-1].text} {turn.text}")
             continue
         previous = joined[-2] if len(joined) > 1 else None
-        if previous and previous.speaker == turn.speaker and _open_ended(previous.text):
-            if len(joined[-1].text.split()) <= 3:
-                joined.pop()
-                joined[-1] = Turn(turn.speaker, f"{previous.text} {turn.text}")
-                continue
+        resumes = previous and previous.speaker == turn.speaker and _open_ended(previous.text)
+        if previous and resumes and len(joined[-1].text.split()) <= 3:
+            joined.pop()
+            joined[-1] = Turn(turn.speaker, f"{previous.text} {turn.text}")
+            continue
         joined.append(turn)
     return joined
 
@@ -128,14 +168,15 @@ def tidy_spacing(text: str) -> str:
 
 def trim_speech(sentence: str) -> str:
     """Remove fillers, openers, false starts and repetitions from one spoken sentence."""
-    text = tidy_spacing(sentence)
+    text = re.sub(r"^[B-HJ-Z] (?=[a-z])", "", tidy_spacing(sentence))
     ending = text[-1:] if text[-1:] in ".?!" else ""
     for _ in range(2):  # a removed filler can bring two halves of a repetition together
         text = _FILLERS.sub(" ", text)
         text = _CUT_OFF.sub("", text) if re.search(r"\w[-—–](?=[ ,.?!]|$)", text) else text
         text = _SET_OFF.sub(_keep_comma, text)
         text = _LOOSE.sub("", text)
-        text = _STUTTER.sub("", text)
+        text = _BEGUN.sub(_unless_word, text)
+        text = _NO_VOWEL.sub(_unless_unit, text)
         text = _LONE_LETTER.sub("", text)
         text = re.sub(r" {2,}", " ", text).strip()
         text = _REPEAT.sub(_once, text)
@@ -143,12 +184,23 @@ def trim_speech(sentence: str) -> str:
     text = re.sub(r" +(?=[,.;?!])", "", text)
     text = re.sub(r"(?:, ?){2,}", ", ", text)
     text = re.sub(r"[ ,;—-]+$", "", re.sub(r"[ ,;—-]+([.?!]+)$", r"\1", text.strip(" ,;—-")))
-    text = re.sub(r",?[ ](?:and|but|so|or|right|okay|yeah|you know|i mean)(?=[.?!]?$)", "", text)
+    text = re.sub(r",?[ ](?:and|but|or|right|okay|yeah|you know|i mean)(?=[.?!]?$)", "", text)
     if not re.search(r"\w", text):
         return ""
     if text[-1] not in ".?!…\"”'":
         text += ending or "."
     return text[0].upper() + text[1:]
+
+
+def _unless_word(match: re.Match[str]) -> str:
+    word = match[1].lower()
+    whole = word in FUNCTION_WORDS or word in ("i", "a")
+    again = match.string[match.end() + len(word) :][:1] in ("'", "’")  # "they they've"
+    return match[0] if whole and not again else ""
+
+
+def _unless_unit(match: re.Match[str]) -> str:
+    return match[0] if match[1] in _UNITS else ""
 
 
 def _keep_comma(match: re.Match[str]) -> str:
@@ -158,4 +210,7 @@ def _keep_comma(match: re.Match[str]) -> str:
 
 def _once(match: re.Match[str]) -> str:
     unit = match[1]
-    return match[0] if unit.lower() in _TRUE_DOUBLES or len(unit) == 1 and unit != "I" else unit
+    rest = match.string[match.end() :].split(maxsplit=1)
+    if " " in unit and rest and rest[0].strip(",.") == unit.split()[0]:
+        return match[0]  # "coast to coast to coast" is meant so
+    return match[0] if unit.lower() in _TRUE_DOUBLES or (len(unit) == 1 and unit not in "IAa") else unit

@@ -7,25 +7,35 @@ from collections.abc import Iterable
 
 _WORD = re.compile(r"[^\W_]+(?:['’][^\W\d_]+)?")
 
-FUNCTION_WORDS = frozenset(
-    """a about above after again against all almost along already also although always am among an
-    and another any anybody anyone anything are around as at away back be became because become been
-    before being below between both but by came can cannot come comes could did do does doing done
-    down during each either else enough especially even ever every everybody everyone everything few
-    for from further get gets getting give given go goes going gone gonna got had has have having he
-    her here hers herself him himself his how however i if in instead into is it its itself just keep
-    know last least less let lets like little look lot lots made make makes many may maybe me mean
-    might more most much must my myself near need never new next no nobody none nor not nothing now
-    of off often oh ok okay on once one ones only onto or other others otherwise our ours ourselves
-    out over own part per perhaps put quite rather really right said same saw say says see seem seems
-    seen several shall she should since so some somebody someone something sometimes somewhat still
-    such sure take tell than that the their theirs them themselves then there therefore these they
-    thing things think this those though thought through thus to today together too took toward
-    towards two under until up upon us use used using very wanna want wants was way we well went were
-    what whatever when where whether which while who whole whom whose why will with within without
-    would yeah yes yet you your yours yourself yourselves first second third actually basically
-    probably kind sort stuff guess anyway bit gotta cuz em hmm mm uh um didn doesn don isn wasn
-    aren couldn wouldn shouldn won ain ve ll re""".split()
+
+def word_set(text: str) -> frozenset[str]:
+    """The blank-separated words of a text."""
+    return frozenset(text.split())
+
+
+FUNCTION_WORDS = word_set(
+    """
+    a about above after again against all almost along already also although always am among
+    an and another any anybody anyone anything are around as at away back be became because
+    become been before being below between both but by came can cannot come comes could did
+    do does doing done down during each either else enough especially even ever every
+    everybody everyone everything few for from further get gets getting give given go goes
+    going gone gonna got had has have having he her here hers herself him himself his how
+    however i if in instead into is it its itself just keep know last least less let lets
+    like little look lot lots made make makes many may maybe me mean might more most much
+    must my myself near need never new next no nobody none nor not nothing now of off often
+    oh ok okay on once one ones only onto or other others otherwise our ours ourselves out
+    over own part per perhaps put quite rather really right said same saw say says see seem
+    seems seen several shall she should since so some somebody someone something sometimes
+    somewhat still such sure take tell than that the their theirs them themselves then there
+    therefore these they thing things think this those though thought through thus to today
+    together too took toward towards two under until up upon us use used using very wanna
+    want wants was way we well went were what whatever when where whether which while who
+    whole whom whose why will with within without would yeah yes yet you your yours yourself
+    yourselves first second third actually basically probably kind sort stuff guess anyway
+    bit gotta cuz hmm mm uh um didn doesn don isn wasn aren couldn wouldn shouldn won ain
+    ve ll re
+    """
 )
 
 

@@ -1,0 +1,37 @@
+# Every target makes the environment .venv when it is missing or when the pinned packages changed.
+PYTHON ?= python3.11
+BIN := .venv/bin
+GSUM := $(BIN)/gsum
+
+.PHONY: demo test lint ui bench clean
+
+demo: .venv/.runtime  ## run the pipeline on the sample corpora and print their leaderboards
+	$(GSUM) run sample-meetings sample-stories
+
+test: .venv/.dev  ## run the tests
+	$(BIN)/pytest
+
+lint: .venv/.dev  ## style, types, and who may import whom
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/pyright
+	$(BIN)/lint-imports
+
+ui: .venv/.runtime  ## start the Dagster UI and daemon
+	$(GSUM) ui
+
+bench: .venv/.dev  ## measure, side by side with what others offer
+	$(BIN)/python -m benchmarks
+
+clean:  ## remove the environment and what runs wrote; documents stay
+	rm -rf .venv data/warehouse data/dagster data/gsum.duckdb
+
+.venv/.runtime: requirements.lock pyproject.toml
+	$(PYTHON) -m venv .venv
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -r requirements.lock
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --editable .
+	@touch $@
+
+.venv/.dev: requirements-dev.lock .venv/.runtime
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -r requirements-dev.lock
+	@touch $@

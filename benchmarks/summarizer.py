@@ -1,0 +1,177 @@
+"""ROUGE of our extractive answers beside LexRank, TextRank and LSA of the package `sumy`.
+
+    GSUM_DATASETS=../shared/datasets python benchmarks/summarizer.py [--split val] [--words 130]
+
+Every side summarizes the same contexts at the same length: the 6 best 256-token chunks (32
+overlap) of each QMSum meeting for its first general question and its topic list (Graph of
+Records, A.4), by MiniLM. `sumy` gets the chunks as they are, and in the rows "our reading" the
+sentences that our splitter and trimmer make of them, so that ranking is compared alone. ROUGE is
+F1 with stemming; intervals are 95% bootstrap intervals over meetings. `--contexts FILE` keeps
+the retrieved contexts for another run: embedding all chunks takes most of the time.
+"""
+
+import argparse
+import json
+import os
+import re
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from gsum_assets.corpus.chunk import chunk_by_tokens, default_tokenizer
+from gsum_assets.corpus.importers.qmsum import read_qmsum
+from gsum_resources.embedder import LocalEmbedder
+from gsum_resources.llm.classical.sentences import read_sentences
+from gsum_resources.llm.extractive import ExtractiveModel
+from gsum_resources.protocols import Completion, Request
+
+QMSUM = Path(os.environ.get("GSUM_DATASETS", "../shared/datasets")) / "qmsum"
+RETRIEVED = 6
+METRICS = ("rouge1", "rougeL", "rouge2")
+
+
+@dataclass(frozen=True)
+class Case:
+    """A general question, its retrieved chunks (best first) and its reference summary."""
+
+    question: str
+    passages: tuple[str, ...]
+    reference: str
+
+
+def retrieve(split: str, embedder: LocalEmbedder) -> list[Case]:
+    """The first general question of every meeting with its contexts."""
+    contents = read_qmsum(QMSUM / f"{split}.jsonl.gz")
+    general = {}
+    for query in contents.queries:
+        if query.kind == "general":
+            general.setdefault(query.document_id, query)
+    cases = []
+    for document in contents.documents:
+        query = general[document.document_id]
+        chunks = chunk_by_tokens(document.document_id, document.text, default_tokenizer())
+        texts = [chunk.text for chunk in chunks]
+        scores = embedder.embed(texts) @ embedder.embed_queries([query.retrieval_text])[0]
+        best = np.argsort(-scores, kind="stable")[:RETRIEVED]
+        cases.append(Case(query.text, tuple(texts[i] for i in best), query.references[0]))
+    return cases
+
+
+def load_cases(split: str, embedder: LocalEmbedder, kept: Path | None) -> list[Case]:
+    """The cases of a split, from the file of an earlier run if there is one."""
+    if kept and kept.exists():
+        rows = json.loads(kept.read_text(encoding="utf-8"))
+        return [Case(r["question"], tuple(r["passages"]), r["reference"]) for r in rows]
+    cases = retrieve(split, embedder)
+    if kept:
+        kept.write_text(json.dumps([asdict(case) for case in cases]), encoding="utf-8")
+    return cases
+
+
+class PlainTokenizer:
+    """For sumy, whose own tokenizer needs a download."""
+
+    def to_sentences(self, paragraph: str) -> list[str]:
+        """Split after closing punctuation and at line ends."""
+        return [s.strip() for s in re.split(r"(?<=[.?!])\s+|\n", paragraph) if s.strip()]
+
+    def to_words(self, sentence: str) -> list[str]:
+        """Runs of letters."""
+        return re.findall(r"[^\W\d_]+(?:'\w+)?", sentence)
+
+
+def sumy_summary(summarizer: Any, text: str, words: int) -> str:
+    """The number of best sentences whose length comes nearest to `words`."""
+    from sumy.parsers.plaintext import PlaintextParser
+
+    document = PlaintextParser.from_string(text, PlainTokenizer()).document
+    best = ""
+    for count in range(1, len(document.sentences) + 1):
+        summary = " ".join(str(sentence) for sentence in summarizer(document, count))
+        if abs(len(summary.split()) - words) > abs(len(best.split()) - words):
+            break
+        best = summary
+    return best
+
+
+def sumy_summarizers() -> dict[str, Any]:
+    """LexRank, TextRank and LSA with sumy's stemmer and stop words."""
+    from sumy.nlp.stemmers import Stemmer
+    from sumy.summarizers.lex_rank import LexRankSummarizer
+    from sumy.summarizers.lsa import LsaSummarizer
+    from sumy.summarizers.text_rank import TextRankSummarizer
+    from sumy.utils import get_stop_words
+
+    summarizers: dict[str, Any] = {}
+    for kind in (LexRankSummarizer, TextRankSummarizer, LsaSummarizer):
+        summarizers[kind.__name__[:-10]] = kind(Stemmer("english"))
+        summarizers[kind.__name__[:-10]].stop_words = get_stop_words("english")
+    return summarizers
+
+
+def our_summaries(model: ExtractiveModel, cases: list[Case], words: int) -> list[str]:
+    """Answers of the extractive model."""
+    requests = [
+        Request("answer", "", case.question, case.passages, max_words=words) for case in cases
+    ]
+    completions = model.complete(requests)
+    assert all(isinstance(completion, Completion) for completion in completions)
+    return [c.text for c in completions if isinstance(c, Completion)]
+
+
+def trimmed(case: Case) -> str:
+    """The contexts as our splitter and trimmer read them, one sentence a line."""
+    sentences = read_sentences(case.passages)
+    return "\n".join(f"{s.speaker}: {s.text}" if s.speaker else s.text for s in sentences)
+
+
+def rouge(cases: list[Case], summaries: list[str]) -> np.ndarray:
+    """F1 in percent, `(n_cases, 3)`, columns as in `METRICS`."""
+    from rouge_score.rouge_scorer import RougeScorer
+
+    scorer = RougeScorer(list(METRICS), use_stemmer=True)
+    scored = [scorer.score(c.reference, s) for c, s in zip(cases, summaries, strict=True)]
+    return np.array([[100 * row[metric].fmeasure for metric in METRICS] for row in scored])
+
+
+def report(name: str, scores: np.ndarray, summaries: list[str]) -> None:
+    """One row: mean and 95% interval of each metric, mean length."""
+    draws = np.random.default_rng(0).integers(len(scores), size=(5000, len(scores)))
+    low, high = np.percentile(scores[draws].mean(axis=1), [2.5, 97.5], axis=0)
+    cells = zip(scores.mean(axis=0), low, high, strict=True)
+    length = np.mean([len(summary.split()) for summary in summaries])
+    columns = "".join(f"{mean:9.2f} [{lo:5.2f}, {hi:5.2f}]" for mean, lo, hi in cells)
+    print(f"{name:<22}{columns}{length:8.1f}")
+
+
+def main() -> None:
+    """Print the table."""
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0] if __doc__ else "")
+    parser.add_argument("--split", choices=("val", "train"), default="val")
+    parser.add_argument("--words", type=int, default=130)
+    parser.add_argument("--contexts", type=Path, help="file that keeps the retrieved contexts")
+    chosen = parser.parse_args()
+    embedder = LocalEmbedder()
+    cases = load_cases(chosen.split, embedder, chosen.contexts)
+    print(f"QMSum {chosen.split}, n = {len(cases)} meetings, about {chosen.words} words")
+    print(f"{'':<22}" + "".join(f"{metric:>9}{'95%':^16}" for metric in METRICS) + "   words")
+    sides: dict[str, Callable[[], list[str]]] = {
+        "extractive (ours)": lambda: our_summaries(ExtractiveModel(embedder), cases, chosen.words)
+    }
+    for name, summarizer in sumy_summarizers().items():
+        sides[name] = lambda s=summarizer: [
+            sumy_summary(s, "\n".join(case.passages), chosen.words) for case in cases
+        ]
+        sides[f"{name}, our reading"] = lambda s=summarizer: [
+            sumy_summary(s, trimmed(case), chosen.words) for case in cases
+        ]
+    for name, side in sides.items():
+        summaries = side()
+        report(name, rouge(cases, summaries), summaries)
+
+
+if __name__ == "__main__":
+    main()

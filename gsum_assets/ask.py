@@ -1,0 +1,118 @@
+"""One question, answered from the stored tables by any method, without making them anew."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from gsum_assets.corpus.settings import CorpusError
+from gsum_assets.definitions import FAMILIES, Pipeline
+from gsum_assets.evaluation.answer import answer_questions
+from gsum_assets.evaluation.assets import Family, Inputs
+from gsum_assets.tables import TABLES
+from gsum_resources.llm.ledger import Ledger
+from gsum_resources.parquet_store import Partition
+from gsum_resources.warehouse_io import Lazy
+
+_QUERY_ID = "ask"
+
+
+@dataclass(frozen=True)
+class Answer:
+    """An answer and the passages it rests on, best first, as rows of `contexts`."""
+
+    text: str
+    passages: Sequence[dict]
+
+
+class _Sections:
+    """Sections of `corpus.toml`, for a step that leaves no trace."""
+
+    def __init__(self, pipeline: Pipeline) -> None:
+        self._pipeline = pipeline
+
+    def section(self, corpus: str, name: str) -> object:
+        return self._pipeline.section(corpus, name)
+
+
+def ask(
+    pipeline: Pipeline, corpus: str, question: str, method: str, document_id: str | None = None
+) -> Answer:
+    """Answer `question` over a corpus or one of its documents.
+
+    Raises
+    ------
+    CorpusError
+        If method or document is unknown, or what the method reads was not made yet.
+    """
+    family = _family_of(method)
+    tables = _stored(pipeline, corpus, family, method)
+    if document_id is not None:
+        _check_document(tables["documents"].get(), corpus, document_id)
+    asked = _as_query(question, document_id)
+    if not question.strip():
+        raise CorpusError("the question is empty; write one")
+    tables["queries"] = Lazy(lambda: asked)
+    inputs = Inputs({**tables, "corpus_settings": _Sections(pipeline)}, corpus)
+    rankings = family.rank(method, inputs)
+    inputs = Inputs({**inputs.tables, "rankings": Lazy(lambda: rankings)}, corpus)
+    contexts = family.contexts(method, inputs)
+    ledger = Ledger(pipeline.store, TABLES["llm_calls"], corpus, "ask")
+    model = pipeline.models.language_model(ledger)
+    answers = answer_questions(asked, contexts, model, inputs.settings("answer")["max_words"])
+    passages = contexts.filter(pc.equal(contexts["sample"], 0)).to_pylist()
+    return Answer(answers.rows["text"][0].as_py(), passages)
+
+
+def _family_of(method: str) -> Family:
+    for family in FAMILIES:
+        if method in family.variants:
+            return family
+    known = ", ".join(variant for family in FAMILIES for variant in family.variants)
+    raise CorpusError(f"unknown method '{method}'; choose from {known}")
+
+
+def _stored(pipeline: Pipeline, corpus: str, family: Family, method: str) -> dict[str, Lazy]:
+    """What the family reads, from the store."""
+    names = {name: name for name in family.reads}
+    names |= {name: f"{family.name}.{name}" for name in family.reads_by_variant}
+    wanted = {}
+    for name, table_name in {"documents": "documents", **names}.items():
+        table = TABLES[table_name]
+        partitions = [
+            p
+            for p in pipeline.store.partitions(table, corpus)
+            if p.method is None or p.method == method
+        ]
+        if not partitions:
+            raise CorpusError(
+                f"corpus '{corpus}' has no table '{table_name}' yet; run `gsum run {corpus}` first"
+            )
+        wanted[name] = Lazy(lambda t=table, p=partitions: pipeline.store.read(t, p)[0])
+    wanted["embedding_model"] = Lazy(lambda: pipeline.models.embedder)
+    return wanted
+
+
+def _check_document(documents: pa.Table, corpus: str, document_id: str) -> None:
+    known = documents["document_id"].to_pylist()
+    if document_id not in known:
+        some = ", ".join(sorted(known)[:5])
+        raise CorpusError(
+            f"corpus '{corpus}' has no document '{document_id}'; it has {len(known)}, among them "
+            f"{some}"
+        )
+
+
+def _as_query(question: str, document_id: str | None) -> pa.Table:
+    row = {
+        "query_id": _QUERY_ID,
+        "text": question,
+        "retrieval_text": question,
+        "kind": "general",
+        "document_id": document_id,
+        "references": [],
+        "relevant_document_ids": [],
+        "split": "ask",
+    }
+    return pa.Table.from_pylist([row], TABLES["queries"].schema)

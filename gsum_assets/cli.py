@@ -1,0 +1,153 @@
+"""The command line: `gsum import | run | ask | sql | ui`."""
+
+import os
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import click
+
+from gsum_resources.home import Home
+
+
+class _Shown(click.Group):
+    """Shows an error that a person can act on as one message, without a traceback."""
+
+    def invoke(self, ctx: click.Context) -> Any:  # noqa: ANN401 - click's own signature
+        try:
+            return super().invoke(ctx)
+        except ValueError as error:
+            raise click.ClickException(str(error)) from error
+
+
+@click.group(cls=_Shown, context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(package_name="gsum")
+def main() -> None:
+    """Turn collections of long documents into graphs, and ask them global questions.
+
+    Everything is read and written under the folder that GSUM_HOME names (default: data).
+    """
+
+
+@main.command("import")
+@click.argument("benchmark")
+@click.argument("path", type=click.Path(path_type=Path))
+@click.option("--corpus", help="Name of the corpus.  [default: the benchmark's name]")
+def import_(benchmark: str, path: Path, corpus: str | None) -> None:
+    """Import a BENCHMARK from its official files at PATH, gzip or not.
+
+    Benchmarks: qmsum, squality, odsum-story, odsum-meeting, quality, musique, narrativeqa, wcep,
+    booksum, govreport, academiceval, multihop-rag.
+    """
+    from gsum_assets.corpus.importers import import_benchmark
+
+    report = import_benchmark(benchmark, path, Home.from_environment().corpora, corpus)
+    click.echo(
+        f"{report.corpus}: {report.n_documents:,} documents, {report.n_queries:,} questions"
+    )
+    for note in report.notes:
+        click.echo(f"  {note}")
+    click.echo(f"next: gsum run {report.corpus}")
+
+
+@main.command()
+@click.argument("corpora", nargs=-1, required=True, metavar="CORPUS...")
+@click.option(
+    "--methods",
+    help="Methods to ask for, separated by commas; 'default', 'all'.  [default: what was asked "
+    "for before, or the defaults of a new corpus]",
+)
+def run(corpora: Sequence[str], methods: str | None) -> None:
+    """Bring each CORPUS up to date: make what was asked for and is missing or out of date.
+
+    What was asked for once is kept current by every later run and by the daemon.
+    """
+    from gsum_assets.definitions import pipeline_for
+    from gsum_assets.run import drive
+    from gsum_assets.terminal import Console, print_leaderboard, print_next
+    from gsum_resources.instance import open_instance
+
+    home = Home.from_environment()
+    wanted = [m.strip() for m in methods.split(",") if m.strip()] if methods else None
+    pipeline = pipeline_for(home)
+    failed = False
+    with open_instance(home) as instance:
+        for corpus in corpora:
+            with Console() as console:
+                report = drive(pipeline, instance, corpus, wanted, console.start, console.made)
+                console.done(corpus, report)
+            failed |= bool(report.errors)
+    for corpus in corpora:
+        print_leaderboard(pipeline, corpus)
+    print_next(corpora[0])
+    if failed:
+        sys.exit(1)
+
+
+@main.command()
+@click.argument("corpus")
+@click.argument("question")
+@click.option("--method", default="dense", show_default=True, help="How passages are found.")
+@click.option("--document", help="Ask one document of the corpus, by its id.")
+def ask(corpus: str, question: str, method: str, document: str | None) -> None:
+    """Answer a QUESTION over CORPUS from its stored indexes, with the passages it rests on."""
+    from gsum_assets.ask import ask as answer
+    from gsum_assets.definitions import pipeline_for
+    from gsum_assets.terminal import print_answer
+
+    print_answer(answer(pipeline_for(Home.from_environment()), corpus, question, method, document))
+
+
+@main.command()
+@click.argument("query")
+@click.option("--csv", is_flag=True, help="Print all rows as CSV instead of a table.")
+def sql(query: str, csv: bool) -> None:
+    """Run a SQL QUERY over the tables; `gsum sql "show all tables"` lists them.
+
+    The same views stand in $GSUM_HOME/gsum.duckdb for any other DuckDB client.
+    """
+    import duckdb
+
+    from gsum_assets.tables import TABLES
+    from gsum_resources.catalogue import define_views
+    from gsum_resources.parquet_store import ParquetStore
+
+    with duckdb.connect() as connection:
+        define_views(
+            connection, ParquetStore(Home.from_environment().warehouse), TABLES.values()
+        )
+        try:
+            result = connection.sql(query)
+            if result is None:
+                return
+            if csv:
+                click.echo(result.df().to_csv(index=False), nl=False)
+            else:
+                result.show(max_rows=60, max_width=_width())
+        except duckdb.Error as error:
+            raise click.ClickException(f"SQL: {error}") from error
+
+
+@main.command(context_settings={"ignore_unknown_options": True})
+@click.argument("arguments", nargs=-1, type=click.UNPROCESSED)
+def ui(arguments: Sequence[str]) -> None:
+    """Start the Dagster UI and daemon on this home; ARGUMENTS go to `dagster dev`."""
+    from gsum_resources.instance import prepare
+
+    home = Home.from_environment()
+    prepare(home)
+    os.environ["GSUM_HOME"] = str(home.root)
+    executable = str(Path(sys.executable).with_name("dagster"))
+    command = [executable, "dev", "-m", "gsum_assets.definitions", *arguments]
+    os.execv(executable, command)
+
+
+def _width() -> int:
+    from shutil import get_terminal_size
+
+    return get_terminal_size((120, 40)).columns
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,133 @@
+"""What a run looks like on the terminal."""
+
+import textwrap
+import time
+from collections.abc import Sequence
+from types import TracebackType
+
+from rich.console import Console as Screen
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TextColumn
+from rich.table import Table as Grid
+
+from gsum_assets.ask import Answer
+from gsum_assets.definitions import Pipeline
+from gsum_assets.evaluation.leaderboard import SHOWN, cell, ranked_methods
+from gsum_assets.run import Made, RunReport
+from gsum_assets.tables import TABLES
+from gsum_resources.parquet_store import Partition
+from gsum_resources.progress import shown_by
+
+_PASSAGE_WIDTH = 96
+
+
+class Console:
+    """A line for each run that ended, and a bar for the one under way."""
+
+    def __enter__(self) -> "Console":
+        self._screen = Screen(highlight=False)
+        self._bar = Progress(
+            SpinnerColumn(),
+            TextColumn("{task.description}"),
+            BarColumn(bar_width=24),
+            MofNCompleteColumn(),
+            console=self._screen,
+            transient=True,
+        )
+        self._bar.start()
+        self._task = self._bar.add_task("looking at the corpus", total=None)
+        self._shown = shown_by(self._advance)
+        self._shown.__enter__()
+        self._started = time.monotonic()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._shown.__exit__(kind, error, trace)
+        self._bar.stop()
+
+    def start(self, assets: Sequence[str], partitions: Sequence[Partition]) -> None:
+        """A run begins."""
+        label = f"{_names(assets)} {_where(partitions)}"
+        self._bar.reset(self._task, description=label, total=None)
+
+    def made(self, made: Made) -> None:
+        """A run ended."""
+        mark = "[red]failed[/red]" if made.error else "made"
+        line = f"{mark} {_names(made.assets)} {_where(made.partitions)}"
+        self._screen.print(f"{made.seconds:7.1f} s  {line}")
+        if made.error:
+            self._screen.print(f"           {made.error}", style="red", markup=False)
+
+    def done(self, corpus: str, report: RunReport) -> None:
+        """The drive ended."""
+        seconds = time.monotonic() - self._started
+        if report.made:
+            said = f"{report.n_partitions} partitions made"
+        else:
+            said = "nothing to make, all is current"
+        failed = f", {len(report.errors)} runs failed" if report.errors else ""
+        self._screen.print(f"{seconds:7.1f} s  {corpus}: {said}{failed}")
+
+    def _advance(self, label: str, done: int, total: int) -> None:
+        self._bar.update(self._task, description=label, completed=done, total=total)
+
+
+def print_leaderboard(pipeline: Pipeline, corpus: str) -> None:
+    """The leaderboard of a corpus, one table for each kind of question."""
+    rows, _ = pipeline.store.read(TABLES["leaderboard"], [Partition(corpus)])
+    screen = Screen(highlight=False)
+    for kind in sorted(set(rows["kind"].to_pylist())):
+        methods = ranked_methods(rows, kind)
+        shown = [m for m in SHOWN if any(m in metrics for _, metrics in methods)]
+        count = max((row["n"] for _, metrics in methods for row in metrics.values()), default=0)
+        grid = Grid(title=f"{corpus}: {kind} questions (n ≤ {count}), percent, ± 95%", title_justify="left")
+        grid.add_column("method")
+        for metric in shown:
+            grid.add_column(metric, justify="right")
+        for method, metrics in methods:
+            grid.add_row(method, *(cell(metrics.get(metric)) for metric in shown))
+        screen.print(grid)
+
+
+def print_next(corpus: str) -> None:
+    """Where to look next."""
+    sql = f"select method, metric, mean from leaderboard where corpus = '{corpus}'"
+    print(
+        "next:\n"
+        "  make ui                  lineage, plots and the leaderboard in the Dagster UI\n"
+        f'  gsum ask {corpus} "…"    an answer with its passages\n'
+        f'  gsum sql "{sql}"'
+    )
+
+
+def print_answer(answer: Answer) -> None:
+    """The answer, then the passages it rests on."""
+    print(textwrap.fill(answer.text, _PASSAGE_WIDTH))
+    print("\nfrom:")
+    for passage in answer.passages:
+        head = f"{passage['rank']:3d}. {passage['document_id']} · {passage['node_id']} · {passage['score']:.3f}"
+        print(head)
+        text = textwrap.shorten(passage["text"], 2 * _PASSAGE_WIDTH, placeholder=" …")
+        print(textwrap.indent(textwrap.fill(text, _PASSAGE_WIDTH - 5), "     "))
+
+
+def _names(assets: Sequence[str]) -> str:
+    """`retrieval: rankings, contexts` for assets of one family."""
+    prefixes = {name.split("/")[0] for name in assets if "/" in name}
+    if len(prefixes) == 1 and all("/" in name for name in assets):
+        return f"{prefixes.pop()}: " + ", ".join(name.split("/", 1)[1] for name in assets)
+    return ", ".join(assets)
+
+
+def _where(partitions: Sequence[Partition]) -> str:
+    """`bm25`, `bucket 03`, `8 buckets`."""
+    first = partitions[0] if partitions else None
+    if first is None or (first.bucket is None and first.method is None):
+        return ""
+    if first.method is not None:
+        return f"[bold]{', '.join(p.method or '' for p in partitions)}[/bold]"
+    return f"bucket {first.bucket}" if len(partitions) == 1 else f"{len(partitions)} buckets"

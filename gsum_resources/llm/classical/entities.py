@@ -1,0 +1,155 @@
+"""Entities and how they are connected, by rule: names, recurring noun phrases, co-occurrence."""
+
+import re
+from collections import Counter, defaultdict
+from collections.abc import Sequence
+from itertools import combinations
+
+import numpy as np
+
+from gsum_resources.llm.classical.keyphrases import Keyphrase, keyphrases
+from gsum_resources.llm.classical.sentences import Sentence
+from gsum_resources.llm.results import Entities, Entity, Relationship
+
+_TYPES = (
+    (
+        "organization",
+        r"inc|ltd|corp|company|committee|university|ministry|department|council|board|institute"
+        r"|bank|party|government|agency|association|trust|team|group|school|college|army|navy"
+        r"|court|office|cooperative|commission|union|church|club",
+    ),
+    (
+        "place",
+        r"river|lake|city|street|road|island|mountain|valley|sea|ocean|bay|county|town|village"
+        r"|country|planet|station|harbour|harbor|port|yard|moss|hill|forest|park|square|house"
+        r"|landing|bridge|room|north|south|east|west",
+    ),
+    (
+        "event",
+        r"meeting|war|conference|election|festival|ceremony|launch|party|trial|attack|battle"
+        r"|wedding|voyage|trip|journey|accident|pandemic|crisis|departure|kickoff",
+    ),
+)
+_TITLES = r"(?:mr|mrs|ms|miss|dr|prof|professor|captain|admiral|lieutenant|sir|lady|hon|president)"
+_SPEAKS = (
+    r"(?:said|asked|says|replied|thought|told|nodded|cried|answered|smiled|looked|was|who|had)"
+)
+_WHERE = r"(?:in|at|from|near|to|towards?|across|of)"
+
+
+def extract_entities(
+    sentences: Sequence[Sentence], importance: np.ndarray, limit: int = 15
+) -> Entities:
+    """The most important entities and the relationships among them.
+
+    Parameters
+    ----------
+    sentences : of one passage.
+    importance : `(n_sentences,)` in 0..1.
+    limit : entities at most; names come before common nouns of equal weight.
+
+    Returns
+    -------
+    Entities
+        The description of an entity is its most important sentences (two at most), that of a
+        relationship the most important sentence which names both. Strength: 1 plus the number
+        of further shared sentences, at most 10.
+    """
+    ranked = keyphrases(sentences, importance)
+    chosen = [k for k in ranked if k.phrase.proper] + [
+        k for k in ranked if not k.phrase.proper and (k.phrase.evidence or len(k.sentences) > 1)
+    ]
+    found = {_display(k): k for k in sorted(chosen, key=lambda k: -_rank(k))[: 2 * limit]}
+    speakers = Counter(s.speaker for s in sentences if s.speaker)
+    mentions: dict[str, list[int]] = {}
+    for speaker, _ in speakers.most_common(limit):
+        mentions[speaker] = [i for i, s in enumerate(sentences) if s.speaker == speaker]
+    for name, keyphrase in found.items():
+        if len(mentions) < limit and name.lower() not in {m.lower() for m in mentions}:
+            mentions[name] = list(keyphrase.sentences)
+    entities = [
+        Entity(
+            name=name,
+            type="person" if name in speakers else guess_type(name, sentences),
+            description=" ".join(_shown(sentences[i]) for i in _best(where, importance, 2)),
+        )
+        for name, where in mentions.items()
+    ]
+    return Entities(
+        entities=entities, relationships=_relationships(sentences, mentions, importance, limit)
+    )
+
+
+def _rank(keyphrase: Keyphrase) -> float:
+    return keyphrase.weight * (1.3 if keyphrase.phrase.proper else 1.0)
+
+
+def _display(keyphrase: Keyphrase) -> str:
+    return keyphrase.phrase.core
+
+
+def _best(where: Sequence[int], importance: np.ndarray, count: int) -> list[int]:
+    return sorted(sorted(where, key=lambda i: (-importance[i], i))[:count])
+
+
+def _shown(sentence: Sentence) -> str:
+    return f"{sentence.speaker}: {sentence.text}" if sentence.speaker else sentence.text
+
+
+def guess_type(name: str, sentences: Sequence[Sentence]) -> str:
+    """One of person, organization, place, event, thing, concept."""
+    last = re.findall(r"\w+", name.lower())[-1:]
+    for kind, nouns in _TYPES:
+        if last and re.fullmatch(f"(?:{nouns})s?", last[0]):
+            return kind
+    if not name[:1].isupper():
+        return "concept"
+    text = " ".join(s.text for s in sentences)
+    quoted = re.escape(name)
+    first = re.escape(name.split()[0])
+    person = len(re.findall(rf"\b{quoted},? {_SPEAKS}\b|{_SPEAKS},? {quoted}\b", text))
+    person += 2 * len(re.findall(rf"\b{_TITLES}\.? {first}\b", text, re.I))
+    person += 2 * len(re.findall(rf"^{_TITLES}\b", name, re.I))
+    place = len(re.findall(rf"\b{_WHERE} {quoted}\b", text))
+    if person or place:
+        return "person" if person >= place else "place"
+    return "thing"
+
+
+def _relationships(
+    sentences: Sequence[Sentence],
+    mentions: dict[str, list[int]],
+    importance: np.ndarray,
+    limit: int,
+) -> list[Relationship]:
+    shared: defaultdict[tuple[str, str], list[int]] = defaultdict(list)
+    for left, right in combinations(mentions, 2):
+        both = sorted(set(mentions[left]) & set(mentions[right]))
+        if both and left.lower() not in right.lower() and right.lower() not in left.lower():
+            shared[left, right] = both
+    strongest = sorted(shared.items(), key=lambda item: -len(item[1]))[: 2 * limit]
+    found = []
+    for (left, right), both in strongest:
+        sentence = sentences[_best(both, importance, 1)[0]]
+        if sentence.text.find(left) > sentence.text.find(right) >= 0:
+            left, right = right, left
+        found.append(
+            Relationship(
+                source=left,
+                target=right,
+                relation=relation_words(sentence, left, right),
+                description=_shown(sentence),
+                strength=min(10, len(both)),
+            )
+        )
+    return found
+
+
+def relation_words(sentence: Sentence, source: str, target: str) -> str:
+    """At most three words that stand between two names in a sentence; "mentions" for a speaker."""
+    if sentence.speaker == source:
+        return "mentions"
+    between = re.search(rf"{re.escape(source)}\b(.*?)\b{re.escape(target)}", sentence.text)
+    inner = re.findall(r"[^\W\d_]+", between[1]) if between else []
+    inner = [w for w in inner if w.lower() not in ("the", "a", "an", "his", "her", "its", "their")]
+    return " ".join(inner) if 0 < len(inner) <= 3 else "named with"

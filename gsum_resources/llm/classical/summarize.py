@@ -1,0 +1,50 @@
+"""The answer to a question, in sentences of its passages."""
+
+from dataclasses import dataclass, field
+
+from gsum_resources.llm.classical.ranking import centrality, relevance
+from gsum_resources.llm.classical.reading import Reading
+from gsum_resources.llm.classical.rendering import render_sentences
+from gsum_resources.llm.classical.selection import SelectionSettings, select_sentences
+from gsum_resources.llm.classical.sentences import Sentence
+
+
+@dataclass(frozen=True)
+class SummarySettings:
+    """Similarity below which sentences count as unrelated, and how sentences compete."""
+
+    unrelated: float = 0.2
+    selection: SelectionSettings = field(default_factory=SelectionSettings)
+
+
+def choose_sentences(
+    reading: Reading, max_words: int, settings: SummarySettings | None = None
+) -> list[Sentence]:
+    """The sentences of a summary, in document order.
+
+    Parameters
+    ----------
+    reading : sentences, vectors and question.
+    max_words : wanted length; exceeded by `selection.slack` at most.
+    settings : defaults tuned on the QMSum training meetings.
+
+    Returns
+    -------
+    list of Sentence
+        Where even the best sentence is too long, its first words, ending in "…".
+    """
+    settings = settings or SummarySettings()
+    central = centrality(reading.vectors, settings.unrelated)
+    relevant = relevance(reading.vectors, reading.aspects) if len(reading.aspects) else None
+    chosen = select_sentences(reading.sentences, relevant, central, max_words, settings.selection)
+    if chosen or not reading.sentences:
+        return [reading.sentences[i] for i in chosen]
+    best = int((central if relevant is None else relevant).argmax())
+    sentence = reading.sentences[best]
+    cut = " ".join(sentence.text.split()[: max(1, max_words - 3)]).rstrip(" ,;:.") + "…"
+    return [Sentence(cut, sentence.speaker, sentence.run, whole=False)]
+
+
+def summarize(reading: Reading, max_words: int, settings: SummarySettings | None = None) -> str:
+    """The chosen sentences as text; see `choose_sentences`."""
+    return render_sentences(choose_sentences(reading, max_words, settings))

@@ -1,0 +1,23 @@
+"""What a text is about, as a short title."""
+
+from gsum_resources.llm.classical.keyphrases import distinct, keyphrases
+from gsum_resources.llm.classical.ranking import centrality
+from gsum_resources.llm.classical.reading import Reading
+
+
+def topic_title(reading: Reading, phrases: int = 3) -> str:
+    """A title of the best keyphrases: "Rubber case, kinetic battery and speech recognition".
+
+    The first words of the text where it has no keyphrase.
+    """
+    ranked = keyphrases(reading.sentences, centrality(reading.vectors))
+    cores = [keyphrase.phrase.core for keyphrase in distinct(ranked, phrases)]
+    title = enumerate_phrases(cores) or " ".join(reading.text.split()[:6]).rstrip(".,;:")
+    return title[:1].upper() + title[1:]
+
+
+def enumerate_phrases(phrases: list[str]) -> str:
+    """`a`, `a and b`, `a, b and c`."""
+    if len(phrases) < 2:
+        return "".join(phrases)
+    return f"{', '.join(phrases[:-1])} and {phrases[-1]}"

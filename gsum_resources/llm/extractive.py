@@ -1,0 +1,161 @@
+"""The embedded default language model: classical, deterministic, without key or download.
+
+It ranks, cuts and quotes what it is given and never pretends to be an LLM: every completion says
+`model = "extractive"`. What it cannot do is an error that names a backend which can.
+"""
+
+import hashlib
+import threading
+import time
+from collections import OrderedDict
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from pydantic import BaseModel, ValidationError
+
+from gsum_resources.llm.classical.filling import UnfillableSchemaError, fill
+from gsum_resources.llm.classical.reading import Reading, question_aspects
+from gsum_resources.llm.classical.replies import Replies
+from gsum_resources.llm.classical.sentences import Sentence, read_sentences
+from gsum_resources.llm.classical.summarize import SummarySettings
+from gsum_resources.llm.classical.vocabulary import count_tokens
+from gsum_resources.llm.results import Entities, Facts, Score, Topic
+from gsum_resources.protocols import Completion, CompletionError, Embedder, Request, Task
+
+NAME = "extractive"
+VERSION = "1"  # raise it with every change of a reply, so that memos of old replies expire
+_SCHEMAS: dict[Task, type[BaseModel]] = {
+    "entities": Entities,
+    "facts": Facts,
+    "topic": Topic,
+    "score": Score,
+}
+
+
+@dataclass(frozen=True)
+class _Prepared:
+    request: Request
+    sentences: list[Sentence]
+    aspects: list[str]
+    reading_s: float
+
+
+class ExtractiveModel:
+    """A `LanguageModel` made of classical methods over sentence embeddings.
+
+    Parameters
+    ----------
+    embedder : vectors of sentences and questions.
+    settings : how summaries are made; the defaults were tuned on the QMSum training meetings.
+    cache_size : sentence vectors kept in memory (20,000 of 384 dimensions take 31 MB).
+    """
+
+    def __init__(
+        self,
+        embedder: Embedder,
+        settings: SummarySettings | None = None,
+        cache_size: int = 20_000,
+    ) -> None:
+        self._embedder = embedder
+        self._settings = settings or SummarySettings()
+        self._cache_size = cache_size
+        self._vectors: OrderedDict[str, np.ndarray] = OrderedDict()
+        self._lock = threading.Lock()
+
+    @property
+    def identity(self) -> str:
+        """Version, and a hash of the settings and the embedder."""
+        content = f"{self._settings}\n{self._embedder.identity}"
+        return f"{NAME}-{VERSION}/{hashlib.sha256(content.encode()).hexdigest()[:12]}"
+
+    def complete(self, requests: Sequence[Request]) -> list[Completion | CompletionError]:
+        """One completion or error for each request, in order.
+
+        The sentences of all requests are embedded in one call. Latency is a request's own time
+        plus an equal share of the embedding.
+        """
+        prepared = [self._prepare(request) for request in requests]
+        started = time.perf_counter()
+        vectors = self._embed(dict.fromkeys(s.text for p in prepared for s in p.sentences))
+        asked = list(dict.fromkeys(aspect for p in prepared for aspect in p.aspects))
+        aspects = (
+            dict(zip(asked, self._embedder.embed_queries(asked), strict=True)) if asked else {}
+        )
+        share = (time.perf_counter() - started) / max(1, len(requests))
+        return [self._reply(p, vectors, aspects, share) for p in prepared]
+
+    def _prepare(self, request: Request) -> _Prepared:
+        started = time.perf_counter()
+        sentences = read_sentences(request.passages)
+        # A question writer or extractor has no question to serve: its "question" is no query.
+        aspects = question_aspects(request.question)
+        return _Prepared(request, sentences, aspects, time.perf_counter() - started)
+
+    def _embed(self, texts: dict[str, None]) -> dict[str, np.ndarray]:
+        with self._lock:
+            known = {text: self._vectors[text] for text in texts if text in self._vectors}
+        missing = [text for text in texts if text not in known]
+        if missing:
+            known.update(zip(missing, self._embedder.embed(missing), strict=True))
+        with self._lock:
+            for text in texts:
+                self._vectors[text] = known[text]
+                self._vectors.move_to_end(text)
+            while len(self._vectors) > self._cache_size:
+                self._vectors.popitem(last=False)
+        return known
+
+    def _reply(
+        self,
+        prepared: _Prepared,
+        vectors: dict[str, np.ndarray],
+        aspects: dict[str, np.ndarray],
+        share: float,
+    ) -> Completion | CompletionError:
+        request, started = prepared.request, time.perf_counter()
+        if not prepared.sentences:
+            return CompletionError(_nothing_to_read(request), NAME)
+        reading = Reading(
+            prepared.sentences,
+            np.stack([vectors[s.text] for s in prepared.sentences]),
+            request.question,
+            _stack([aspects[a] for a in prepared.aspects], self._embedder.dimension),
+        )
+        try:
+            text, parsed = self._write(request, Replies(request, reading, self._settings))
+        except (UnfillableSchemaError, ValidationError) as error:
+            return CompletionError(
+                f"extractive: cannot give {error}; give the field a default, use a model of "
+                "gsum_resources.llm.results, or choose another language model",
+                NAME,
+            )
+        if not text:
+            return CompletionError(
+                f"extractive: no {request.task} for document '{request.document_id}': its "
+                "passages have no keyphrase; take another passage",
+                NAME,
+            )
+        own = prepared.reading_s + time.perf_counter() - started
+        tokens_in = count_tokens(request.instructions) + count_tokens(request.render())
+        return Completion(text, NAME, tokens_in, count_tokens(text), own + share, parsed)
+
+    def _write(self, request: Request, replies: Replies) -> tuple[str, BaseModel | None]:
+        schema = request.schema or _SCHEMAS.get(request.task)
+        if schema is None:
+            text = replies.question if request.task == "question" else replies.summary
+            return text, None
+        parsed = fill(schema, replies)
+        return parsed.model_dump_json(), parsed if request.schema else None
+
+
+def _stack(rows: list[np.ndarray], dimension: int) -> np.ndarray:
+    return np.stack(rows) if rows else np.zeros((0, dimension), dtype=np.float32)
+
+
+def _nothing_to_read(request: Request) -> str:
+    what = "holds no sentence" if any(p.strip() for p in request.passages) else "has no passage"
+    return (
+        f"extractive: the {request.task} request for document '{request.document_id}' {what}; "
+        "retrieve passages with words first, then ask again"
+    )

@@ -1,0 +1,124 @@
+"""A home with one small corpus whose documents fill all eight buckets."""
+
+import json
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import dagster as dg
+import pyarrow as pa
+import pytest
+
+from gsum_assets.corpus.load import N_BUCKETS, bucket_of
+from gsum_assets.definitions import Pipeline, pipeline_for
+from gsum_assets.run import RunReport, drive
+from gsum_assets.tables import TABLES
+from gsum_resources.home import Home
+from gsum_resources.instance import open_instance
+from gsum_resources.models import Models, ModelSettings
+from gsum_resources.parquet_store import ParquetStore
+from tests.models import FirstWords, HashEmbedder
+
+CORPUS = "tales"
+WORDS = "boat lamp river clerk winter bridge letter orchard signal harbour coin mirror".split()
+
+
+def document_in(bucket: int, nth: int = 0) -> str:
+    """The nth id of the form `tale-<n>` that falls into a bucket."""
+    matching = (f"tale-{i}" for i in range(10_000) if int(bucket_of(f"tale-{i}")) == bucket)
+    return [next(matching) for _ in range(nth + 1)][-1]
+
+
+def text_of(document_id: str, n_sentences: int = 30) -> str:
+    """Sentences that differ from document to document."""
+    offset = sum(document_id.encode())
+    return " ".join(
+        f"The {WORDS[(offset + i) % 12]} of {document_id} met the {WORDS[(offset * i) % 12]}."
+        for i in range(n_sentences)
+    )
+
+
+@dataclass
+class House:
+    """One home, its models, and what a user does with it."""
+
+    home: Home
+    embedder: HashEmbedder = field(default_factory=HashEmbedder)
+    model: FirstWords = field(default_factory=FirstWords)
+
+    @property
+    def folder(self) -> Path:
+        return self.home.corpora / CORPUS
+
+    @property
+    def store(self) -> ParquetStore:
+        return ParquetStore(self.home.warehouse)
+
+    def pipeline(self) -> Pipeline:
+        overrides = {"embedding_model": self.embedder, "language_model": self.model}
+        models = Models(ModelSettings(), self.store, TABLES["llm_calls"], overrides)
+        return pipeline_for(self.home, models)
+
+    def instance(self) -> dg.DagsterInstance:
+        return open_instance(self.home)
+
+    def run(self, methods: list[str] | None = None, corpus: str = CORPUS) -> RunReport:
+        with self.instance() as instance:
+            return drive(self.pipeline(), instance, corpus, methods)
+
+    def table(self, name: str, corpus: str = CORPUS) -> pa.Table:
+        table = TABLES[name]
+        return self.store.read(table, self.store.partitions(table, corpus))[0]
+
+    def write_document(self, document_id: str, text: str | None = None) -> None:
+        (self.folder / f"{document_id}.txt").write_text(text or text_of(document_id))
+
+    def write_queries(self, queries: list[dict]) -> None:
+        lines = "".join(json.dumps(query) + "\n" for query in queries)
+        (self.folder / "queries.jsonl").write_text(lines)
+
+
+@pytest.fixture
+def house(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> House:
+    """An empty store and a corpus of nine documents and three questions."""
+    monkeypatch.setenv("GSUM_HOME", str(tmp_path))
+    for name in ("GSUM_WAREHOUSE", "DAGSTER_HOME"):
+        monkeypatch.delenv(name, raising=False)
+    made = House(Home.from_environment())
+    made.folder.mkdir(parents=True)
+    documents = [document_in(bucket) for bucket in range(N_BUCKETS)] + [document_in(0, 1)]
+    for document_id in documents:
+        made.write_document(document_id)
+    made.write_queries(
+        [
+            {
+                "query_id": "one",
+                "text": "What happened to the boat?",
+                "document_id": documents[0],
+                "references": ["The boat met the lamp."],
+            },
+            {
+                "query_id": "two",
+                "text": "What happened to the lamp and the river?",
+                "document_id": documents[3],
+                "references": ["The lamp met the river.", "The river met a clerk."],
+                "kind": "specific",
+            },
+            {
+                "query_id": "all",
+                "text": "Who met the clerk in winter?",
+                "references": ["The winter met the clerk."],
+                "relevant_document_ids": documents[:2],
+            },
+        ]
+    )
+    return made
+
+
+def made_by(report: RunReport) -> list[str]:
+    """Every materialized asset partition as `asset[bucket or method]`, sorted, with repeats."""
+    return sorted(
+        f"{asset}[{partition.bucket or partition.method or ''}]"
+        for made in report.made
+        for asset in made.assets
+        for partition in made.partitions
+    )

@@ -1,0 +1,210 @@
+"""Chunking: truths by hand, and the invariants on texts of any script."""
+
+from itertools import pairwise
+
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from gsum_assets.corpus.chunk import (
+    chunk_by_lines,
+    chunk_by_tokens,
+    chunk_documents,
+    default_tokenizer,
+)
+from gsum_assets.corpus.load import Document
+from gsum_assets.corpus.settings import ChunkingSettings, CorpusSettings
+
+TOKENIZER = default_tokenizer()
+
+WORDS = "one two three four five six seven eight nine ten"  # each is one word piece
+
+
+def _texts(chunks):
+    return [chunk.text for chunk in chunks]
+
+
+def _count(text):
+    return len(TOKENIZER.encode(text, add_special_tokens=False))
+
+
+def test_windows_slide_by_hand():
+    chunks = chunk_by_tokens("d", WORDS, TOKENIZER, max_tokens=4, overlap_tokens=1)
+    assert _texts(chunks) == [
+        "one two three four",
+        "four five six seven",
+        "seven eight nine ten",
+    ]
+    assert [chunk.position for chunk in chunks] == [0, 1, 2]
+    assert [chunk.n_tokens for chunk in chunks] == [4, 4, 4]
+    assert [chunk.start for chunk in chunks] == [0, 14, 28]
+    whole = chunk_by_tokens("d", f"\n {WORDS} \n", TOKENIZER, max_tokens=10, overlap_tokens=3)
+    assert [(chunk.start, chunk.text) for chunk in whole] == [(2, WORDS)]
+
+
+def test_words_are_whole_where_they_fit():
+    size = _count("unbelievably")
+    assert size > 2  # so that it does not fit beside the words before or after it
+    chunks = chunk_by_tokens("d", "one two unbelievably one two", TOKENIZER, size + 1, 0)
+    assert _texts(chunks) == ["one two", "unbelievably one", "two"]
+    pieces = chunk_by_tokens("d", "unbelievably", TOKENIZER, 1, 0)
+    assert "".join(_texts(pieces)) == "unbelievably"
+    assert [chunk.n_tokens for chunk in pieces] == [1] * _count("unbelievably")
+
+
+def test_overlap_gives_way_to_progress():
+    text = "one two three extraordinarily-long-hyphenated-word four"
+    chunks = chunk_by_tokens("d", text, TOKENIZER, _count(text) - 3, _count(text) - 4)
+    assert len({chunk.end for chunk in chunks}) == len(chunks)
+    assert chunks[-1].end == len(text)
+
+
+def test_stretches_without_words_stay_bounded():
+    long_word = "x" * 4000  # WordPiece sees one [UNK]
+    dropped = "\ue000\ue001 " * 500  # WordPiece sees nothing
+    for text, n in ((long_word, 1000), (dropped, 500), (long_word[:101], 26)):
+        chunks = chunk_by_tokens("d", text, TOKENIZER, 100, 0)
+        assert sum(chunk.n_tokens for chunk in chunks) == n
+        assert len(chunks) == -(-n // 100)
+
+
+def test_ids_stay_when_another_place_changes():
+    first, second = WORDS, "red green blue"
+    before = chunk_by_lines("d", f"{first}\n\n{second}", TOKENIZER, 10)
+    after = chunk_by_lines("d", f"new line\n\n{first}\n\n{second}", TOKENIZER, 10)
+    assert [chunk.chunk_id for chunk in before] == [chunk.chunk_id for chunk in after[1:]]
+    assert {c.chunk_id for c in chunk_by_lines("e", first, TOKENIZER, 10)}.isdisjoint(
+        chunk.chunk_id for chunk in before
+    )
+
+
+def test_repeated_passages_have_ids_of_their_own():
+    chunks = chunk_by_tokens("d", "one two " * 6, TOKENIZER, 2, 0)
+    assert len(set(_texts(chunks))) == 1
+    assert len({chunk.chunk_id for chunk in chunks}) == 6
+    assert all(len(chunk.chunk_id) == 21 and chunk.chunk_id[0] == "c" for chunk in chunks)
+
+
+def test_lines_by_hand():
+    text = "one two\nthree\n\nfour\nfive six\n  \nseven\n"
+    assert _texts(chunk_by_lines("d", text, TOKENIZER, 5)) == [
+        "one two\nthree",  # stops at the blank line: more than half of the budget is used
+        "four\nfive six\n  \nseven",  # all of the rest fits
+    ]
+    assert _texts(chunk_by_lines("d", text, TOKENIZER, 100)) == [text.strip()]
+    assert _texts(chunk_by_lines("d", "one\ntwo\nthree\nfour", TOKENIZER, 3, 1)) == [
+        "one\ntwo\nthree",
+        "three\nfour",
+    ]
+
+
+def test_a_blank_line_early_in_the_budget_is_no_reason_to_stop():
+    text = "one\n\ntwo three four\nfive six\nseven"
+    assert _texts(chunk_by_lines("d", text, TOKENIZER, 6)) == [
+        "one\n\ntwo three four\nfive six",
+        "seven",
+    ]
+
+
+def test_a_line_that_does_not_fit_is_split_between_words():
+    chunks = chunk_by_lines("d", f"red\n{WORDS}\nblue", TOKENIZER, 4)
+    assert _texts(chunks) == [
+        "red\none two three",
+        "four five six seven",
+        "eight nine ten\nblue",
+    ]
+
+
+def test_documents_keep_their_order_and_settings():
+    documents = [Document("a", "", WORDS), Document("b", "", "  "), Document("c", "", "one\ntwo")]
+    settings = CorpusSettings(chunking=ChunkingSettings(max_tokens=4, overlap_tokens=1))
+    chunks = chunk_documents(documents, settings, TOKENIZER)
+    assert chunks == [
+        *chunk_by_tokens("a", WORDS, TOKENIZER, 4, 1),
+        *chunk_by_tokens("c", "one\ntwo", TOKENIZER, 4, 1),
+    ]
+    lines = CorpusSettings(chunking=ChunkingSettings(chunker="lines", max_tokens=1))
+    assert _texts(chunk_documents(documents[2:], lines, TOKENIZER)) == ["one", "two"]
+    assert chunk_documents([], settings, TOKENIZER) == []
+
+
+def test_long_texts_do_not_depend_on_segments():
+    text = " ".join(f"w{i}" for i in range(15_000))  # two segments of the tokenizer
+    chunks = chunk_by_tokens("d", text, TOKENIZER, 256, 32)
+    _check(text, chunks)
+    assert all(_count(chunk.text) == chunk.n_tokens for chunk in chunks[::20])
+    assert chunks[0].n_tokens + sum(c.n_tokens - 32 for c in chunks[1:]) <= _count(text)
+
+
+def test_an_impossible_overlap_is_an_error():
+    with pytest.raises(ValueError, match="smaller than"):
+        chunk_by_tokens("d", WORDS, TOKENIZER, 4, 4)
+
+
+_alphabet = st.one_of(
+    st.sampled_from([*"aB9.,'-_ \n\t\r", "\n\n", "word ", "unbelievable "]),
+    st.sampled_from(["中", "日本", "テスト", "한글", "ไทย", "𝔘", "é", "e\u0301", "ß", "ﬁ", "½"]),
+    st.sampled_from(["😀", "👨\u200d👩\u200d👧", "\u200b", "\u200d", "\ufe0f", "\ue000", "\u0378"]),
+    st.sampled_from(["\x0b", "\x0c", "\x1c", "\x85", "\xa0", "\u2028", "\u3000", "\ufffd", "\x07"]),
+    st.sampled_from(["x" * 120, "\u200b" * 120, "ไทย" * 50]),
+    st.characters(codec="utf-8", exclude_characters="\0"),
+)
+_document = st.lists(_alphabet, max_size=60).map("".join)
+
+
+def _check(text, chunks):
+    """What holds for every chunker and every text."""
+    covered = bytearray(len(text))
+    for position, chunk in enumerate(chunks):
+        assert chunk.position == position
+        assert text[chunk.start : chunk.end] == chunk.text
+        assert chunk.text == chunk.text.strip() != ""
+        assert chunk.n_tokens > 0
+        covered[chunk.start : chunk.end] = b"\1" * (chunk.end - chunk.start)
+    assert all(done or character.isspace() for done, character in zip(covered, text, strict=True))
+    assert len({chunk.chunk_id for chunk in chunks}) == len(chunks)
+    for one, other in pairwise(chunks):
+        assert one.start < other.start
+        assert one.end < other.end
+
+
+@given(_document, st.integers(1, 40), st.integers(0, 39))
+@example("a\u200b b", 1, 0)
+@example("\u200b" * 3, 1, 0)
+def test_token_windows_on_any_text(text, max_tokens, overlap):
+    overlap = min(overlap, max_tokens - 1)
+    chunks = chunk_by_tokens("d", text, TOKENIZER, max_tokens, overlap)
+    _check(text, chunks)
+    # Characters like 한 are three word pieces, and are never cut.
+    assert all(chunk.n_tokens <= max(max_tokens, 4) for chunk in chunks)
+
+
+@given(_document, st.integers(1, 40), st.integers(0, 5))
+def test_lines_on_any_text(text, max_tokens, overlap_lines):
+    chunks = chunk_by_lines("d", text, TOKENIZER, max_tokens, overlap_lines)
+    _check(text, chunks)
+    assert all(chunk.n_tokens <= max(max_tokens, 4) for chunk in chunks)
+    for one, other in pairwise(chunks):
+        if other.start < one.end:
+            shared = text[other.start : one.end].split("\n")
+            assert sum(not line.isspace() and line != "" for line in shared) <= overlap_lines
+
+
+@given(
+    st.lists(
+        st.sampled_from(["hello", "unbelievably", "don't", "U.S.", "x-ray", "\n"]), max_size=80
+    ),
+    st.integers(8, 30),
+    st.integers(0, 7),
+)
+def test_plain_words_are_never_cut(words, max_tokens, overlap):
+    text = " ".join(words)
+    chunks = chunk_by_tokens("d", text, TOKENIZER, max_tokens, overlap)
+    for chunk in chunks:
+        assert chunk.start == 0 or text[chunk.start - 1].isspace()
+        assert chunk.end == len(text) or text[chunk.end].isspace()
+        assert chunk.n_tokens == _count(chunk.text) <= max_tokens
+    for one, other in pairwise(chunks):
+        assert _count(text[other.start : one.end]) <= overlap
+        following = text[one.end :].split()[0]
+        assert one.n_tokens + _count(following) > max_tokens  # each chunk is as full as can be

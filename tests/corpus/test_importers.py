@@ -1,0 +1,438 @@
+"""Importers on small files in the official formats, and the writing of a corpus."""
+
+import gzip
+import io
+import json
+import tarfile
+import tomllib
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from gsum_assets.corpus.importers import BENCHMARKS, import_benchmark
+from gsum_assets.corpus.settings import CorpusError
+
+
+def _put(path, value):
+    """Write text, JSON or (a list of rows for .jsonl) JSON lines; gzip by the name."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    if ".jsonl" in path.name or "htmlstripped" in path.name:
+        value = "\n".join(json.dumps(row) for row in value)
+    elif not isinstance(value, str):
+        value = json.dumps(value)
+    content = value.encode()
+    path.write_bytes(gzip.compress(content) if path.suffix == ".gz" else content)
+
+
+def _run(name, source, tmp_path):
+    """Import; give report, documents by id, queries by id."""
+    report = import_benchmark(name, source, tmp_path / "corpora")
+    folder = tmp_path / "corpora" / name
+    documents, queries = (
+        [json.loads(line) for line in (folder / f"{kind}.jsonl").read_text().splitlines()]
+        for kind in ("documents", "queries")
+    )
+    assert (report.corpus, report.n_documents, report.n_queries) == (
+        name,
+        len(documents),
+        len(queries),
+    )
+    settings = tomllib.loads((folder / "corpus.toml").read_text())
+    assert settings == {"title": BENCHMARKS[name].title, "kind": BENCHMARKS[name].kind}
+    return (
+        report,
+        {document["document_id"]: document for document in documents},
+        {query["query_id"]: query for query in queries},
+    )
+
+
+def _meeting(topic="Budget"):
+    return {
+        "topic_list": [{"topic": topic, "relevant_text_span": []}, {"topic": "Colour"}],
+        "general_query_list": [{"query": "Summarize it.", "answer": "All."}],
+        "specific_query_list": [{"query": "Who paid?", "answer": "Ann."}],
+        "meeting_transcripts": [
+            {"speaker": "Ann", "content": "I 'll pay ."},
+            {"speaker": "Bob", "content": "{vocalsound}"},
+        ],
+    }
+
+
+def test_qmsum(tmp_path):
+    _put(tmp_path / "s/train.jsonl.gz", [_meeting()])
+    _put(tmp_path / "s/val.jsonl", [_meeting(), _meeting("Shape")])
+    report, documents, queries = _run("qmsum", tmp_path / "s", tmp_path)
+    assert list(documents) == ["qmsum-train-001", "qmsum-val-001", "qmsum-val-002"]
+    assert documents["qmsum-val-002"]["text"] == "Ann: I'll pay."
+    assert documents["qmsum-val-002"]["title"] == "Meeting on Shape and 1 more"
+    general = queries["qmsum-val-002-general-1"]
+    assert general["retrieval_text"] == "Summarize it. Shape; Colour"
+    assert (general["kind"], general["split"]) == ("general", "dev")
+    specific = queries["qmsum-train-001-specific-1"]
+    assert specific["retrieval_text"] == specific["text"] == "Who paid?"
+    assert specific["references"] == ["Ann."]
+    assert specific["relevant_document_ids"] == ["qmsum-train-001"]
+    assert report.notes == ["3 turns without words left out"]
+
+
+def test_one_file_in_place_of_the_folder(tmp_path):
+    _put(tmp_path / "val.jsonl.gz", [_meeting()])
+    assert len(_run("qmsum", tmp_path / "val.jsonl.gz", tmp_path)[1]) == 1
+
+
+def _question(number, uid, text="What?"):
+    return {
+        "question_text": f"{text} {number}",
+        "question_number": number,
+        "responses": [
+            {"uid": uid, "response_text": f"answer {number}"},
+            {"uid": f"{uid}b", "response_text": "another"},
+        ],
+    }
+
+
+def test_squality(tmp_path):
+    story = {
+        "metadata": {"passage_id": "63833"},
+        "document": "\nProduced by A. B.\nat http://www.pgdp.net\nTHE TITLE\n\nOnce.",
+        "questions": [_question(1, "u"), _question(2, "u")],
+    }
+    _put(tmp_path / "data/v1-3/txt/dev.jsonl", [story])
+    _, documents, queries = _run("squality", tmp_path, tmp_path)
+    assert documents["squality-63833"]["title"] == "THE TITLE"
+    assert documents["squality-63833"]["text"] == story["document"]
+    assert [q["kind"] for q in queries.values()] == ["general", "specific"]
+    assert queries["squality-63833-1"]["references"] == ["answer 1", "another"]
+
+
+def test_odsum_story_links_by_response(tmp_path):
+    stories = {
+        split: [{"questions": [_question(1, split)], "divided_document": sections}]
+        for split, sections in {
+            "train": ["one", " ", "two"],
+            "dev": ["three", ""],
+        }.items()
+    }
+    stories["test"] = [{"questions": [], "divided_document": ["four"]}]
+    for split, rows in stories.items():
+        _put(tmp_path / f"documents/{split}.jsonl.gz", rows)
+    # The order of queries is not that of documents; the last one belongs to no story.
+    lines = [[_question(1, "dev", "Q")], [_question(1, "train", "Q")], [_question(1, "lost")]]
+    _put(tmp_path / "queries.jsonl", lines)
+    report, documents, queries = _run("odsum-story", tmp_path, tmp_path)
+    texts = {key: document["text"] for key, document in documents.items()}
+    assert sorted(texts.values()) == ["four", "one", "three", "two"]
+    assert list(texts) == sorted(texts)
+    assert all("title" not in document for document in documents.values())
+    relevant = {
+        query["split"]: [texts[key] for key in query["relevant_document_ids"]]
+        for query in queries.values()
+    }
+    assert relevant == {"dev": ["three"], "train": ["one", "two"]}
+    assert {query["document_id"] for query in queries.values()} == {None}
+    assert report.notes == [
+        "2 of 6 sections are empty and left out",
+        "1 queries share no response with a story and are left out",
+    ]
+
+
+@pytest.mark.parametrize("packed", [True, False])
+def test_odsum_meeting(tmp_path, packed):
+    texts = {"ES1": "ann: hello", "ES2": " ", "ES3": "bob: bye"}
+    if packed:
+        with tarfile.open(tmp_path / "Documents.tar.gz", "w:gz") as archive:
+            for name, text in texts.items():
+                member = tarfile.TarInfo(f"Documents/{name}.txt")
+                member.size = len(text)
+                archive.addfile(member, io.BytesIO(text.encode()))
+    else:
+        for name, text in texts.items():
+            _put(tmp_path / f"Documents/{name}.txt", text)
+    row = {"query": "Q", "answer": "A", "meetings_list": ["ES3", "ES2"]}
+    _put(tmp_path / "queries.json.gz", {"7": row})
+    report, documents, queries = _run("odsum-meeting", tmp_path, tmp_path)
+    assert list(documents) == ["ES1", "ES3"]
+    query = queries["odsum-meeting-007"]
+    assert query["relevant_document_ids"] == ["ES3"]
+    assert (query["split"], query["kind"]) == ("dev", "specific")
+    assert any("1 of 3 transcripts are empty (ES2)" in note for note in report.notes)
+
+
+def test_quality(tmp_path):
+    def row(writer, label):
+        question = {"question": "Which?", "options": ["a", "b", "c", "d"]}
+        if label:
+            question["gold_label"] = label
+        return {
+            "article_id": "20",
+            "set_unique_id": f"20_{writer}",
+            "title": "T",
+            "article": "Long ago.",
+            "questions": [question],
+        }
+
+    _put(tmp_path / "QuALITY.v1.0.1.htmlstripped.dev", [row("w1", 3), row("w2", None)])
+    _put(tmp_path / "QuALITY.v1.0.1.dev.jsonl", [row("html", 1)])  # not the stripped one
+    _, documents, queries = _run("quality", tmp_path, tmp_path)
+    assert documents == {
+        "quality-20": {"document_id": "quality-20", "title": "T", "text": "Long ago."}
+    }
+    first, second = queries.values()
+    assert first["text"] == "Which?\n(A) a\n(B) b\n(C) c\n(D) d"
+    assert first["retrieval_text"] == "Which?"
+    assert first["references"] == ["c", "C"]
+    assert second["references"] == []
+
+
+def test_musique(tmp_path):
+    row = {
+        "id": "2hop__1_2",
+        "paragraphs": [
+            {"idx": 0, "title": "A", "paragraph_text": "a.", "is_supporting": True},
+            {"idx": 1, "title": "B", "paragraph_text": "b.", "is_supporting": False},
+        ],
+        "question": "Q?",
+        "answer": "x",
+        "answer_aliases": ["X", "x"],
+        "answerable": True,
+    }
+    unanswerable = {**row, "answerable": False}
+    test = {key: row[key] for key in ("paragraphs", "question")} | {"id": "3hop__1"}
+    _put(tmp_path / "data/musique_ans_v1.0_dev.jsonl", [row, unanswerable])
+    _put(tmp_path / "data/musique_ans_v1.0_test.jsonl", [test])
+    report, documents, queries = _run("musique", tmp_path, tmp_path)
+    assert documents["musique-2hop__1_2"]["text"] == "A\na.\n\nB\nb."
+    assert queries["musique-2hop__1_2-q"]["references"] == ["x", "X"]
+    assert queries["musique-3hop__1-q"]["references"] == []
+    assert report.notes == ["1 unanswerable questions left out"]
+
+
+def _narrativeqa(folder):
+    _put(
+        folder / "documents.csv",
+        "document_id,set,kind,wiki_title,story_start,story_end\n"
+        "d1,train,gutenberg,Emma,IT WAS once ...,the end .\n"
+        "d2,valid,movie,Alien,,\n",
+    )
+    _put(
+        folder / "qaps.csv",
+        "document_id,set,question,answer1,answer2\n"
+        "d1,train,Who ?,Emma,Emma W\nd2,valid,Where ?,space,space\n",
+    )
+    _put(
+        folder / "third_party/wikipedia/summaries.csv",
+        'document_id,set,summary\nd1,train,"Emma,\nin short"\nd2,valid,An alien\n',
+    )
+
+
+def test_narrativeqa_summaries(tmp_path):
+    _narrativeqa(tmp_path)
+    report, documents, queries = _run("narrativeqa", tmp_path, tmp_path)
+    assert documents["d1"] == {"document_id": "d1", "title": "Emma", "text": "Emma,\nin short"}
+    assert [q["references"] for q in queries.values()] == [["Emma", "Emma W"], ["space"]]
+    assert [q["split"] for q in queries.values()] == ["train", "dev"]
+    assert "summaries" in report.notes[0]
+
+
+def test_narrativeqa_stories(tmp_path):
+    _narrativeqa(tmp_path)
+    text = (
+        "<html><style>p {}</style>Licence. IT WAS once... caf\xe9 &amp; tea, the end. Advertisement"
+    )
+    (tmp_path / "tmp").mkdir()
+    (tmp_path / "tmp/d1.content").write_bytes(text.encode("latin-1"))
+    report, documents, queries = _run("narrativeqa", tmp_path, tmp_path)
+    assert {key: document["text"] for key, document in documents.items()} == {
+        "d1": "IT WAS once... café & tea, the end."
+    }
+    assert len(queries) == 1
+    assert "full stories" in report.notes[0]
+
+
+def test_wcep(tmp_path):
+    articles = [{"title": "T", "text": f"text {i}"} for i in range(12)]
+    _put(tmp_path / "train.jsonl", [{"summary": "S", "articles": [articles[0], *articles]}])
+    hub = [{"document": ["a", "b"], "summary": "S"}, {"document": "c</s>d", "summary": "S"}]
+    _put(tmp_path / "test.jsonl", hub)
+    _, documents, queries = _run("wcep", tmp_path, tmp_path)
+    original = documents["wcep-train-00001"]["text"]
+    assert original.startswith("T\ntext 0\n\nT\ntext 1\n\n")
+    assert original.count("\n\n") == 9  # ten different articles
+    assert documents["wcep-test-00001"]["text"] == "a\n\nb"
+    assert documents["wcep-test-00002"]["text"] == "c\n\nd"
+    assert queries["wcep-train-00001-summary"]["references"] == ["S"]
+    assert queries["wcep-train-00001-summary"]["kind"] == "general"
+
+
+def test_booksum_with_texts(tmp_path):
+    table = {
+        "bid": [1, 1],
+        "book_id": ["Emma.chapter 1", "Emma.chapter 1"],
+        "chapter_path": ["all/1-chapters/chapter_1.txt"] * 2,
+        "chapter": ["It was."] * 2,
+        "summary_text": ["short", "shorter"],
+    }
+    (tmp_path / "s").mkdir()
+    pq.write_table(pa.table(table), tmp_path / "s/train-00000-of-00001.parquet")
+    _, documents, queries = _run("booksum", tmp_path / "s", tmp_path)
+    assert list(documents) == ["booksum-1-chapter_1"]
+    assert queries["booksum-1-chapter_1-summary"]["references"] == ["short", "shorter"]
+
+
+def test_booksum_with_paths(tmp_path):
+    row = {
+        "bid": "1",
+        "book_id": "Emma.chapter 1",
+        "source": "novelguide",
+        "chapter_path": "texts/1-chapters/1.txt",
+        "summary_path": "finished/s1.txt",
+    }
+    lost = {**row, "chapter_path": "texts/none.txt"}
+    _put(tmp_path / "chapter_summary_aligned_val_split.jsonl.gz", [row, lost])
+    _put(tmp_path / "texts/1-chapters/1.txt", "It was.")
+    _put(tmp_path / "finished/s1.txt", {"name": "n", "summary": ["a", "b"]})
+    report, _, queries = _run("booksum", tmp_path, tmp_path)
+    assert [q["references"] for q in queries.values()] == [["a\nb"]]
+    assert [q["split"] for q in queries.values()] == ["dev"]
+    assert "1 summaries" in report.notes[0]
+
+
+def test_govreport_official(tmp_path):
+    section = {"section_title": "One", "paragraphs": ["p1", "p2"], "subsections": []}
+    nested = {"section_title": "Top", "paragraphs": [], "subsections": [section]}
+    gao = {"id": "GAO-1", "title": "G", "report": [nested], "highlight": [section]}
+    crs = {"id": "R2", "title": "C", "reports": nested, "summary": ["s1", "s2"]}
+    _put(tmp_path / "gao/GAO-1.json", gao)
+    _put(tmp_path / "crs/R2.json", crs)
+    _put(tmp_path / "split_ids/gao_valid.ids", "GAO-1\n")
+    _put(tmp_path / "split_ids/crs_train.ids", "R2\n")
+    _, documents, queries = _run("govreport", tmp_path, tmp_path)
+    assert documents["govreport-gao-GAO-1"]["text"] == "Top\n\nOne\n\np1\n\np2"
+    assert documents["govreport-crs-R2"]["title"] == "C"
+    assert queries["govreport-gao-GAO-1-summary"]["references"] == ["One\np1\np2"]
+    assert queries["govreport-crs-R2-summary"]["references"] == ["s1\ns2"]
+    assert queries["govreport-gao-GAO-1-summary"]["split"] == "dev"
+
+
+def test_govreport_plain(tmp_path):
+    _put(tmp_path / "train.jsonl", [{"report": "r", "summary": "s"}])
+    _put(tmp_path / "valid.jsonl", [{"id": "GAO_1", "document": "d", "summary": "s"}])
+    _, documents, _ = _run("govreport", tmp_path, tmp_path)
+    assert list(documents) == ["govreport-train-00001", "govreport-GAO_1"]
+
+
+def test_academiceval(tmp_path):
+    paper = {
+        "url": "http://arxiv.org/abs/2401.00001v1",
+        "title": "P",
+        "abstract": "A",
+        "main_content": "Body",
+        "gt": "A",
+    }
+    _put(tmp_path / "abs_9K/val/p1.json", paper)
+    _put(tmp_path / "abs_9K/p2.json", {**paper, "url": "", "gt": "B"})
+    _put(tmp_path / "title_10K/p3.json", {**paper, "url": "x/3"})
+    _, documents, queries = _run("academiceval", tmp_path, tmp_path)
+    assert list(documents) == ["academiceval-p2-1", "academiceval-2401.00001v1"]
+    assert [(q["split"], q["references"]) for q in queries.values()] == [
+        ("test", ["B"]),
+        ("dev", ["A"]),
+    ]
+
+
+def test_multihop_rag(tmp_path):
+    articles = [
+        {"title": "T1", "url": "u1", "body": "one"},
+        {"title": "T2", "url": "u2", "body": "two"},
+    ]
+    questions = [
+        {
+            "query": "Q",
+            "answer": "Yes",
+            "question_type": "comparison_query",
+            "evidence_list": [{"title": "T2", "url": "u2"}, {"title": "T1"}, {"title": "T9"}],
+        },
+        {"query": "N", "answer": "Insufficient information.", "evidence_list": []},
+    ]
+    _put(tmp_path / "dataset/corpus.json", articles)
+    _put(tmp_path / "dataset/MultiHopRAG.json", questions)
+    report, documents, queries = _run("multihop-rag", tmp_path, tmp_path)
+    assert [d["text"] for d in documents.values()] == ["one", "two"]
+    assert [q["relevant_document_ids"] for q in queries.values()] == [
+        ["article-0002", "article-0001"],
+        [],
+    ]
+    assert report.notes == ["1 pieces of evidence name no article of the corpus"]
+
+
+def test_unknown_names_and_sources(tmp_path):
+    with pytest.raises(CorpusError, match="no benchmark 'qmsun'; choose one of qmsum"):
+        import_benchmark("qmsun", tmp_path, tmp_path)
+    with pytest.raises(CorpusError, match="does not exist; expected QMSum's jsonl"):
+        import_benchmark("qmsum", tmp_path / "none", tmp_path)
+    with pytest.raises(CorpusError, match="corpus name 'a/b' cannot be used"):
+        import_benchmark("qmsum", tmp_path, tmp_path, "a/b")
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("name", list(BENCHMARKS))
+def test_a_wrong_folder_says_what_is_expected_and_found(tmp_path, name):
+    _put(tmp_path / "source/readme.md", "hello")
+    with pytest.raises(CorpusError) as error:
+        import_benchmark(name, tmp_path / "source", tmp_path / "corpora")
+    message = str(error.value)
+    assert message.startswith(f"{name}: ")
+    assert "expected" in message
+    assert BENCHMARKS[name].expects in message
+    assert "readme.md" in message
+    assert not (tmp_path / "corpora").exists()
+
+
+def test_records_in_another_format(tmp_path):
+    _put(tmp_path / "s/train.jsonl", [{"text": "x"}])
+    with pytest.raises(CorpusError, match=r"train.jsonl line 1: expected the key 'meeting_trans"):
+        import_benchmark("qmsum", tmp_path / "s", tmp_path)
+    broken = _meeting()
+    del broken["general_query_list"][0]["answer"]
+    _put(tmp_path / "s/train.jsonl", [broken])
+    with pytest.raises(CorpusError, match=r"official format \(KeyError: 'answer'\)"):
+        import_benchmark("qmsum", tmp_path / "s", tmp_path)
+    (tmp_path / "s/train.jsonl").write_text('{"a": 1}\n{"a')
+    with pytest.raises(CorpusError, match=r"line 1: expected the key|line 2: not JSON"):
+        import_benchmark("qmsum", tmp_path / "s", tmp_path)
+
+
+def test_a_failed_import_leaves_the_old_one(tmp_path):
+    source, corpora = tmp_path / "s", tmp_path / "corpora"
+    _put(source / "train.jsonl", [_meeting()])
+    import_benchmark("qmsum", source, corpora, "mine")
+    before = {path.name: path.read_bytes() for path in (corpora / "mine").iterdir()}
+    assert set(before) == {"documents.jsonl", "queries.jsonl", "corpus.toml"}
+    empty = _meeting() | {"meeting_transcripts": []}
+    for rows in ([{"text": "x"}], [empty]):  # fails while reading, and after writing
+        _put(source / "train.jsonl", rows)
+        with pytest.raises(CorpusError):
+            import_benchmark("qmsum", source, corpora, "mine")
+        assert {path.name: path.read_bytes() for path in (corpora / "mine").iterdir()} == before
+        assert [path.name for path in corpora.iterdir()] == ["mine"]
+
+
+def test_a_second_import_replaces_the_first(tmp_path):
+    source, corpora = tmp_path / "s", tmp_path / "corpora"
+    for n in (3, 1):
+        _put(source / "train.jsonl", [_meeting()] * n)
+        assert import_benchmark("qmsum", source, corpora).n_documents == n
+    lines = (corpora / "qmsum/documents.jsonl").read_text().splitlines()
+    assert len(lines) == 1
+    (corpora / "qmsum").rename(corpora / ".qmsum.old")  # killed between the two renames
+    assert import_benchmark("qmsum", source, corpora).n_documents == 1
+    assert [path.name for path in corpora.iterdir()] == ["qmsum"]
+
+
+def test_a_folder_filled_by_hand_is_not_replaced(tmp_path):
+    _put(tmp_path / "s/train.jsonl", [_meeting()])
+    _put(tmp_path / "corpora/qmsum/mine.txt", "my own document")
+    with pytest.raises(CorpusError, match=r"holds 'mine.txt', which no import wrote"):
+        import_benchmark("qmsum", tmp_path / "s", tmp_path / "corpora")
+    assert (tmp_path / "corpora/qmsum/mine.txt").read_text() == "my own document"

@@ -1,0 +1,319 @@
+"""Loading: every format, every kind of bad input, and hashes that move only with content."""
+
+import gzip
+import json
+import os
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from gsum_assets.corpus.load import Document, bucket_of, load, scan
+from gsum_assets.corpus.settings import CorpusError, CorpusSettings, DocumentSettings
+
+SETTINGS = CorpusSettings()
+
+
+def _small(max_bytes):
+    return CorpusSettings(documents=DocumentSettings(max_bytes=max_bytes))
+
+
+def _write(folder, files):
+    for name, content in files.items():
+        path = folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        content = content.encode() if isinstance(content, str) else content
+        path.write_bytes(gzip.compress(content) if name.endswith(".gz") else content)
+    return folder
+
+
+def _lines(*rows):
+    return "\n".join(row if isinstance(row, str) else json.dumps(row) for row in rows)
+
+
+def _reasons(folder, settings=SETTINGS):
+    documents, rejected = load(folder, settings)
+    return [d.document_id for d in documents], {(r.file, r.line): r.reason for r in rejected}
+
+
+def test_any_mix_of_formats(tmp_path):
+    _write(
+        tmp_path,
+        {
+            "b.txt": "plain",
+            "notes/2024/a.md": "intro\n# The heading #\n# second\n",
+            "documents.jsonl.gz": _lines({"document_id": "j", "title": "J", "text": "json"}, ""),
+            "documents.csv": 'id,text,title\nc,"two\nlines, one cell",C\n7,seven,\n',
+            "queries.jsonl": "not a document",
+            "corpus.toml": "",
+            ".hidden.txt": "x",
+            "~lock.txt": "x",
+            ".git/config.txt": "x",
+            "image.png": "x",
+            "sub/documents.jsonl": "x",
+        },
+    )
+    pq.write_table(
+        pa.table({"document_id": ["p"], "text": ["parquet"]}), tmp_path / "documents.parquet"
+    )
+    documents, rejected = load(tmp_path, SETTINGS)
+    assert rejected == []
+    assert documents == [
+        Document("b", "b", "plain"),
+        Document("c", "C", "two\nlines, one cell"),
+        Document("7", "7", "seven"),
+        Document("j", "J", "json"),
+        Document("p", "p", "parquet"),
+        Document("notes--2024--a", "The heading", "intro\n# The heading #\n# second\n"),
+    ]
+    assert [(s.document_id, s.file, s.line) for s in scan(tmp_path, SETTINGS)] == [
+        ("b", "b.txt", 0),
+        ("c", "documents.csv", 2),
+        ("7", "documents.csv", 4),
+        ("j", "documents.jsonl.gz", 1),
+        ("p", "documents.parquet", 1),
+        ("notes--2024--a", "notes/2024/a.md", 0),
+    ]
+
+
+def test_text_is_kept_but_for_mark_and_line_ends(tmp_path):
+    _write(tmp_path, {"a.txt": b"\xef\xbb\xbf  Zw\xc3\xb6lf\t\r\nx\ry \n"})
+    assert load(tmp_path, SETTINGS)[0][0].text == "  Zwölf\t\nx\ny \n"
+
+
+def test_text_files_that_cannot_be_taken_in(tmp_path):
+    _write(
+        tmp_path,
+        {
+            "empty.txt": "",
+            "blank.txt": " \n\t\u3000",
+            "good.txt": "good",
+            "good.md": "the same id",
+            "large.txt": "x" * 101,
+            "latin.txt": "caf\xe9".encode("latin-1"),
+            "nul.txt": "a\0b",
+            "utf16.txt": "hi".encode("utf-16"),
+            "x|y.txt": "bad id",
+            "dir.." + "/z.txt": "bad id",
+            "c,d.txt": "bad id",
+        },
+    )
+    good, reasons = _reasons(tmp_path, _small(100))
+    assert good == ["good"]
+    for file, parts in {
+        "empty.txt": ["empty"],
+        "blank.txt": ["only blanks"],
+        "good.txt": ["already used by good.md", "rename"],
+        "large.txt": ["101 bytes", "max_bytes = 100", "corpus.toml"],
+        "latin.txt": ["not UTF-8 at byte 3"],
+        "nul.txt": ["NUL at character 1"],
+        "utf16.txt": ["not UTF-8 at byte 0"],
+        "x|y.txt": ["'x|y'", "contains '|'"],
+        "dir../z.txt": ["contains '..'"],
+        "c,d.txt": ["contains ','"],
+    }.items():
+        reason = reasons.pop((file, 0))
+        for part in parts:
+            assert part in reason
+    assert reasons == {}
+
+
+def test_bad_lines_of_jsonl_lose_nothing_else(tmp_path):
+    good = {"document_id": "g", "text": "good"}
+    lines = [
+        (b"\xef\xbb\xbf" + json.dumps(good).encode(), None),
+        (b'{"document_id": "a", "text": "x"', "line 2, column"),
+        (b'["a"]', "holds a list, not an object"),
+        (b'{"document_id": "a\xff", "text": "x"}', "line 4 is not UTF-8 at byte 18"),
+        (b'{"text": "no id"}', "document_id is None"),
+        (b'{"document_id": "n"}', "add the column 'text'"),
+        (b'{"document_id": "l", "text": ["x"]}', "text is a list, not a string"),
+        (b'{"document_id": "g", "text": "again"}', "already used by documents.jsonl, line 1"),
+        (b'{"document_id": "", "text": "x"}', "the id is empty"),
+        (b'{"document_id": "../up", "text": "x"}', "contains '/'"),
+        (b'{"document_id": "a\\nb", "text": "x"}', "contains '\\n'"),
+        (b'{"document_id": "%s", "text": "x"}' % (b"i" * 201), "201 characters"),
+        (b'{"document_id": true, "text": "x"}', "document_id is True"),
+        (b'{"document_id": "s", "text": "\\ud800"}', "half a surrogate pair at character 0"),
+        (b'{"document_id": "t", "text": "x", "title": {}}', "title is a dict"),
+        (b"[" * 100_000, "not usable JSON"),
+        (b'{"document_id": 17, "text": "an integer id", "title": 3}', None),
+    ]
+    _write(tmp_path, {"documents.jsonl": b"\r\n".join(line for line, _ in lines)})
+    documents, rejected = load(tmp_path, SETTINGS)
+    assert documents == [Document("g", "g", "good"), Document("17", "3", "an integer id")]
+    expected = {i: part for i, (_, part) in enumerate(lines, start=1) if part}
+    assert [r.line for r in rejected] == list(expected)
+    for r in rejected:
+        assert expected[r.line] in r.reason
+    assert rejected[0].document_id == "documents.jsonl:2"
+    assert rejected[4].document_id == "n"
+
+
+def test_the_first_good_of_duplicates_wins(tmp_path):
+    rows = [{"id": "a", "text": ""}, {"id": "a", "text": "1"}, {"id": "a", "text": "2"}]
+    _write(tmp_path, {"documents.jsonl": _lines(*rows)})
+    documents, rejected = load(tmp_path, SETTINGS)
+    assert [d.text for d in documents] == ["1"]
+    assert [r.line for r in rejected] == [1, 3]
+    assert "line 2" in rejected[1].reason
+
+
+def test_a_line_beyond_all_bounds_is_skipped(tmp_path):
+    huge = json.dumps({"id": "h", "text": "x" * 200_000})
+    _write(tmp_path, {"documents.jsonl": _lines(huge, {"id": "a", "text": "ok"})})
+    good, reasons = _reasons(tmp_path, _small(100))
+    assert good == ["a"]
+    assert f"{len(huge) + 1} bytes" in reasons[("documents.jsonl", 1)]
+    _write(tmp_path, {"documents.jsonl": _lines({"id": "b", "text": "é" * 51})})
+    assert "102 bytes" in _reasons(tmp_path, _small(100))[1][("documents.jsonl", 1)]
+
+
+def test_bad_rows_of_csv(tmp_path):
+    rows = b'document_id,text\na,one\nb,"latin \xe9"\nc,x,y\n\nd,"quoted" badly\ne,last\nf,\n'
+    _write(tmp_path, {"documents.csv": rows})
+    good, reasons = _reasons(tmp_path)
+    assert good == ["a", "e"]
+    assert "not UTF-8 at byte 6" in reasons[("documents.csv", 3)]
+    assert "3 fields, the header 2" in reasons[("documents.csv", 4)]
+    assert "not CSV" in reasons[("documents.csv", 6)]
+    assert "empty" in reasons[("documents.csv", 8)]
+
+
+def test_a_long_csv_field(tmp_path):
+    _write(tmp_path, {"documents.csv": "id,text\na," + "word " * 100_000})
+    assert len(load(tmp_path, SETTINGS)[0][0].text) == 500_000
+
+
+def test_tables_without_the_columns(tmp_path):
+    _write(tmp_path, {"documents.csv": "id,body\na,b\n"})
+    pq.write_table(pa.table({"text": ["x"]}), tmp_path / "documents.parquet")
+    good, reasons = _reasons(tmp_path)
+    assert good == []
+    assert "['body', 'id']" in reasons[("documents.csv", 1)]
+    assert "['text']" in reasons[("documents.parquet", 0)]
+
+
+def test_bad_rows_of_parquet(tmp_path):
+    raw = pa.array([b"fine", b"caf\xe9", None], pa.binary())
+    text = pa.Array.from_buffers(pa.string(), 3, raw.buffers())
+    ids = pa.array(["a", "b", "c"]).dictionary_encode()
+    pq.write_table(pa.table({"id": ids, "text": text}), tmp_path / "documents.parquet")
+    good, reasons = _reasons(tmp_path)
+    assert good == ["a"]
+    assert "not UTF-8 at byte 3" in reasons[("documents.parquet", 2)]
+    assert "no text" in reasons[("documents.parquet", 3)]
+    pq.write_table(pa.table({"id": [5], "text": [1.5]}), tmp_path / "documents.parquet")
+    assert "text is a float" in _reasons(tmp_path)[1][("documents.parquet", 1)]
+
+
+@pytest.mark.parametrize("keep", [0, 3, 20, 40])
+def test_damaged_archives_keep_the_rest(tmp_path, keep):
+    packed = gzip.compress(_lines({"id": "j", "text": "x" * 50}).encode())
+    (tmp_path / "documents.jsonl.gz").write_bytes(packed[:keep] if keep else b"no archive")
+    (tmp_path / "documents.parquet").write_bytes(b"no parquet")
+    _write(tmp_path, {"a.txt": "good"})
+    good, reasons = _reasons(tmp_path)
+    assert good[0] == "a"
+    assert "not readable as Parquet" in reasons[("documents.parquet", 0)]
+    assert any("gzip" in reason for reason in reasons.values())
+    assert len(scan(tmp_path, SETTINGS)) == len(good) + len(reasons)
+
+
+@pytest.mark.parametrize("make", [False, True])
+def test_folders_without_documents_are_errors(tmp_path, make):
+    folder = tmp_path / "corpus"
+    if make:
+        _write(folder, {"queries.jsonl": "{}", "corpus.toml": "", "a.pdf": "x"})
+    with pytest.raises(CorpusError) as error:
+        scan(folder, SETTINGS)
+    assert str(folder) in str(error.value)
+    assert ("documents.jsonl" if make else "does not exist") in str(error.value)
+
+
+def test_an_oversized_file_is_hashed_but_not_read_whole(tmp_path):
+    path = tmp_path / "sparse.txt"
+    with path.open("wb") as stream:
+        stream.truncate(3_000_000_000)  # sparse: takes no disk, would take 3 GB of memory
+    _write(tmp_path, {"a.txt": "good"})
+    first = scan(tmp_path, SETTINGS)
+    with path.open("r+b") as stream:
+        stream.seek(-1, os.SEEK_END)
+        stream.write(b"x")
+    second = scan(tmp_path, SETTINGS)
+    assert [a.content_hash == b.content_hash for a, b in zip(first, second, strict=True)] == [
+        True,
+        False,
+    ]
+    assert "3000000000 bytes" in _reasons(tmp_path)[1][("sparse.txt", 0)]
+
+
+def test_hashes_follow_content_alone(tmp_path):
+    def hashes():
+        return {s.document_id: s.content_hash for s in scan(tmp_path, SETTINGS)}
+
+    _write(tmp_path, {"a.txt": "one", "documents.jsonl": _lines({"id": "j", "text": "x"})})
+    before = hashes()
+    assert all(len(value) == 32 and int(value, 16) >= 0 for value in before.values())
+    os.utime(tmp_path / "a.txt", (1, 1))
+    _write(
+        tmp_path, {"documents.jsonl": _lines({"id": "k", "text": "y"}, {"id": "j", "text": "x"})}
+    )
+    after = hashes()
+    assert {key: after[key] for key in before} == before
+    _write(tmp_path, {"a.txt": "two"})
+    assert hashes()["a"] != before["a"]
+    assert hashes()["j"] == before["j"]
+    assert scan(tmp_path, _small(9))[0].content_hash != scan(tmp_path, SETTINGS)[0].content_hash
+    titled = CorpusSettings(title="another")
+    assert scan(tmp_path, titled) == scan(tmp_path, SETTINGS)
+
+
+_texts = st.text(st.characters(codec="utf-8"), max_size=8)
+_ids = st.one_of(st.sampled_from(["a", "b", "c", "", "x/y"]), st.none(), _texts)
+_rows = st.fixed_dictionaries({"document_id": _ids}, optional={"text": _texts})
+
+
+@given(st.lists(st.one_of(_rows.map(json.dumps), st.text('{}[]",:a ', max_size=6)), max_size=12))
+def test_loading_in_shares_equals_loading_at_once(tmp_path_factory, lines):
+    folder = tmp_path_factory.mktemp("corpus")
+    _write(folder, {"documents.jsonl": "\n".join(lines), "c.txt": "c"})
+    found = scan(folder, SETTINGS)
+    documents, rejected = load(folder, SETTINGS)
+    assert len(documents) + len(rejected) == len(found)
+    parts = [
+        load(folder, SETTINGS, {s.document_id for s in found if bucket_of(s.document_id) == b})
+        for b in [f"{b:02d}" for b in range(8)]
+    ]
+    assert {d for part in parts for d in part[0]} == set(documents)
+    assert sum(len(part[0]) for part in parts) == len(documents)
+    assert {r for part in parts for r in part[1]} == set(rejected)
+
+
+def test_links_back_up_are_not_walked_for_ever(tmp_path):
+    _write(tmp_path, {"sub/a.txt": "a"})
+    (tmp_path / "sub" / "up").symlink_to(tmp_path, target_is_directory=True)
+    assert [s.document_id for s in scan(tmp_path, SETTINGS)] == ["sub--a"]
+
+
+def test_remote_folders(tmp_path):
+    from upath import UPath
+
+    folder = UPath("memory://corpus-load-test")
+    (folder / "notes").mkdir(parents=True, exist_ok=True)
+    (folder / "notes" / "a.txt").write_bytes(b"far away")
+    (folder / "documents.jsonl.gz").write_bytes(gzip.compress(b'{"id": "j", "text": "x"}'))
+    documents, rejected = load(folder, SETTINGS)
+    assert [d.document_id for d in documents] == ["j", "notes--a"]
+    assert rejected == []
+
+
+def test_buckets_are_stable_and_even():
+    assert bucket_of("qmsum-val-003") == bucket_of("qmsum-val-003")
+    counts = [0] * 8
+    for i in range(8000):
+        counts[int(bucket_of(f"document {i}"))] += 1
+    assert max(abs(count - 1000) for count in counts) < 120  # four standard deviations
+    assert {bucket_of(str(i), 3) for i in range(50)} == {"00", "01", "02"}

@@ -1,0 +1,84 @@
+"""queries.jsonl: defaults, and bad queries that lose nothing else."""
+
+import json
+
+from gsum_assets.corpus.queries import Query, load_queries
+from gsum_assets.tables import TABLES
+
+
+def _load(folder, *lines, known=("d1", "d2")):
+    text = "\n".join(line if isinstance(line, str) else json.dumps(line) for line in lines)
+    (folder / "queries.jsonl").write_text(text, encoding="utf-8")
+    return load_queries(folder, known)
+
+
+def test_no_file_means_no_queries(tmp_path):
+    assert load_queries(tmp_path, ["d1"]) == ([], [])
+
+
+def test_defaults(tmp_path):
+    queries, problems = _load(
+        tmp_path,
+        "\ufeff" + json.dumps({"query_id": "q1", "text": "Why?", "document_id": "d1"}),
+        "",
+        {"query_id": "q2", "text": "Who?", "author": "kept out"},
+    )
+    assert problems == []
+    assert queries == [
+        Query("q1", "Why?", "Why?", "general", "d1", [], ["d1"], "test"),
+        Query("q2", "Who?", "Who?", "general", None, [], [], "test"),
+    ]
+
+
+def test_everything_given(tmp_path):
+    row = {
+        "query_id": "q",
+        "text": "Why?",
+        "retrieval_text": "why topics",
+        "kind": "specific",
+        "document_id": None,
+        "references": ["r"],
+        "relevant_document_ids": ["d2", "d1", "d2"],
+        "split": "dev",
+    }
+    queries, problems = _load(tmp_path, row)
+    assert problems == []
+    row["relevant_document_ids"] = ["d2", "d1"]
+    assert queries == [Query(**row)]
+    assert set(row) == set(TABLES["queries"].schema.names)
+
+
+def test_ids_by_content(tmp_path):
+    rows = [{"text": "Why?", "document_id": d} for d in ("d1", "d2", None)]
+    queries, _ = _load(tmp_path, *rows)
+    again, _ = _load(tmp_path, *reversed(rows))
+    ids = [query.query_id for query in queries]
+    assert len(set(ids)) == 3
+    assert ids == [query.query_id for query in reversed(again)]
+
+
+def test_bad_queries_are_told_and_left_out(tmp_path):
+    bad = {
+        2: ('{"text": ', ["not JSON", "correct the line"]),
+        3: ([], ["the line", "[]"]),
+        4: ({"query_id": "no"}, ["'no'", "'text'", "Field required"]),
+        5: ({"query_id": "good", "text": "again"}, ["'good'", "already used on line 1"]),
+        6: ({"query_id": "u", "text": "x", "document_id": "d9"}, ["'u'", "'d9'", "not in the"]),
+        7: ({"query_id": "v", "text": "x", "relevant_document_ids": ["d1", "d8"]}, ["'v'", "'d8'"]),
+        8: ({"query_id": "k", "text": "x", "kind": "odd"}, ["'k'", "'kind'", "'odd'", "general"]),
+        9: ({"query_id": "s", "text": "x", "split": "val"}, ["'split'", "'val'", "'dev'"]),
+        10: ({"query_id": "r", "text": "x", "references": "one"}, ["'references'", "'one'"]),
+        11: ({"query_id": "b", "text": "  "}, ["'text'", "'  '"]),
+    }
+    queries, problems = _load(
+        tmp_path,
+        {"query_id": "good", "text": "x"},
+        *(line for line, _ in bad.values()),
+        {"query_id": "last", "text": "x"},
+    )
+    assert [query.query_id for query in queries] == ["good", "last"]
+    assert len(problems) == len(bad)
+    for problem, (number, (_, parts)) in zip(problems, bad.items(), strict=True):
+        assert f"queries.jsonl line {number}" in problem
+        for part in parts:
+            assert part in problem

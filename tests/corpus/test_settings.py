@@ -1,0 +1,72 @@
+"""corpus.toml: defaults, and errors that name file, key, value and remedy."""
+
+import pytest
+
+from gsum_assets.corpus.settings import ChunkingSettings, CorpusError, CorpusSettings, load_settings
+
+
+def _settings(folder, text):
+    (folder / "corpus.toml").write_bytes(text if isinstance(text, bytes) else text.encode())
+    return load_settings(folder)
+
+
+def test_no_file_gives_the_defaults(tmp_path):
+    settings = load_settings(tmp_path)
+    assert settings == CorpusSettings()
+    assert settings.methods is None
+    assert settings.language == "en"
+    chunking = settings.chunking
+    assert (chunking.chunker, chunking.max_tokens, chunking.overlap_tokens) == ("tokens", 256, 32)
+    assert settings.documents.max_bytes == 50_000_000
+
+
+def test_every_part_is_read(tmp_path):
+    settings = _settings(
+        tmp_path,
+        '\ufefftitle = "Côté"\nkind = "meeting"\nmethods = ["bm25", "gor"]\n'
+        '[chunking]\nchunker = "lines"\nmax_tokens = 20\noverlap_lines = 2\n'
+        "[documents]\nmax_bytes = 10\n[gor]\nepochs = 3\n[gor.model]\nlayers = 2\n",
+    )
+    assert settings.title == "Côté"
+    assert settings.methods == ["bm25", "gor"]
+    assert settings.chunking == ChunkingSettings(chunker="lines", max_tokens=20, overlap_lines=2)
+    assert settings.documents.max_bytes == 10
+    assert settings.gor == {"epochs": 3, "model": {"layers": 2}}
+
+
+def test_settings_cannot_be_changed():
+    with pytest.raises(ValueError, match="frozen"):
+        CorpusSettings().title = "other"  # type: ignore[misc]
+
+
+@pytest.mark.parametrize(
+    ("text", "parts"),
+    [
+        ("x = 1\ntitle = \n", ["not valid TOML", "line 2"]),
+        (b"title = '\xff'", ["not UTF-8 at byte 9"]),
+        ("colour = 'red'", ["unknown key 'colour'", "'red'", "chunking", "language"]),
+        ("[chunking]\nsize = 3", ["unknown key 'chunking.size'", "max_tokens", "overlap_lines"]),
+        ("kind = 'podcast'", ["key 'kind'", "'podcast'", "meeting"]),
+        ("[chunking]\nmax_tokens = '9'", ["key 'chunking.max_tokens'", "'9'", "integer"]),
+        ("[chunking]\nmax_tokens = 0", ["chunking.max_tokens", "0", "greater than or equal to 1"]),
+        ("[chunking]\nmax_tokens = 32", ["overlap_tokens (32)", "smaller than max_tokens (32)"]),
+        ("[documents]\nmax_bytes = -1", ["documents.max_bytes", "-1"]),
+        ("gor = 3", ["key 'gor'", "3", "dictionary"]),
+    ],
+)
+def test_errors_name_file_key_value(tmp_path, text, parts):
+    with pytest.raises(CorpusError) as error:
+        _settings(tmp_path, text)
+    for part in [str(tmp_path / "corpus.toml"), *parts]:
+        assert part in str(error.value)
+
+
+def test_only_reading_settings_change_the_fingerprint(tmp_path):
+    plain = CorpusSettings().reading_fingerprint()
+    assert (
+        _settings(
+            tmp_path, "title = 'x'\n[chunking]\nmax_tokens = 99\n[gor]\na = 1"
+        ).reading_fingerprint()
+        == plain
+    )
+    assert _settings(tmp_path, "[documents]\nmax_bytes = 7").reading_fingerprint() != plain

@@ -1,0 +1,49 @@
+"""Small deterministic models: what a run does must not depend on the real ones being loaded."""
+
+import hashlib
+from collections.abc import Sequence
+
+import numpy as np
+
+from gsum_resources.protocols import Completion, CompletionError, Request
+
+
+class HashEmbedder:
+    """Unit vectors drawn from a hash of the text; counts the texts it was given."""
+
+    def __init__(self, name: str = "hash", dimension: int = 8) -> None:
+        self.identity = name
+        self.dimension = dimension
+        self.n_embedded = 0
+
+    def embed(self, texts: Sequence[str]) -> np.ndarray:
+        self.n_embedded += len(texts)
+        rows = np.empty((len(texts), self.dimension), np.float32)
+        for row, text in zip(rows, texts, strict=True):
+            seed = hashlib.blake2b(f"{self.identity} {text}".encode(), digest_size=8).digest()
+            row[:] = np.random.default_rng(int.from_bytes(seed, "big")).normal(size=len(row))
+            row /= np.linalg.norm(row)
+        return rows
+
+    def embed_queries(self, texts: Sequence[str]) -> np.ndarray:
+        return self.embed(texts)
+
+
+class FirstWords:
+    """Answers with the first words of the passages; fails where they hold `refuses`."""
+
+    def __init__(self, name: str = "first-words", refuses: str | None = None) -> None:
+        self.identity = name
+        self.refuses = refuses
+        self.n_asked = 0
+
+    def complete(self, requests: Sequence[Request]) -> list[Completion | CompletionError]:
+        self.n_asked += len(requests)
+        return [self._one(request) for request in requests]
+
+    def _one(self, request: Request) -> Completion | CompletionError:
+        text = " ".join(request.passages)
+        if self.refuses and self.refuses in text:
+            return CompletionError(f"refused: '{self.refuses}' in the passages", self.identity)
+        words = text.split()[: request.max_words]
+        return Completion(" ".join(words), self.identity, len(text), len(words), 0.01)

@@ -1,0 +1,144 @@
+"""What is made again after a change: exactly what rests on it, each partition once."""
+
+import os
+import shutil
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+
+from gsum_assets.tables import TABLES
+from gsum_resources.content_hash import content_hash
+from gsum_resources.home import Home
+from tests.conftest import CORPUS, House, document_in, made_by, text_of
+from tests.models import HashEmbedder
+
+DOCUMENT_LEVEL = ("documents", "rejected_documents", "chunks", "chunk_embeddings")
+RESULTS = tuple(f"retrieval/{t}" for t in ("rankings", "contexts", "summaries", "scores"))
+METHODS = ["bm25", "dense"]
+
+
+def contents(house: House) -> dict[str, str]:
+    """Content hash of every table, rows in a fixed order, measured columns left out."""
+    found = {}
+    for name, table in TABLES.items():
+        if name == "llm_calls":
+            continue
+        rows = house.table(name)
+        keys = [(key, "ascending") for key in (*table.dimensions, *table.key)]
+        found[name] = content_hash(rows.sort_by(keys).combine_chunks(), table.measured)
+    return found
+
+
+def rebuilt(house: House, tmp_path: Path) -> dict[str, str]:
+    """The same corpus made from nothing in another home."""
+    other = House(Home(tmp_path / "other", str(tmp_path / "other" / "warehouse")), house.embedder)
+    shutil.copytree(house.home.corpora, other.home.corpora)
+    old = os.environ.pop("DAGSTER_HOME", None)
+    try:
+        assert not other.run(METHODS).errors
+    finally:
+        if old:
+            os.environ["DAGSTER_HOME"] = old
+    return contents(other)
+
+
+@pytest.fixture
+def indexed(house: House) -> House:
+    report = house.run(METHODS)
+    assert not report.errors
+    return house
+
+
+def test_first_run_makes_everything_once(house: House) -> None:
+    made = made_by(house.run(METHODS))
+    expected = [f"{asset}[0{b}]" for asset in DOCUMENT_LEVEL for b in range(8)]
+    expected += [f"{asset}[{method}]" for asset in RESULTS for method in METHODS]
+    assert made == sorted([*expected, "queries[]", "leaderboard[]"])
+
+
+def test_nothing_changed_makes_nothing(indexed: House) -> None:
+    assert made_by(indexed.run()) == []
+
+
+def test_touched_file_makes_nothing(indexed: House) -> None:
+    os.utime(indexed.folder / f"{document_in(3)}.txt", (1, 1))
+    assert made_by(indexed.run()) == []
+
+
+def test_edit_makes_one_bucket_and_what_rests_on_it(indexed: House, tmp_path: Path) -> None:
+    indexed.write_document(document_in(3), "A lighthouse stood on the clerk's island. " * 20)
+    made = made_by(indexed.run())
+    expected = ["documents[03]", "rejected_documents[03]", "chunks[03]", "chunk_embeddings[03]"]
+    expected += [f"{asset}[{method}]" for asset in RESULTS for method in METHODS]
+    # the questions were read again and came out as they were: nothing rests on that
+    assert made == sorted([*expected, "queries[]", "leaderboard[]"])
+    assert contents(indexed) == rebuilt(indexed, tmp_path)
+
+
+def test_blanks_at_the_end_stop_at_the_chunks(indexed: House) -> None:
+    indexed.write_document(document_in(3), text_of(document_in(3)) + "\n\n")
+    made = made_by(indexed.run(METHODS))
+    assert "chunks[03]" in made
+    assert "chunk_embeddings[03]" not in made
+    assert not [name for name in made if name.endswith("[dense]") and "rankings" not in name]
+
+
+def test_added_renamed_and_deleted_equal_a_rebuild(indexed: House, tmp_path: Path) -> None:
+    indexed.write_document(document_in(5, 1))
+    (indexed.folder / f"{document_in(2)}.txt").rename(indexed.folder / f"{document_in(6, 1)}.txt")
+    (indexed.folder / f"{document_in(7)}.txt").unlink()
+    assert not indexed.run().errors
+    assert contents(indexed) == rebuilt(indexed, tmp_path)
+
+
+def test_deleted_document_is_gone_from_every_table(indexed: House) -> None:
+    gone = document_in(0, 1)
+    (indexed.folder / f"{gone}.txt").unlink()
+    assert not indexed.run().errors
+    for name in TABLES:
+        if name != "llm_calls":
+            assert gone not in str(indexed.table(name).to_pylist()), name
+
+
+def test_changed_embedding_model_makes_its_descendants_only(indexed: House) -> None:
+    indexed.embedder = HashEmbedder("another", dimension=12)
+    made = made_by(indexed.run())
+    expected = [f"chunk_embeddings[0{b}]" for b in range(8)]
+    expected += [f"{asset}[dense]" for asset in RESULTS]
+    assert made == sorted([*expected, "leaderboard[]"])
+    kind = indexed.table("chunk_embeddings").schema.field("embedding").type
+    assert kind == pa.list_(pa.float32(), 12)
+
+
+def test_changed_chunking_makes_chunks_and_what_rests_on_them(indexed: House) -> None:
+    (indexed.folder / "corpus.toml").write_text("[chunking]\nmax_tokens = 64\noverlap_tokens = 8\n")
+    made = made_by(indexed.run())
+    assert {f"chunks[0{b}]" for b in range(8)} <= set(made)
+    assert not [name for name in made if name.startswith("documents")]
+    assert len(made) == len(set(made))
+
+
+def test_unchanged_texts_are_not_embedded_again(indexed: House) -> None:
+    before = indexed.embedder.n_embedded
+    (indexed.folder / f"{document_in(2)}.txt").rename(indexed.folder / f"{document_in(6, 1)}.txt")
+    indexed.run()
+    assert indexed.embedder.n_embedded == before
+
+
+def test_one_method_more_makes_that_method_only(indexed: House) -> None:
+    made = made_by(indexed.run(["tfidf"]))
+    assert made == sorted([*(f"{asset}[tfidf]" for asset in RESULTS), "leaderboard[]"])
+    methods = set(indexed.table("leaderboard")["method"].to_pylist())
+    assert methods == {"bm25", "dense", "tfidf"}
+
+
+def test_deleted_corpus_loses_its_partitions_and_files(indexed: House) -> None:
+    second = indexed.home.corpora / "second"
+    shutil.copytree(indexed.folder, second)
+    shutil.rmtree(indexed.folder)
+    assert not indexed.run(["bm25"], "second").errors
+    with indexed.instance() as instance:
+        assert instance.get_dynamic_partitions("corpora") == ["second"]
+    for name in TABLES:
+        assert indexed.table(name, CORPUS).num_rows == 0
