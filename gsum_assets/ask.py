@@ -4,15 +4,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from gsum_assets.corpus.settings import CorpusError
 from gsum_assets.definitions import FAMILIES, Pipeline
 from gsum_assets.evaluation.answer import answer_questions
 from gsum_assets.evaluation.assets import Family, Inputs
 from gsum_assets.tables import TABLES
+from gsum_resources.arrow import pc
 from gsum_resources.llm.ledger import Ledger
-from gsum_resources.parquet_store import Partition
 from gsum_resources.warehouse_io import Lazy
 
 _QUERY_ID = "ask"

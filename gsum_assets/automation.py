@@ -132,7 +132,7 @@ class Look:
             if holds(key, partition) or any(feeds(p, partition) for p in above)
         )
 
-    def _once(self, what: str, of: object, compute: Callable[[], Any]) -> Any:  # noqa: ANN401
+    def _once(self, what: str, of: object, compute: Callable[[], Any]) -> Any:
         if (what, of) not in self._memo:
             self._memo[what, of] = compute()
         return self._memo[what, of]
@@ -152,7 +152,7 @@ class Currency:
         self.failed_here: set[AssetPartition] | None = None
         """What failed in this process; None lets Dagster's event log tell, as in the daemon."""
 
-    async def look(self, view: Any) -> Look:  # noqa: ANN401 - AssetGraphView is not public
+    async def look(self, view: Any) -> Look:
         """The look that belongs to `view`, which is that of one evaluation."""
         if self._look is None or self._look[0] is not view:
             if self.failed_here is not None:
@@ -164,7 +164,7 @@ class Currency:
 
 
 async def _failed_by_event_log(
-    view: Any,  # noqa: ANN401
+    view: Any,
     keys: Collection[dg.AssetKey],
 ) -> frozenset[AssetPartition]:
     failed = set()
@@ -209,11 +209,12 @@ class StoreCondition(dg.AutomationCondition):
         """Of the candidates, those that hold; none of an observed asset."""
         view, key = context.asset_graph_view, context.key
         look = await self._currency.look(view)
-        if key not in look.nodes or context.candidate_subset.is_empty:
+        definition = context.partitions_def
+        if key not in look.nodes or definition is None or context.candidate_subset.is_empty:
             return dg.AutomationResult(context, context.get_empty_subset())
         candidates = context.candidate_subset.expensively_compute_partition_keys()
         keys = {k for k in candidates if self._holds(look, key, partition_of(k))}
-        subset = view.get_subset_from_partition_keys(key, context.partitions_def, keys)
+        subset = view.get_subset_from_partition_keys(key, definition, keys)
         return dg.AutomationResult(context, subset)
 
 
@@ -238,8 +239,10 @@ def keep_current(currency: Currency, takes_what_exists: bool = False) -> dg.Auto
         currency,
         "unsettled",
         "Due, or rests on something that is",
-        lambda look, key, p: p in look.unsettled(key, p.corpus)
-        and not (takes_what_exists and p.method and p in look.stuck(key, p.corpus)),
+        lambda look, key, p: (
+            p in look.unsettled(key, p.corpus)
+            and not (takes_what_exists and p.method and p in look.stuck(key, p.corpus))
+        ),
     )
     given_up = StoreCondition(
         currency,
@@ -285,5 +288,3 @@ def automation_sensor(selection: dg.AssetSelection) -> dg.AutomationConditionSen
         minimum_interval_seconds=30,
         description="Makes what was asked for and is missing, and what is out of date.",
     )
-
-

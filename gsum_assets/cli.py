@@ -14,7 +14,7 @@ from gsum_resources.home import Home
 class _Shown(click.Group):
     """Shows an error that a person can act on as one message, without a traceback."""
 
-    def invoke(self, ctx: click.Context) -> Any:  # noqa: ANN401 - click's own signature
+    def invoke(self, ctx: click.Context) -> Any:
         try:
             return super().invoke(ctx)
         except ValueError as error:
@@ -43,9 +43,7 @@ def import_(benchmark: str, path: Path, corpus: str | None) -> None:
     from gsum_assets.corpus.importers import import_benchmark
 
     report = import_benchmark(benchmark, path, Home.from_environment().corpora, corpus)
-    click.echo(
-        f"{report.corpus}: {report.n_documents:,} documents, {report.n_queries:,} questions"
-    )
+    click.echo(f"{report.corpus}: {report.n_documents:,} documents, {report.n_queries:,} questions")
     for note in report.notes:
         click.echo(f"  {note}")
     click.echo(f"next: gsum run {report.corpus}")
@@ -114,9 +112,7 @@ def sql(query: str, csv: bool) -> None:
     from gsum_resources.parquet_store import ParquetStore
 
     with duckdb.connect() as connection:
-        define_views(
-            connection, ParquetStore(Home.from_environment().warehouse), TABLES.values()
-        )
+        define_views(connection, ParquetStore(Home.from_environment().warehouse), TABLES.values())
         try:
             result = connection.sql(query)
             if result is None:

@@ -7,7 +7,14 @@ from typing import Any
 import dagster as dg
 from pydantic import BaseModel
 
-from gsum_assets.automation import Currency, Look, Node, Requests, automation_sensor, with_conditions
+from gsum_assets.automation import (
+    Currency,
+    Look,
+    Node,
+    Requests,
+    automation_sensor,
+    with_conditions,
+)
 from gsum_assets.corpus.assets import corpus_assets
 from gsum_assets.corpus.load import bucket_of
 from gsum_assets.corpus.settings import load_settings
@@ -50,7 +57,7 @@ def pipeline_for(home: Home, models: Models | None = None) -> Pipeline:
     warehouse = WarehouseIO(home, store, TABLES, table_of, bucket_of)
     requests = Requests(store)
 
-    def section(corpus: str, name: str) -> Any:  # noqa: ANN401 - plain values
+    def section(corpus: str, name: str) -> Any:
         settings = load_settings(home.corpora / corpus)
         value = getattr(settings, name) if name else settings
         return value.model_dump(mode="json") if isinstance(value, BaseModel) else value
@@ -102,7 +109,7 @@ def _nodes(assets: list[dg.AssetsDefinition | dg.SourceAsset]) -> dict[dg.AssetK
     }
 
 
-def _lister(definition: dg.PartitionsDefinition | None):  # noqa: ANN202
+def _lister(definition: dg.PartitionsDefinition | None):
     return lambda corpus: partitions_of(definition, corpus)
 
 

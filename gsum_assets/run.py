@@ -218,14 +218,12 @@ def _trying_again(pipeline: Pipeline) -> Iterator[set]:
         pipeline.currency.failed_here = before
 
 
-def _due(
-    pipeline: Pipeline, instance: dg.DagsterInstance, corpus: str
-) -> Sequence[dg.RunRequest]:
+def _due(pipeline: Pipeline, instance: dg.DagsterInstance, corpus: str) -> Sequence[dg.RunRequest]:
     """What the conditions request now for one corpus, as runs."""
     result = dg.evaluate_automation_conditions(defs=pipeline.definitions, instance=instance)
     wanted = {
         AssetKeyPartitionKey(subset.key, key)
-        for subset in result._requested_subsets  # noqa: SLF001 - the public accessor is for tests
+        for subset in result._requested_subsets
         for key in subset.expensively_compute_partition_keys()
         if partition_of(key).corpus == corpus
     }
@@ -257,7 +255,7 @@ def _execute(
     graph = pipeline.definitions.resolve_asset_graph()
     definition = graph.get(keys[0]).partitions_def
     with partition_loading_context(dynamic_partitions_store=instance):
-        partitions = [partition_of(key) for key in _keys(request, definition, instance)]
+        partitions = [partition_of(key) for key in _keys(request, definition)]
     names = [key.to_user_string() for key in graph.toposorted_asset_keys if key in set(keys)]
     on_start(names, partitions)
     started = time.monotonic()
@@ -276,7 +274,6 @@ def _execute(
 def _keys(
     request: dg.RunRequest,
     definition: dg.PartitionsDefinition | None,
-    instance: dg.DagsterInstance,
 ) -> Sequence[str]:
     """The partition keys of a request for one partition or a range."""
     if definition is None:
@@ -289,7 +286,7 @@ def _keys(
         request.tags["dagster/asset_partition_range_start"],
         request.tags["dagster/asset_partition_range_end"],
     )
-    return definition.get_partition_keys_in_range(chosen, dynamic_partitions_store=instance)
+    return definition.get_partition_keys_in_range(chosen)
 
 
 def _cause(result: dg.ExecuteInProcessResult) -> str:

@@ -84,7 +84,9 @@ def print_leaderboard(pipeline: Pipeline, corpus: str) -> None:
         methods = ranked_methods(rows, kind)
         shown = [m for m in SHOWN if any(m in metrics for _, metrics in methods)]
         count = max((row["n"] for _, metrics in methods for row in metrics.values()), default=0)
-        grid = Grid(title=f"{corpus}: {kind} questions (n ≤ {count}), percent, ± 95%", title_justify="left")
+        grid = Grid(
+            title=f"{corpus}: {kind} questions (n ≤ {count}), percent, ± 95%", title_justify="left"
+        )
         grid.add_column("method")
         for metric in shown:
             grid.add_column(metric, justify="right")
@@ -109,8 +111,8 @@ def print_answer(answer: Answer) -> None:
     print(textwrap.fill(answer.text, _PASSAGE_WIDTH))
     print("\nfrom:")
     for passage in answer.passages:
-        head = f"{passage['rank']:3d}. {passage['document_id']} · {passage['node_id']} · {passage['score']:.3f}"
-        print(head)
+        place = f"{passage['document_id']} · {passage['node_id']}"
+        print(f"{passage['rank']:3d}. {place} · {passage['score']:.3f}")
         text = textwrap.shorten(passage["text"], 2 * _PASSAGE_WIDTH, placeholder=" …")
         print(textwrap.indent(textwrap.fill(text, _PASSAGE_WIDTH - 5), "     "))
 

@@ -1,6 +1,5 @@
 """The DuckDB file: only views over the warehouse, one a table, built beside and renamed."""
 
-import os
 import uuid
 from collections.abc import Iterable
 from pathlib import Path
@@ -24,7 +23,7 @@ def build_catalogue(store: ParquetStore, tables: Iterable[Table], path: Path) ->
     try:
         with duckdb.connect(str(beside)) as connection:
             define_views(connection, store, tables)
-        os.replace(beside, path)
+        beside.replace(path)
     finally:
         beside.unlink(missing_ok=True)
 

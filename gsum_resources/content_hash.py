@@ -6,7 +6,8 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
+
+from gsum_resources.arrow import pc
 
 
 def hash_texts(parts: Iterable[str], size: int = 16) -> str:
@@ -34,7 +35,7 @@ def content_hash(table: pa.Table, leave_out: Collection[str] = ()) -> str:
     return digest.hexdigest()
 
 
-def _update(digest: Any, array: pa.Array | pa.DataType) -> None:  # noqa: ANN401 - hashlib's type is private
+def _update(digest: Any, array: pa.Array | pa.DataType) -> None:
     if isinstance(array, pa.DataType) or len(array) == 0:
         return
     if array.null_count:

@@ -37,15 +37,15 @@ class LocalEmbedder:
     Making one and asking for `identity` or `dimension` reads JSON and hashes the weights file;
     torch is imported at the first embedding.
 
-    On one processor with one thread count, a text's vector is the same to the last bit whatever
-    is embedded beside it, in float32. Between processors, thread counts and devices float32
-    agrees to about 1e-6.
+    On one processor with one thread count a text's vector is the same to the last bit whatever
+    is embedded beside it (measured; see `encoder.py` for how). Between processors, thread counts
+    and devices float32 agrees to about 1e-6.
 
     float32 is the default although bfloat16 is several times faster where the processor has it.
     The precision belongs to the identity, so a default that followed the hardware would embed a
     whole corpus again when it moves between a laptop and a server; without hardware support
-    bfloat16 is slower than float32; and its vectors depend in the third digit on how a batch is
-    formed. Ask for it by `precision="bfloat16"` where `bfloat16_supported()` and speed matters.
+    bfloat16 is slower than float32; and from one processor to the next its vectors differ in the
+    third digit. Ask for `precision="bfloat16"` where `bfloat16_supported()` and speed matters.
 
     Attributes
     ----------
@@ -89,7 +89,7 @@ class LocalEmbedder:
         """
         passages, queries = self._passages, self._queries
         return (
-            f"{passages.settings.model_type}-{self.dimension}:{passages.digest}:{self.precision}"
+            f"local-1:{passages.settings.model_type}-{self.dimension}:{passages.digest}:{self.precision}"
             f":{passages.settings.pooling}:window={self.window_tokens}"
             f":passage={self._passage_prefix!r}"
             f":query={queries.digest}/{queries.settings.pooling}/{self._query_prefix!r}"
@@ -152,7 +152,7 @@ class LocalEmbedder:
             windows = self._cut(
                 self._passages, texts, first, window_tokens, stride, self._passage_prefix
             )
-            raw = self._passages.encode(windows.ids, self.batch_tokens)
+            raw = self._passages.encode(windows, self.batch_tokens)
             vectors.append(unit_length(raw, self.model))
             owners.append(windows.owner + first)
         return np.concatenate(vectors), np.concatenate(owners)
@@ -171,7 +171,7 @@ class LocalEmbedder:
             )
             n_block = min(_TEXTS_AT_ONCE, len(texts) - first)
             report = _batch_reporter(windows.owner, first, len(texts), on_progress)
-            raw = encoder.encode(windows.ids, self.batch_tokens, report)
+            raw = encoder.encode(windows, self.batch_tokens, report)
             means = weighted_means(raw, windows.owner, windows.n_content, n_block)
             vectors[first : first + n_block] = unit_length(means, encoder.name)
         return vectors
@@ -186,7 +186,7 @@ class LocalEmbedder:
         prefix: str,
     ) -> Windows:
         """Windows of the block of texts that begins at `first`."""
-        overhead = encoder.cutter.n_special + (encoder.cutter.n_tokens(prefix) if prefix else 0)
+        overhead = encoder.cutter.overhead(prefix)
         if window_tokens + overhead > encoder.settings.max_tokens:
             raise ValueError(
                 f"window_tokens = {window_tokens}: model '{encoder.name}' takes at most "

@@ -126,9 +126,7 @@ class MemoizedEmbedder:
     def _remember(self, side: str, texts: Sequence[str]) -> np.ndarray:
         keys = [bytes.fromhex(hash_texts([side, text])) for text in texts]
         known = self._memo.get(keys)
-        missing = {
-            key: text for key, text in zip(keys, texts, strict=True) if key not in known
-        }
+        missing = {key: text for key, text in zip(keys, texts, strict=True) if key not in known}
         batch = 2048  # texts between two savings: about a minute of work on two cores
         pending = list(missing.items())
         embed = self._embedder.embed_queries if side == "query" else self._embedder.embed

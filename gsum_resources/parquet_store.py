@@ -15,9 +15,9 @@ from typing import Any
 
 import fsspec
 import pyarrow as pa
-import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
+from gsum_resources.arrow import pc
 from gsum_resources.content_hash import content_hash, hash_texts
 from gsum_resources.table import Table
 
@@ -77,7 +77,9 @@ class Provenance:
     def settings_hash(self) -> str:
         """Hash of the settings among the inputs."""
         return hash_texts(
-            f"{key}={self.inputs[key]}" for key in sorted(self.inputs) if key.startswith("settings:")
+            f"{key}={self.inputs[key]}"
+            for key in sorted(self.inputs)
+            if key.startswith("settings:")
         )
 
 
@@ -114,15 +116,14 @@ class ParquetStore:
         rows = rows.replace_schema_metadata(footer)
         texts = [f.name for f in rows.schema if not pa.types.is_fixed_size_list(f.type)]
         buffer = io.BytesIO()
-        pq.write_table(
-            rows,
-            buffer,
-            compression={
-                leaf: "none" if leaf.split(".")[0] not in texts else "zstd"
+        how: dict[str, Any] = {
+            "compression": {
+                leaf: "zstd" if leaf.split(".")[0] in texts else "none"
                 for leaf in _leaves(rows.schema)
             },
-            use_dictionary=texts,
-        )
+            "use_dictionary": texts,
+        }
+        pq.write_table(rows, buffer, **how)
         self.replace_file(self.path(table, partition), buffer.getbuffer())
         return provenance
 

@@ -21,7 +21,9 @@ def shown_by(show: Show) -> Iterator[None]:
         _show.reset(token)
 
 
-def reporter(label: str, log: Callable[[str], None], every_s: float = 10.0) -> Callable[[int, int], None]:
+def reporter(
+    label: str, log: Callable[[str], None], every_s: float = 10.0
+) -> Callable[[int, int], None]:
     """A callback `(done, total)`: to the terminal where there is one, else to `log`.
 
     Parameters

@@ -17,18 +17,17 @@ _WORD = re.compile(r"[^\W_]+")
 _PAIRS_AT_ONCE = 65536
 
 # Words that join rather than mean; fragments such as "ll" are what an apostrophe leaves behind.
-STOP_WORDS = frozenset(
-    """
-    a about above after again against all also am an and any are as at be because been before
-    being below between both but by can could d did do does doing don down during each else ever
-    few for from further had has have having he her here hers herself him himself his how i if in
-    into is it its itself just ll m may me might mine more most much must my myself no nor not now
-    of off oh ok okay on once only or other our ours ourselves out over own re s same shall she
-    should so some such t than that the their theirs them themselves then there these they this
-    those through to too uh um under until up upon us ve very was we were what when where whether
-    which while who whom whose why will with would yeah yes yet you your yours yourself yourselves
-    """.split()
-)
+_STOP_WORD_LINES = """
+a about above after again against all also am an and any are as at be because been before
+being below between both but by can could d did do does doing don down during each else ever
+few for from further had has have having he her here hers herself him himself his how i if in
+into is it its itself just ll m may me might mine more most much must my myself no nor not now
+of off oh ok okay on once only or other our ours ourselves out over own re s same shall she
+should so some such t than that the their theirs them themselves then there these they this
+those through to too uh um under until up upon us ve very was we were what when where whether
+which while who whom whose why will with would yeah yes yet you your yours yourself yourselves
+"""
+STOP_WORDS = frozenset(_STOP_WORD_LINES.split())
 
 
 def content_words(text: str) -> list[str]:
@@ -87,7 +86,7 @@ class UnigramScorer:
         for word in sorted(self.word_counts):
             row = f"\n{word} {self.word_counts[word]} {self.document_counts[word]}"
             digest.update(row.encode())
-        return f"unigram:mu={self.mu:g}:texts={self.n_texts}:{digest.hexdigest()[:16]}"
+        return f"unigram:mu={float(self.mu)!r}:texts={self.n_texts}:{digest.hexdigest()[:16]}"
 
     def score(self, contexts: Sequence[str], passages: Sequence[str]) -> np.ndarray:
         """Scores of pairs in nats per token, float64 `(n_pairs,)`.

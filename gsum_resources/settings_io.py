@@ -27,12 +27,10 @@ class SettingsReader:
         self._reads = reads
         self._step = step
 
-    def section(self, corpus: str, name: str) -> Any:  # noqa: ANN401 - each section has its model
+    def section(self, corpus: str, name: str) -> Any:
         """The section as plain values; counts as an input from now on."""
         value = self._read(corpus, name)
-        self._reads.other(
-            self._step, f"settings:{name}/corpus={corpus}", section_version(value)
-        )
+        self._reads.other(self._step, f"settings:{name}/corpus={corpus}", section_version(value))
         return value
 
 

@@ -6,8 +6,8 @@ from typing import Any
 
 import dagster as dg
 import pyarrow as pa
-import pyarrow.compute as pc
 
+from gsum_resources.arrow import pc
 from gsum_resources.catalogue import build_catalogue
 from gsum_resources.home import Home
 from gsum_resources.lineage import Reads, Step
@@ -24,7 +24,7 @@ class Lazy:
     def __init__(self, read: Callable[[], Any]) -> None:
         self._read = read
 
-    def get(self) -> Any:  # noqa: ANN401 - a table, a model or settings, by the asset's choice
+    def get(self) -> Any:
         """Read it now."""
         return self._read()
 
@@ -119,9 +119,7 @@ class WarehouseIO(dg.IOManager):
         places = pc.binary_join_element_wise(
             pc.cast(rows["corpus"], pa.string()), pa.array(buckets, pa.string()), "|"
         )
-        return [
-            (p, rows.filter(pc.equal(places, f"{p.corpus}|{p.bucket}"))) for p in partitions
-        ]
+        return [(p, rows.filter(pc.equal(places, f"{p.corpus}|{p.bucket}"))) for p in partitions]
 
 
 def _preview(rows: pa.Table) -> str:

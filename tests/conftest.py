@@ -19,7 +19,20 @@ from gsum_resources.parquet_store import ParquetStore
 from tests.models import FirstWords, HashEmbedder
 
 CORPUS = "tales"
-WORDS = "boat lamp river clerk winter bridge letter orchard signal harbour coin mirror".split()
+WORDS = [
+    "boat",
+    "lamp",
+    "river",
+    "clerk",
+    "winter",
+    "bridge",
+    "letter",
+    "orchard",
+    "signal",
+    "harbour",
+    "coin",
+    "mirror",
+]
 
 
 def document_in(bucket: int, nth: int = 0) -> str:

@@ -60,7 +60,7 @@ def queries(warehouse: WarehouseIO, corpus: str) -> str:
 def _keep(store: ParquetStore, table: Table, partition: Partition, rows: pa.Table) -> str:
     """Write `rows` unless the store says the same already; their content hash."""
     known = store.provenance(table, partition)
-    version = content_hash(rows)
+    version = content_hash(rows, table.measured)
     if known is None or known.content_hash != version:
         now = datetime.now(UTC).isoformat()
         store.write(table, partition, rows, Provenance("", "", asset=table.name, time=now))

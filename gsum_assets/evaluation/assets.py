@@ -29,11 +29,11 @@ class Inputs:
         """The rows of a table."""
         return self.tables[name].get()
 
-    def model(self, name: str) -> Any:  # noqa: ANN401 - an Embedder or a LanguageModel
+    def model(self, name: str) -> Any:
         """`embedding_model`, `language_model` or `passage_scorer`."""
         return self.tables[name].get()
 
-    def settings(self, section: str) -> Any:  # noqa: ANN401 - plain values
+    def settings(self, section: str) -> Any:
         """A section of the corpus's `corpus.toml`."""
         return self.tables["corpus_settings"].section(self.corpus, section)
 
@@ -79,7 +79,10 @@ def family_assets(family: Family) -> list[dg.AssetsDefinition]:
     def made(table: str, step: Step, meaning: str, inputs: Mapping) -> dg.AssetsDefinition:
         return _result_asset(family, table, step, meaning, {**inputs, **shared})
 
-    mine = {n: dg.AssetIn([family.name, n], metadata=LAZY) for n in ("rankings", "contexts", "summaries")}
+    mine = {
+        n: dg.AssetIn([family.name, n], metadata=LAZY)
+        for n in ("rankings", "contexts", "summaries")
+    }
     return [
         made(
             "rankings",
@@ -159,9 +162,7 @@ def leaderboard_asset(families: Sequence[Family]) -> dg.AssetsDefinition:
         description="One row per method, split, kind of question and metric: the mean with its "
         "95% interval.",
     )
-    def board(
-        context: dg.AssetExecutionContext, queries: pa.Table, **scores: pa.Table
-    ) -> pa.Table:
+    def board(context: dg.AssetExecutionContext, queries: pa.Table, **scores: pa.Table) -> pa.Table:
         rows = leaderboard(queries, pa.concat_tables(scores.values()))
         image = base64.b64encode(picture(rows)).decode()
         context.add_output_metadata(

@@ -85,7 +85,9 @@ def picture(board: pa.Table, metrics: Sequence[str] = ("rouge1", "rouge2", "roug
     figure = Figure(
         figsize=(8, max(1, len(kinds)) * (1.2 + 0.45 * n_methods)), layout="constrained"
     )
-    for axes, kind in zip(figure.subplots(max(1, len(kinds)), 1, squeeze=False)[:, 0], kinds, strict=False):
+    for axes, kind in zip(
+        figure.subplots(max(1, len(kinds)), 1, squeeze=False)[:, 0], kinds, strict=False
+    ):
         methods = ranked_methods(board, kind)[::-1]
         for offset, metric in enumerate(metrics):
             found = [(i, m[metric]) for i, (_, m) in enumerate(methods) if metric in m]

@@ -12,7 +12,7 @@ _MEANING = {
 }
 
 
-def _model_asset(name: str, meaning: str) -> dg.AssetsDefinition:
+def _model_asset(name: str, meaning: str) -> dg.SourceAsset:
     @dg.observable_source_asset(
         name=name,
         description=f"{meaning}.",

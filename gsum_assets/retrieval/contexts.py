@@ -3,11 +3,11 @@
 from collections.abc import Iterator
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from gsum_assets.retrieval.full_context import spans
 from gsum_assets.retrieval.settings import RetrievalSettings
 from gsum_assets.tables import TABLES
+from gsum_resources.arrow import pc
 from gsum_resources.content_hash import hash_texts
 
 

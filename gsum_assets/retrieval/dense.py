@@ -1,7 +1,10 @@
 """Dense retrieval: the inner product of a question's vector and each chunk's.
 
 Which encoder made the vectors (SBERT, Contriever, DPR with its two, Dragon) is the embedder's
-affair. A document is as good as its best chunk.
+affair. A document is as good as its best chunk, so shorter chunks find more: on the 250 questions
+of ODSum-Story's train stories P@3 / P@10 over sections were 62.5 / 36.0 with chunks of 256 word
+pieces (32 overlapping) and about 66 / 38 with 128 (none overlapping). In `hybrid` little of that
+remains: 76.8 / 49.9, and about 78 / 50.
 """
 
 import numpy as np

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from gsum_resources.embedding.batches import equal_length_batches
+from gsum_resources.embedding.batches import equal_form_batches
 from gsum_resources.embedding.model_files import (
     model_digest,
     model_folder,
@@ -21,7 +21,7 @@ from gsum_resources.embedding.processor import (
     physical_cores,
     torch_threads,
 )
-from gsum_resources.embedding.windows import WindowCutter
+from gsum_resources.embedding.windows import WindowCutter, Windows
 
 if TYPE_CHECKING:
     import torch
@@ -32,7 +32,10 @@ Precision = Literal["float32", "bfloat16"]
 # thirds of the speed of 8); a GPU wants to be filled.
 BATCH_TOKENS = {"cpu": 2048, "cuda": 65536}
 
-# Smallest matrix products whose rows came out alike at every batch size; see `_padded_rows`.
+# A smaller batch is filled up by repeating its rows. Matrix libraries take other kernels for few
+# rows, whose sums round differently: a text alone would differ in the last bits from the same
+# text among others, and an incremental rebuild from a full one. From these sizes on, rows came
+# out alike to the last bit at every batch size tried (MKL and oneDNN with AVX-512 and AMX).
 _FLOOR_TOKENS = {"float32": 256, "bfloat16": 1024}
 
 
@@ -100,7 +103,7 @@ class TextEncoder:
 
     def encode(
         self,
-        windows: list[np.ndarray],
+        windows: Windows,
         batch_tokens: int | None,
         on_batch: Callable[[np.ndarray], None] | None = None,
     ) -> np.ndarray:
@@ -108,31 +111,41 @@ class TextEncoder:
 
         Parameters
         ----------
-        windows : token ids with special tokens.
         batch_tokens : most tokens in a batch; None is `BATCH_TOKENS` of the device.
         on_batch : called with the indices of the windows just done.
         """
         import torch
 
-        vectors = np.empty((len(windows), self.settings.dimension), np.float32)
+        vectors = np.empty((len(windows.ids), self.settings.dimension), np.float32)
+        lengths = np.array([len(ids) for ids in windows.ids], np.int64)
+        most = batch_tokens or BATCH_TOKENS[self._device]
+        batches = equal_form_batches(lengths, windows.full_length, most)
         with torch_threads(self._threads), torch.inference_mode():
-            most = batch_tokens or BATCH_TOKENS[self._device]
-            for batch in equal_length_batches([len(ids) for ids in windows], most):
-                vectors[batch] = self._encode_batch(np.stack([windows[i] for i in batch]))
+            for run_length, batch in batches:
+                vectors[batch] = self._encode_batch([windows.ids[i] for i in batch], run_length)
                 if on_batch is not None:
                     on_batch(batch)
         return vectors
 
-    def _encode_batch(self, ids: np.ndarray) -> np.ndarray:
-        """`(rows, length)` token ids to `(rows, dim)`."""
+    def _encode_batch(self, windows: list[np.ndarray], run_length: int) -> np.ndarray:
+        """Windows of at most `run_length` tokens to `(n_windows, dim)`."""
         import torch
 
-        padded = ids if self._device == "cuda" else _padded_rows(ids, self._precision)
-        tokens = torch.from_numpy(padded).to(self._device)
-        # All ones: no token is padding. Given all the same, since some models warn without.
-        output = self._model(input_ids=tokens, attention_mask=torch.ones_like(tokens))
-        pooled = _pool(output, self.settings.pooling)
-        return pooled[: len(ids)].cpu().numpy()
+        n_rows = len(windows)
+        if self._device == "cpu":
+            n_rows = max(n_rows, -(-_FLOOR_TOKENS[self._precision] // run_length))
+        ids = np.full((n_rows, run_length), self.settings.pad_id, np.int64)
+        mask = np.zeros((n_rows, run_length), np.int64)
+        for row in range(n_rows):  # rows beyond the windows repeat them
+            window = windows[row % len(windows)]
+            ids[row, : len(window)] = window
+            mask[row, : len(window)] = 1
+        device_mask = torch.from_numpy(mask).to(self._device)
+        output = self._model(
+            input_ids=torch.from_numpy(ids).to(self._device), attention_mask=device_mask
+        )
+        pooled = _pool(output, device_mask, self.settings.pooling)
+        return pooled[: len(windows)].cpu().numpy()
 
 
 def resolve_device(device: str) -> str:
@@ -156,27 +169,20 @@ def resolve_device(device: str) -> str:
     return "cpu"
 
 
-def _padded_rows(ids: np.ndarray, precision: Precision) -> np.ndarray:
-    """Repeats rows of a small batch until its matrix products reach their usual form.
-
-    Matrix libraries take other kernels for few rows, whose sums round differently. A text alone
-    would then differ in the last bits from the same text among others, and an incremental
-    rebuild from a full one.
-    """
-    n_rows = -(-_FLOOR_TOKENS[precision] // ids.shape[1])
-    return ids if len(ids) >= n_rows else np.resize(ids, (n_rows, ids.shape[1]))
-
-
-def _pool(output: Any, pooling: Pooling) -> "torch.Tensor":
+def _pool(output: Any, mask: "torch.Tensor", pooling: Pooling) -> "torch.Tensor":
     """Token vectors `(rows, length, dim)` to one float32 vector a row, `(rows, dim)`."""
     hidden = getattr(output, "last_hidden_state", None)
     if hidden is None:  # DPR gives its first token's vector, projected, and no others
         return output.pooler_output.float()
     if pooling == "cls":
         return hidden[:, 0].float()
+    lengths = mask.sum(1)  # (rows,)
     if pooling == "last":
-        return hidden[:, -1].float()
-    return hidden.float().mean(1) if pooling == "mean" else hidden.float().amax(1)
+        return hidden[range(len(hidden)), lengths - 1].float()
+    present = mask.bool().unsqueeze(2)  # (rows, length, 1)
+    if pooling == "max":
+        return hidden.float().masked_fill(~present, -float("inf")).amax(1)
+    return hidden.float().masked_fill(~present, 0).sum(1) / lengths.unsqueeze(1)
 
 
 def load_transformer(folder: Path, name: str, precision: Precision) -> Any:

@@ -57,6 +57,7 @@ class ModelSettings:
     dimension : length of a vector.
     max_tokens : longest input the model takes, special tokens included.
     model_type : architecture as the configuration names it.
+    pad_id : token that fills short windows up; masked, so that it changes no vector.
     """
 
     pooling: Pooling
@@ -65,6 +66,7 @@ class ModelSettings:
     dimension: int
     max_tokens: int
     model_type: str
+    pad_id: int
 
 
 def read_model_settings(folder: Path, name: str, pooling: Pooling | None) -> ModelSettings:
@@ -95,6 +97,7 @@ def read_model_settings(folder: Path, name: str, pooling: Pooling | None) -> Mod
         dimension=int(config.get("projection_dim") or config.get("hidden_size") or config["dim"]),
         max_tokens=_longest_input(config, transformer_folder(folder)),
         model_type=str(config.get("model_type", "unknown")),
+        pad_id=int(config.get("pad_token_id") or 0),
     )
 
 

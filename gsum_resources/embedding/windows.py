@@ -20,11 +20,13 @@ class Windows:
     ids : for each window the model's input, special tokens and prefix included.
     owner : index of the text a window comes from, `(n_windows,)`.
     n_content : tokens of a window that stem from the text itself, `(n_windows,)`.
+    full_length : tokens of a full window, special tokens and prefix included.
     """
 
     ids: list[np.ndarray]
     owner: np.ndarray
     n_content: np.ndarray
+    full_length: int
 
 
 def window_starts(n_tokens: int, window_tokens: int, stride: int) -> range:
@@ -52,14 +54,10 @@ class WindowCutter:
         self._before = np.asarray(framed.ids[: content[0]], np.int64)
         self._after = np.asarray(framed.ids[content[-1] + 1 :], np.int64)
 
-    @property
-    def n_special(self) -> int:
-        """Special tokens that frame every window."""
-        return len(self._before) + len(self._after)
-
-    def n_tokens(self, text: str) -> int:
-        """Tokens of a text, without special ones."""
-        return len(self._tokenizer.encode(text, add_special_tokens=False))
+    def overhead(self, prefix: str) -> int:
+        """Tokens of a window beside its content: special ones and the prefix."""
+        opening = len(self._tokenizer.encode(prefix, add_special_tokens=False)) if prefix else 0
+        return len(self._before) + len(self._after) + opening
 
     def cut(
         self,
@@ -81,6 +79,7 @@ class WindowCutter:
         encodings = self._tokenizer.encode_batch(
             [prefix + text for text in texts], add_special_tokens=False
         )
+        full = window_tokens + self.overhead(prefix)
         ids: list[np.ndarray] = []
         owner: list[int] = []
         n_content: list[int] = []
@@ -98,7 +97,7 @@ class WindowCutter:
                 ids.append(np.concatenate([self._before, opening, window, self._after]))
                 owner.append(index)
                 n_content.append(len(window))
-        return Windows(ids, np.asarray(owner, np.int64), np.asarray(n_content, np.int64))
+        return Windows(ids, np.asarray(owner, np.int64), np.asarray(n_content, np.int64), full)
 
 
 def _prefix_length(encoding: "Encoding", prefix: str) -> int:

@@ -93,18 +93,19 @@ class LedgeredModel:
         return [replies[key] for key in keys]
 
     def _row(self, key: bytes, request: Request, reply: Reply) -> dict:
-        paid = isinstance(reply, Completion) and not reply.cached
+        completed = reply if isinstance(reply, Completion) else None
+        paid = completed if completed and not completed.cached else None
         return {
             "asset": self._ledger.asset,
             "document_id": request.document_id,
             "model": reply.model,
             "prompt_hash": key.hex(),
-            "tokens_in": reply.tokens_in if isinstance(reply, Completion) else 0,
-            "tokens_out": reply.tokens_out if isinstance(reply, Completion) else 0,
-            "latency_s": reply.latency_s if paid else 0.0,
+            "tokens_in": completed.tokens_in if completed else 0,
+            "tokens_out": completed.tokens_out if completed else 0,
+            "latency_s": paid.latency_s if paid else 0.0,
             "retries": reply.retries,
-            "cached": isinstance(reply, Completion) and reply.cached,
-            "cost_usd": reply.cost_usd if paid else 0.0,
+            "cached": bool(completed and completed.cached),
+            "cost_usd": paid.cost_usd if paid else 0.0,
             "error": reply.message if isinstance(reply, CompletionError) else None,
             "time": datetime.now(UTC),
         }

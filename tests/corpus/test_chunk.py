@@ -68,6 +68,16 @@ def test_stretches_without_words_stay_bounded():
         assert len(chunks) == -(-n // 100)
 
 
+def test_characters_that_the_tokenizer_drops_or_splits():
+    # A zero-width space belongs to the word it touches, and a syllable of three word pieces
+    # is not cut; within an overlong word a form feed is dropped.
+    assert _texts(chunk_by_tokens("d", "a \u200bb", TOKENIZER, 1, 0)) == ["a", "\u200bb"]
+    assert _count("한글") == 6
+    assert _texts(chunk_by_tokens("d", "한글", TOKENIZER, 1, 0)) == ["한", "글"]
+    overlong = f",{'x' * 60}\x0c{'x' * 60},"
+    assert [c.n_tokens for c in chunk_by_tokens("d", overlong, TOKENIZER)] == [1 + 15 + 15 + 1]
+
+
 def test_ids_stay_when_another_place_changes():
     first, second = WORDS, "red green blue"
     before = chunk_by_lines("d", f"{first}\n\n{second}", TOKENIZER, 10)
@@ -103,6 +113,15 @@ def test_a_blank_line_early_in_the_budget_is_no_reason_to_stop():
     assert _texts(chunk_by_lines("d", text, TOKENIZER, 6)) == [
         "one\n\ntwo three four\nfive six",
         "seven",
+    ]
+
+
+def test_a_blank_line_ends_one_chunk_only():
+    text = "one two three\nfour five six\n\nseven eight nine\nten one"
+    assert _texts(chunk_by_lines("d", text, TOKENIZER, 6, 1)) == [
+        "one two three\nfour five six",
+        "four five six\n\nseven eight nine",
+        "seven eight nine\nten one",
     ]
 
 

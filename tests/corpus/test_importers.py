@@ -172,8 +172,9 @@ def test_quality(tmp_path):
             "questions": [question],
         }
 
-    _put(tmp_path / "QuALITY.v1.0.1.htmlstripped.dev", [row("w1", 3), row("w2", None)])
-    _put(tmp_path / "QuALITY.v1.0.1.dev.jsonl", [row("html", 1)])  # not the stripped one
+    folder = tmp_path / "data/v1.0.1"
+    _put(folder / "QuALITY.v1.0.1.htmlstripped.dev.gz", [row("w1", 3), row("w2", None)])
+    _put(folder / "QuALITY.v1.0.1.dev.jsonl", [row("html", 1)])  # not the stripped one
     _, documents, queries = _run("quality", tmp_path, tmp_path)
     assert documents == {
         "quality-20": {"document_id": "quality-20", "title": "T", "text": "Long ago."}
@@ -426,7 +427,10 @@ def test_a_second_import_replaces_the_first(tmp_path):
     lines = (corpora / "qmsum/documents.jsonl").read_text().splitlines()
     assert len(lines) == 1
     (corpora / "qmsum").rename(corpora / ".qmsum.old")  # killed between the two renames
-    assert import_benchmark("qmsum", source, corpora).n_documents == 1
+    _put(source / "train.jsonl", [_meeting() | {"meeting_transcripts": []}])
+    with pytest.raises(CorpusError):
+        import_benchmark("qmsum", source, corpora)
+    assert (corpora / "qmsum/documents.jsonl").read_text().splitlines() == lines
     assert [path.name for path in corpora.iterdir()] == ["qmsum"]
 
 

@@ -19,6 +19,7 @@ from gsum_assets.corpus.queries import Query
 from gsum_assets.corpus.settings import CorpusError
 
 _QUALITY_PATTERNS = ("QuALITY.*htmlstripped.*", "*.jsonl")
+_QUALITY_FOLDERS = ("v1.0.1", "data/v1.0.1")
 _MUSIQUE_PATTERNS = ("musique_ans_*.jsonl", "*.jsonl")
 _NARRATIVEQA_FILES = "a folder with documents.csv, qaps.csv and third_party/wikipedia/summaries.csv"
 
@@ -31,7 +32,7 @@ def read_quality(source: Path) -> Contents:
     """
     documents: dict[str, Document] = {}
     contents = Contents()
-    for split, file in split_files(source, _QUALITY_PATTERNS):
+    for split, file in split_files(source, _QUALITY_PATTERNS, _QUALITY_FOLDERS):
         for _, row in read_rows(file, ("article_id", "article", "questions")):
             # Two writers asked about each article, so each article comes twice.
             document_id = f"quality-{slug(str(row['article_id']))}"

@@ -77,7 +77,7 @@ def missing(source: Path, wanted: str) -> CorpusError:
 
 def _matches(folder: Path, pattern: str) -> list[Path]:
     """Files by pattern, of `x` and `x.gz` only the first."""
-    plain = {path.name: path for path in folder.glob(pattern) if path.is_file()}
+    plain = {path.name: path for path in folder.glob(pattern) if path.suffix != ".gz"}
     packed = {path.name.removesuffix(".gz"): path for path in folder.glob(f"{pattern}.gz")}
     return [path for _, path in sorted((packed | plain).items())]
 

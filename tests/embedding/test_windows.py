@@ -1,0 +1,79 @@
+"""Windows cover every token; batches take every window once; vectors by closed form."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from gsum_resources.embedding.batches import equal_form_batches, run_lengths
+from gsum_resources.embedding.vectors import unit_length, weighted_means
+from gsum_resources.embedding.windows import WindowCutter, window_starts
+from tests.embedding.tiny_models import token_ids, write_tokenizer
+
+
+@given(st.integers(1, 300), st.integers(1, 40), st.data())
+def test_windows_cover_every_token_and_none_is_idle(n_tokens, window, data):
+    stride = data.draw(st.integers(1, window))
+    starts = list(window_starts(n_tokens, window, stride))
+    covered = {t for s in starts for t in range(s, min(s + window, n_tokens))}
+    assert covered == set(range(n_tokens))
+    assert all(s < n_tokens for s in starts)
+    # Without its last window, the end of the text would be left out.
+    assert len(starts) == 1 or starts[-2] + window < n_tokens
+
+
+def test_cut_by_hand(tmp_path):
+    write_tokenizer(tmp_path)
+    cutter = WindowCutter(tmp_path)
+    windows = cutter.cut(["a b c d e", "f"], window_tokens=2, stride=2, prefix="q x ")
+    cls, sep = 2, 3
+    opening = [cls, *token_ids("q x")]
+    expected = ["a b", "c d", "e", "f"]
+    assert [w.tolist() for w in windows.ids] == [[*opening, *token_ids(w), sep] for w in expected]
+    assert windows.owner.tolist() == [0, 0, 0, 1]
+    assert windows.n_content.tolist() == [2, 2, 1, 1]
+    assert windows.full_length == 2 + 2 + 2
+
+
+def test_a_blank_text_is_named_even_behind_a_prefix(tmp_path):
+    write_tokenizer(tmp_path)
+    cutter = WindowCutter(tmp_path)
+    for prefix in ("", "q "):
+        with pytest.raises(ValueError, match="text 11 of those to embed has no tokens"):
+            cutter.cut(["a", " \n\t"], 2, 2, prefix, first_index=10)
+
+
+lengths_and_full = st.integers(3, 300).flatmap(
+    lambda full: st.tuples(st.lists(st.integers(3, full), max_size=60), st.just(full))
+)
+
+
+@given(lengths_and_full, st.integers(1, 3000))
+def test_batches_take_every_window_once_within_the_budget(drawn, budget):
+    lengths, full = np.array(drawn[0], np.int64), drawn[1]
+    batches = list(equal_form_batches(lengths, full, budget))
+    taken = [index for _, batch in batches for index in batch.tolist()]
+    assert sorted(taken) == list(range(len(lengths)))
+    for run, batch in batches:
+        assert len(batch) == 1 or len(batch) * run <= budget
+        assert (lengths[batch] <= run).all()
+        # All or none are padded: an attention mask is there for the whole batch or for none.
+        assert len({bool(length < run) for length in lengths[batch]}) == 1
+
+
+def test_a_window_runs_at_a_length_of_its_own():
+    lengths = np.array([3, 7, 8, 15, 250, 256, 257, 258])
+    assert run_lengths(lengths, 258).tolist() == [8, 8, 16, 16, 256, 258, 258, 258]
+    assert run_lengths(lengths[:1], 258).tolist() == [8]
+
+
+def test_weighted_means_and_unit_length_by_hand():
+    vectors = np.array([[1, 0], [0, 1], [3, 4]], np.float32)
+    means = weighted_means(vectors, np.array([0, 0, 1]), np.array([3, 1, 5]), 2)
+    np.testing.assert_allclose(means, [[0.75, 0.25], [3, 4]])
+    units = unit_length(means, "m")
+    assert units.dtype == np.float32
+    np.testing.assert_allclose(units[1], [0.6, 0.8], atol=1e-7)
+    for broken in ([0.0, 0.0], [np.nan, 1.0], [np.inf, 1.0]):
+        with pytest.raises(ValueError, match=r"'m': 1 of 2 vectors.*row 1"):
+            unit_length(np.array([[1.0, 0.0], broken]), "m")

@@ -1,0 +1,84 @@
+"""The DuckDB file holds views only, and nobody who has it open is in anybody's way."""
+
+import subprocess
+import sys
+import textwrap
+from pathlib import Path
+
+import duckdb
+import pyarrow as pa
+
+from gsum_assets.tables import TABLES
+from gsum_resources.catalogue import build_catalogue
+from gsum_resources.parquet_store import ParquetStore, Partition, Provenance
+from tests.conftest import House
+
+HOLD = """
+    import sys, duckdb
+    connection = duckdb.connect(sys.argv[1], read_only=sys.argv[2] == "read")
+    connection.sql("select count(*) from documents").fetchall()
+    print("open", flush=True)
+    sys.stdin.readline()
+    print(connection.sql("select count(*) from documents").fetchall(), flush=True)
+"""
+
+
+def test_every_table_is_a_typed_view_before_any_file_exists(tmp_path: Path) -> None:
+    path = tmp_path / "gsum.duckdb"
+    build_catalogue(ParquetStore(str(tmp_path / "warehouse")), TABLES.values(), path)
+    with duckdb.connect(str(path), read_only=True) as connection:
+        for name, table in TABLES.items():
+            relation = connection.sql(f"select * from {name}")
+            assert relation.columns == [*table.dimensions, *table.schema.names]
+            assert relation.fetchall() == []
+        assert connection.sql("select * from provenance").fetchall() == []
+    assert [p.name for p in tmp_path.iterdir()] == ["gsum.duckdb"]
+
+
+def test_types_are_the_same_with_and_without_files(tmp_path: Path) -> None:
+    store, path = ParquetStore(str(tmp_path / "warehouse")), tmp_path / "gsum.duckdb"
+    build_catalogue(store, TABLES.values(), path)
+    with duckdb.connect(str(path), read_only=True) as connection:
+        before = {n: connection.sql(f"select * from {n}").types for n in TABLES}
+    for table in TABLES.values():
+        here = Partition(*("x" if d in table.dimensions else None for d in ("corpus", "bucket")))
+        here = Partition("x", here.bucket, "m" if "method" in table.dimensions else None)
+        store.write(table, here, table.empty(), Provenance("", "1"))
+    build_catalogue(store, TABLES.values(), path)
+    with duckdb.connect(str(path), read_only=True) as connection:
+        after = {n: connection.sql(f"select * from {n}").types for n in TABLES}
+        counted = connection.sql("select count(*) from provenance").fetchall()
+        assert counted == [(len(TABLES) - 1,)]
+    assert after == before
+
+
+def test_quotes_in_a_path_do_no_harm(tmp_path: Path) -> None:
+    root = tmp_path / "it's here"
+    store = ParquetStore(str(root))
+    table = TABLES["source_queries"]
+    rows = pa.table([["queries.jsonl"], ["h"]], schema=table.schema)
+    store.write(table, Partition("x"), rows, Provenance("", "1"))
+    build_catalogue(store, TABLES.values(), tmp_path / "gsum.duckdb")
+    with duckdb.connect(str(tmp_path / "gsum.duckdb"), read_only=True) as connection:
+        assert connection.sql("from source_queries").fetchall() == [("x", "queries.jsonl", "h")]
+
+
+def test_run_goes_on_while_others_hold_the_file(house: House) -> None:
+    assert not house.run(["bm25"]).errors
+    path = str(house.home.catalogue)
+    for how in ("read", "write"):
+        holder = subprocess.Popen(
+            [sys.executable, "-c", textwrap.dedent(HOLD), path, how],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+        assert holder.stdout is not None
+        assert holder.stdin is not None
+        assert holder.stdout.readline() == "open\n"
+        house.write_document(f"new-{how}")
+        assert not house.run().errors
+        house.pipeline().warehouse.rebuild_catalogue()
+        said, _ = holder.communicate("\n")
+        assert holder.returncode == 0
+        assert said.strip() == ("[(10,)]" if how == "read" else "[(11,)]")

