@@ -14,6 +14,7 @@ import argparse
 import json
 import os
 import re
+import warnings
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -154,6 +155,7 @@ def main() -> None:
     parser.add_argument("--words", type=int, default=130)
     parser.add_argument("--contexts", type=Path, help="file that keeps the retrieved contexts")
     chosen = parser.parse_args()
+    warnings.filterwarnings("ignore", module="sumy")  # LSA on short contexts
     embedder = LocalEmbedder()
     cases = load_cases(chosen.split, embedder, chosen.contexts)
     print(f"QMSum {chosen.split}, n = {len(cases)} meetings, about {chosen.words} words")

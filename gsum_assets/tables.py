@@ -23,6 +23,12 @@ RESULT = ("corpus", "method")
 
 _DOCUMENT_ID = Column("document_id", TEXT, "id of the document, unique within its corpus")
 _QUERY_ID = Column("query_id", TEXT, "id of the question, unique within its corpus")
+_LINE = Column(
+    "line",
+    INT,
+    "line or row within that file, from 1; 0 for a whole file",
+    measured=True,  # a line put in above moves those below, and changes nothing
+)
 
 TABLES: Mapping[str, Table] = {
     table.name: table
@@ -33,12 +39,7 @@ TABLES: Mapping[str, Table] = {
             (
                 _DOCUMENT_ID,
                 Column("file", TEXT, "file that holds it, relative to the corpus folder"),
-                Column(
-                    "line",
-                    INT,
-                    "line or row within that file, from 1; 0 for a whole file",
-                    measured=True,  # a line put in above moves those below, and changes nothing
-                ),
+                _LINE,
                 Column("content_hash", TEXT, "hash of the document's bytes and its settings"),
             ),
             DOCUMENT_LEVEL,
@@ -72,7 +73,7 @@ TABLES: Mapping[str, Table] = {
             (
                 _DOCUMENT_ID,
                 Column("file", TEXT, "file that holds it, relative to the corpus folder"),
-                Column("line", INT, "line or row within that file, from 1; 0 for a whole file"),
+                _LINE,
                 Column("reason", TEXT, "what is wrong and how to repair it"),
             ),
             DOCUMENT_LEVEL,

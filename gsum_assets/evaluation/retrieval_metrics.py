@@ -69,7 +69,7 @@ def ndcg(hits: np.ndarray, n_relevant: int, k: int) -> float:
     """
     gains = 1 / np.log2(np.arange(2, k + 2))  # (k,)
     found = gains[: len(hits)][hits[:k]].sum()
-    return float(found / gains[: min(n_relevant, k)].sum())
+    return float(found / gains[:n_relevant].sum())
 
 
 def harmonic_mean(first: float, second: float) -> float:

@@ -28,15 +28,18 @@ if TYPE_CHECKING:
 
 Precision = Literal["float32", "bfloat16"]
 
-# On a processor a batch should fit its second-level cache (32 windows of 256 tokens ran at two
-# thirds of the speed of 8); a GPU wants to be filled.
-BATCH_TOKENS = {"cpu": 2048, "cuda": 65536}
+# A GPU wants to be filled. On a processor a batch should stay within the second-level caches: 32
+# windows of 256 tokens ran at two thirds of the speed of 8, on two cores.
+_BATCH_TOKENS_CUDA = 65536
+_BATCH_TOKENS_PER_THREAD = 1024
 
 # A smaller batch is filled up by repeating its rows. Matrix libraries take other kernels for few
 # rows, whose sums round differently: a text alone would differ in the last bits from the same
 # text among others, and an incremental rebuild from a full one. From these sizes on, rows came
-# out alike to the last bit at every batch size tried (MKL and oneDNN with AVX-512 and AMX).
-_FLOOR_TOKENS = {"float32": 256, "bfloat16": 1024}
+# out alike to the last bit at every batch size tried (MKL and oneDNN with AVX-512 and AMX, one
+# and two threads; half of these sizes failed). What it costs: a sentence alone takes the time
+# of 128 tokens a thread.
+_FLOOR_TOKENS_PER_THREAD = {"float32": 128, "bfloat16": 512}
 
 
 class TextEncoder:
@@ -89,6 +92,11 @@ class TextEncoder:
     def _device(self) -> str:
         return resolve_device(self._asked_device)
 
+    @property
+    def _batch_tokens(self) -> int:
+        on_processor = self._device == "cpu"
+        return _BATCH_TOKENS_PER_THREAD * self._threads if on_processor else _BATCH_TOKENS_CUDA
+
     @cached_property
     def _model(self) -> Any:
         if self._precision == "bfloat16" and not bfloat16_supported(self._device):
@@ -111,14 +119,14 @@ class TextEncoder:
 
         Parameters
         ----------
-        batch_tokens : most tokens in a batch; None is `BATCH_TOKENS` of the device.
+        batch_tokens : most tokens in a batch; None suits the device.
         on_batch : called with the indices of the windows just done.
         """
         import torch
 
         vectors = np.empty((len(windows.ids), self.settings.dimension), np.float32)
         lengths = np.array([len(ids) for ids in windows.ids], np.int64)
-        most = batch_tokens or BATCH_TOKENS[self._device]
+        most = batch_tokens or self._batch_tokens
         batches = equal_form_batches(lengths, windows.full_length, most)
         with torch_threads(self._threads), torch.inference_mode():
             for run_length, batch in batches:
@@ -133,7 +141,8 @@ class TextEncoder:
 
         n_rows = len(windows)
         if self._device == "cpu":
-            n_rows = max(n_rows, -(-_FLOOR_TOKENS[self._precision] // run_length))
+            floor = _FLOOR_TOKENS_PER_THREAD[self._precision] * self._threads
+            n_rows = max(n_rows, -(-floor // run_length))
         ids = np.full((n_rows, run_length), self.settings.pad_id, np.int64)
         mask = np.zeros((n_rows, run_length), np.int64)
         for row in range(n_rows):  # rows beyond the windows repeat them

@@ -79,6 +79,11 @@ def test_exchanging_the_methods_turns_the_sign():
     assert forth.p_value == pytest.approx(back.p_value)
 
 
+def test_a_vanished_difference_counts_against_the_better_method():
+    # Differences 1 and 0: a quarter of the resamples draws 0 twice.
+    assert paired_difference([1.0, 1.0], [0.0, 1.0]).p_value == pytest.approx(0.5, abs=0.03)
+
+
 def test_no_difference_is_not_significant():
     values = np.random.default_rng(5).random(40)
     assert paired_difference(values, values).p_value == 1

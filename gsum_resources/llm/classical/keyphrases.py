@@ -10,6 +10,8 @@ import numpy as np
 from gsum_resources.llm.classical.noun_phrases import NounPhrase, noun_phrases
 from gsum_resources.llm.classical.sentences import Sentence
 
+_LENGTH_FACTOR = {1: 0.7, 2: 1.2, 3: 1.2}  # a word alone is seldom specific
+
 
 @dataclass(frozen=True)
 class Keyphrase:
@@ -48,7 +50,7 @@ def keyphrases(
         parts = key.split()
         evidence = any(phrase.evidence for _, phrase in found)
         known = sum(math.log1p(frequency[word]) for word in parts) / len(parts) ** 0.5
-        weight = known * (1.0 if evidence else 0.6) * (1.2 if len(parts) in (2, 3) else 1.0)
+        weight = known * (1.0 if evidence else 0.5) * _LENGTH_FACTOR.get(len(parts), 1.0)
         weight *= 0.5 + 0.5 * max(importance[i] for i, _ in found)
         form = max(
             (phrase for _, phrase in found), key=lambda p: (p.evidence, p.text.startswith("the "))

@@ -10,6 +10,9 @@ from dataclasses import dataclass
 from gsum_resources.llm.classical.vocabulary import FUNCTION_WORDS, stem, word_set
 
 _TOKEN = re.compile(r"[^\W_]+(?:[-.&/'’][^\W_]+)*|[^\w\s]")
+_ADJECTIVE = re.compile(
+    r"[a-z]{3}(?:est|able|ible|ful|ous|less|ed)$|^(?:willing|simple|slight|absolute)$"
+)
 _BEFORE_NOUN = word_set(
     """
     the a an this these those our your their my his her its of with for some any no every
@@ -135,6 +138,8 @@ def _phrase(
             run = run[:position]
             break
     while run and re.sub(r"['’]s$", "", tokens[run[-1]][0].lower()) in _VERBS:
+        run = run[:-1]
+    while run and _ADJECTIVE.search(tokens[run[-1]][0]):  # its noun is missing
         run = run[:-1]
     run = run[-max_length:]
     lowered = [tokens[i][0].lower() for i in run]

@@ -213,4 +213,8 @@ def _once(match: re.Match[str]) -> str:
     rest = match.string[match.end() :].split(maxsplit=1)
     if " " in unit and rest and rest[0].strip(",.") == unit.split()[0]:
         return match[0]  # "coast to coast to coast" is meant so
-    return match[0] if unit.lower() in _TRUE_DOUBLES or (len(unit) == 1 and unit not in "IAa") else unit
+    return (
+        match[0]
+        if unit.lower() in _TRUE_DOUBLES or (len(unit) == 1 and unit not in "IAa")
+        else unit
+    )

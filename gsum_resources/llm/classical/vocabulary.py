@@ -34,7 +34,7 @@ FUNCTION_WORDS = word_set(
     whole whom whose why will with within without would yeah yes yet you your yours yourself
     yourselves first second third actually basically probably kind sort stuff guess anyway
     bit gotta cuz hmm mm uh um didn doesn don isn wasn aren couldn wouldn shouldn won ain
-    ve ll re
+    ve ll re except neither anyways later otherwise nonetheless meanwhile whatsoever
     """
 )
 
