@@ -16,7 +16,7 @@ import os
 import re
 import warnings
 from collections.abc import Callable
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -36,10 +36,11 @@ METRICS = ("rouge1", "rougeL", "rouge2")
 
 @dataclass(frozen=True)
 class Case:
-    """A general question, its retrieved chunks (best first) and its reference summary."""
+    """A general question, its retrieved chunks (best first), their places and the reference."""
 
     question: str
     passages: tuple[str, ...]
+    positions: tuple[int, ...]
     reference: str
 
 
@@ -57,7 +58,11 @@ def retrieve(split: str, embedder: LocalEmbedder) -> list[Case]:
         texts = [chunk.text for chunk in chunks]
         scores = embedder.embed(texts) @ embedder.embed_queries([query.retrieval_text])[0]
         best = np.argsort(-scores, kind="stable")[:RETRIEVED]
-        cases.append(Case(query.text, tuple(texts[i] for i in best), query.references[0]))
+        cases.append(
+            Case(
+                query.text, tuple(texts[i] for i in best), tuple(best.tolist()), query.references[0]
+            )
+        )
     return cases
 
 
@@ -65,7 +70,7 @@ def load_cases(split: str, embedder: LocalEmbedder, kept: Path | None) -> list[C
     """The cases of a split, from the file of an earlier run if there is one."""
     if kept and kept.exists():
         rows = json.loads(kept.read_text(encoding="utf-8"))
-        return [Case(r["question"], tuple(r["passages"]), r["reference"]) for r in rows]
+        return [Case(**{**row, "passages": tuple(row["passages"])}) for row in rows]
     cases = retrieve(split, embedder)
     if kept:
         kept.write_text(json.dumps([asdict(case) for case in cases]), encoding="utf-8")
@@ -113,6 +118,12 @@ def sumy_summarizers() -> dict[str, Any]:
     return summarizers
 
 
+def in_document_order(case: Case) -> Case:
+    """The same chunks as they stand in the document."""
+    order = np.argsort(case.positions)
+    return replace(case, passages=tuple(case.passages[i] for i in order))
+
+
 def our_summaries(model: ExtractiveModel, cases: list[Case], words: int) -> list[str]:
     """Answers of the extractive model."""
     requests = [
@@ -156,12 +167,15 @@ def main() -> None:
     parser.add_argument("--contexts", type=Path, help="file that keeps the retrieved contexts")
     chosen = parser.parse_args()
     warnings.filterwarnings("ignore", module="sumy")  # LSA on short contexts
-    embedder = LocalEmbedder()
+    embedder = LocalEmbedder(threads=2)
+    model = ExtractiveModel(embedder)
     cases = load_cases(chosen.split, embedder, chosen.contexts)
+    ordered = [in_document_order(case) for case in cases]
     print(f"QMSum {chosen.split}, n = {len(cases)} meetings, about {chosen.words} words")
     print(f"{'':<22}" + "".join(f"{metric:>9}{'95%':^16}" for metric in METRICS) + "   words")
     sides: dict[str, Callable[[], list[str]]] = {
-        "extractive (ours)": lambda: our_summaries(ExtractiveModel(embedder), cases, chosen.words)
+        "ours, best first": lambda: our_summaries(model, cases, chosen.words),
+        "ours, document order": lambda: our_summaries(model, ordered, chosen.words),
     }
     for name, summarizer in sumy_summarizers().items():
         sides[name] = lambda s=summarizer: [

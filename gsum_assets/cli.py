@@ -145,5 +145,21 @@ def _width() -> int:
     return get_terminal_size((120, 40)).columns
 
 
+def script() -> None:
+    """The console script: runs `main`, then ends the process at once.
+
+    duckdb 2.0.0 prints pages about leaked objects when the interpreter takes itself apart in a
+    process that also used torch; everything is flushed and closed by then.
+    """
+    code = 0
+    try:
+        main()
+    except SystemExit as stop:
+        code = stop.code if isinstance(stop.code, int) else int(stop.code is not None)
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(code)
+
+
 if __name__ == "__main__":
-    main()
+    script()

@@ -1,5 +1,6 @@
 """What a run looks like on the terminal."""
 
+import sys
 import textwrap
 import time
 from collections.abc import Sequence
@@ -18,13 +19,14 @@ from gsum_resources.parquet_store import Partition
 from gsum_resources.progress import shown_by
 
 _PASSAGE_WIDTH = 96
+_PIPED_WIDTH = 110
 
 
 class Console:
     """A line for each run that ended, and a bar for the one under way."""
 
     def __enter__(self) -> "Console":
-        self._screen = Screen(highlight=False)
+        self._screen = _screen()
         self._bar = Progress(
             SpinnerColumn(),
             TextColumn("{task.description}"),
@@ -79,7 +81,7 @@ class Console:
 def print_leaderboard(pipeline: Pipeline, corpus: str) -> None:
     """The leaderboard of a corpus, one table for each kind of question."""
     rows, _ = pipeline.store.read(TABLES["leaderboard"], [Partition(corpus)])
-    screen = Screen(highlight=False)
+    screen = _screen()
     for kind in sorted(set(rows["kind"].to_pylist())):
         methods = ranked_methods(rows, kind)
         shown = [m for m in SHOWN if any(m in metrics for _, metrics in methods)]
@@ -87,9 +89,9 @@ def print_leaderboard(pipeline: Pipeline, corpus: str) -> None:
         grid = Grid(
             title=f"{corpus}: {kind} questions (n ≤ {count}), percent, ± 95%", title_justify="left"
         )
-        grid.add_column("method")
+        grid.add_column("method", no_wrap=True)
         for metric in shown:
-            grid.add_column(metric, justify="right")
+            grid.add_column(metric, justify="right", no_wrap=True)
         for method, metrics in methods:
             grid.add_row(method, *(cell(metrics.get(metric)) for metric in shown))
         screen.print(grid)
@@ -115,6 +117,12 @@ def print_answer(answer: Answer) -> None:
         print(f"{passage['rank']:3d}. {place} · {passage['score']:.3f}")
         text = textwrap.shorten(passage["text"], 2 * _PASSAGE_WIDTH, placeholder=" …")
         print(textwrap.indent(textwrap.fill(text, _PASSAGE_WIDTH - 5), "     "))
+
+
+def _screen() -> Screen:
+    """As wide as the terminal; wide enough for the leaderboard where there is none."""
+    piped = not sys.stdout.isatty()
+    return Screen(highlight=False, width=_PIPED_WIDTH if piped else None)
 
 
 def _names(assets: Sequence[str]) -> str:

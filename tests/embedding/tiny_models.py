@@ -2,6 +2,7 @@
 
 import json
 from pathlib import Path
+from typing import Any
 
 LETTERS = "abcdefghijklmnopqrstuvwxyz"
 SPECIAL = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
@@ -19,12 +20,13 @@ SIZES = {
 
 def write_tokenizer(folder: Path) -> None:
     """A word-piece tokenizer that knows single letters: "a b c" is three tokens."""
-    from transformers import BertTokenizerFast
+    import transformers
 
+    namespace: Any = transformers  # its lazy names are unknown to the type checker
     vocabulary = folder / "vocab.txt"
     folder.mkdir(parents=True, exist_ok=True)
     vocabulary.write_text("\n".join([*SPECIAL, *LETTERS]) + "\n", encoding="utf-8")
-    BertTokenizerFast(vocab=str(vocabulary), model_max_length=40).save_pretrained(folder)
+    namespace.BertTokenizerFast(vocab=str(vocabulary), model_max_length=40).save_pretrained(folder)
 
 
 def write_bert(folder: Path, seed: int = 0) -> Path:

@@ -7,8 +7,9 @@ from itertools import combinations
 
 import numpy as np
 
-from gsum_resources.llm.classical.keyphrases import Keyphrase, keyphrases
+from gsum_resources.llm.classical.keyphrases import keyphrases
 from gsum_resources.llm.classical.sentences import Sentence
+from gsum_resources.llm.classical.vocabulary import FUNCTION_WORDS
 from gsum_resources.llm.results import Entities, Entity, Relationship
 
 _TYPES = (
@@ -30,11 +31,12 @@ _TYPES = (
         r"|wedding|voyage|trip|journey|accident|pandemic|crisis|departure|kickoff",
     ),
 )
-_TITLES = r"(?:mr|mrs|ms|miss|dr|prof|professor|captain|admiral|lieutenant|sir|lady|hon|president)"
-_SPEAKS = (
-    r"(?:said|asked|says|replied|thought|told|nodded|cried|answered|smiled|looked|was|who|had)"
+_CAPITALIZED = re.compile(
+    r"\b(?!I\b)[A-ZÀ-Þ][\w'’.-]*\w(?:(?: of)?(?: the)? (?!I\b)[A-ZÀ-Þ][\w'’-]*\w)*"
 )
-_WHERE = r"(?:in|at|from|near|to|towards?|across|of)"
+_TITLES = r"(?:mr|mrs|ms|miss|dr|prof|professor|captain|admiral|lieutenant|sir|lady|hon|president)"
+_SPEAKS = r"(?:said|says|thought|told|who|had|[a-z]{3,}ed)"
+_WHERE = r"(?:in|at|near|towards?|across)"
 
 
 def extract_entities(
@@ -55,18 +57,18 @@ def extract_entities(
         relationship the most important sentence which names both. Strength: 1 plus the number
         of further shared sentences, at most 10.
     """
-    ranked = keyphrases(sentences, importance)
-    chosen = [k for k in ranked if k.phrase.proper] + [
-        k for k in ranked if not k.phrase.proper and (k.phrase.evidence or len(k.sentences) > 1)
-    ]
-    found = {_display(k): k for k in sorted(chosen, key=lambda k: -_rank(k))[: 2 * limit]}
     speakers = Counter(s.speaker for s in sentences if s.speaker)
     mentions: dict[str, list[int]] = {}
     for speaker, _ in speakers.most_common(limit):
         mentions[speaker] = [i for i, s in enumerate(sentences) if s.speaker == speaker]
-    for name, keyphrase in found.items():
+    things = {
+        k.phrase.core: list(k.sentences)
+        for k in keyphrases(sentences, importance)
+        if not k.phrase.proper and k.phrase.evidence
+    }
+    for name, where in [*proper_names(sentences).items(), *things.items()]:
         if len(mentions) < limit and name.lower() not in {m.lower() for m in mentions}:
-            mentions[name] = list(keyphrase.sentences)
+            mentions[name] = where
     entities = [
         Entity(
             name=name,
@@ -80,12 +82,35 @@ def extract_entities(
     )
 
 
-def _rank(keyphrase: Keyphrase) -> float:
-    return keyphrase.weight * (1.3 if keyphrase.phrase.proper else 1.0)
+def proper_names(sentences: Sequence[Sentence]) -> dict[str, list[int]]:
+    """Capitalized phrases and the sentences that use them, the most frequent first.
+
+    A capital at the start of a sentence counts only if the word has it elsewhere, too.
+    """
+    inner = {
+        word
+        for sentence in sentences
+        for match in _CAPITALIZED.finditer(sentence.text)
+        if not _begins(sentence.text, match.start())
+        for word in match[0].split()
+    }
+    found: defaultdict[str, list[int]] = defaultdict(list)
+    for index, sentence in enumerate(sentences):
+        for match in _CAPITALIZED.finditer(sentence.text):
+            parts = match[0].split()
+            if _begins(sentence.text, match.start()):
+                while parts and parts[0] not in inner:
+                    parts = parts[1:]
+            name = re.sub(r"['’]s$", "", " ".join(parts)).strip(".")
+            if len(name) > 1 and name.lower() not in FUNCTION_WORDS and index not in found[name]:
+                found[name].append(index)
+    named = {name: where for name, where in found.items() if where}
+    return dict(sorted(named.items(), key=lambda item: (-len(item[1]), item[1][0])))
 
 
-def _display(keyphrase: Keyphrase) -> str:
-    return keyphrase.phrase.core
+def _begins(text: str, position: int) -> bool:
+    """Whether a capital at this position is due to the start of a sentence or quotation."""
+    return not re.search(r"[\w,;'’)] *$", text[:position])
 
 
 def _best(where: Sequence[int], importance: np.ndarray, count: int) -> list[int]:

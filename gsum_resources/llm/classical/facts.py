@@ -32,7 +32,7 @@ def extract_facts(sentences: Sequence[Sentence], importance: np.ndarray, limit: 
     clear = readability(sentences, SelectionSettings())
     found: list[tuple[float, int, Fact]] = []
     for index, sentence in enumerate(sentences):
-        if sentence.text.endswith("?"):
+        if sentence.text.endswith("?") or not sentence.whole:
             continue
         for clause in atomic_statements(sentence.text):
             elements = fact_elements(clause, sentence.speaker)

@@ -55,6 +55,7 @@ _VERBS = word_set(
     works uses shows
     """
 )
+_NUMBERS = word_set("two three four five six seven eight nine ten to too very more")
 _WEAK = word_set(
     """
     good great nice big small little new old different same able possible important
@@ -124,6 +125,20 @@ def _is_content(token: str) -> bool:
     return lower not in FUNCTION_WORDS and not adverb and (len(lower) > 1 or token.isdigit())
 
 
+def _capital(tokens: list[tuple[str, int]], index: int) -> bool:
+    return tokens[index][0][0].isupper()
+
+
+def _is_verb(tokens: list[tuple[str, int]], index: int, inside: bool) -> bool:
+    """`costs` before a determiner or a number is a verb; so is `raised` after a noun."""
+    word = tokens[index][0].lower()
+    if word in _VERBS or (inside and re.search(r"[a-z]{3}ed$", word)):
+        return True
+    after = tokens[index + 1][0].lower() if index + 1 < len(tokens) else ""
+    singular = word.endswith("s") and word[:-1] in _VERBS
+    return inside and singular and (after in _DETERMINERS or after in _NUMBERS or after.isdigit())
+
+
 def _phrase(
     sentence: str, tokens: list[tuple[str, int]], run: list[int], max_length: int
 ) -> list[NounPhrase]:
@@ -131,10 +146,14 @@ def _phrase(
     named = run[0] > 0 and tokens[run[0]][0][0].isupper()
     if before in _BEFORE_VERB and not named and before not in _DETERMINERS:
         run, before = run[1:], "verb"
-    while run and tokens[run[0]][0].lower() in _VERBS:
+    while run and (
+        tokens[run[0]][0].lower() in _VERBS
+        or (run[0] == 0 and len(run) > 1 and tokens[0][0].lower().endswith("ing"))
+    ):
         run, before = run[1:], "verb"
     for position, index in enumerate(run):  # a verb inside ends the phrase
-        if tokens[index][0].lower() in _VERBS:
+        name_follows = position and tokens[index][0][0].isupper() and not _capital(tokens, run[0])
+        if name_follows or _is_verb(tokens, index, inside=position > 0):
             run = run[:position]
             break
     while run and re.sub(r"['’]s$", "", tokens[run[-1]][0].lower()) in _VERBS:

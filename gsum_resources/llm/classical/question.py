@@ -9,7 +9,9 @@ from gsum_resources.llm.classical.noun_phrases import NounPhrase
 from gsum_resources.llm.classical.sentences import Sentence
 from gsum_resources.llm.classical.topics import enumerate_phrases
 
-PHRASES = 3  # keyphrases of a question: two left it vague, four made it long (QMSum train)
+# Keyphrases of a question. On QMSum train it finds its own chunk first among the meeting's in
+# 55, 62 and 66% of the cases with two, three and four.
+PHRASES = 4
 _SPOKEN = (
     "What did {who} say about {what}?",
     "What was the view of {who} on {what}?",
@@ -45,7 +47,7 @@ def write_question(
     speaker = _leading_speaker(sentences, importance)
     own = [i for i, s in enumerate(sentences) if s.speaker == speaker]
     ranked = keyphrases([sentences[i] for i in own], importance[own])
-    if speaker and len(distinct(ranked, PHRASES)) < 2:
+    if len(distinct(ranked, PHRASES)) < 2:
         speaker, ranked = "", keyphrases(sentences, importance)
     chosen = distinct(_sampled(ranked, temperature, rng), PHRASES)
     if not chosen:

@@ -21,6 +21,7 @@ _OWN = frozenset(("i", "me", "my", "you", "your"))
 _HANGING = re.compile(
     r"(?:which|that (?:is|was|you|we|they|are)|to|than|whereas|of|as|with)\b", re.I
 )
+_IMPRINT = re.compile(r"https?://|www\.|\bcopyright\b|transcriber's note|\bISBN\b", re.IGNORECASE)
 _FINITE = re.compile(
     r"\b(?:is|are|am|was|were|be|been|has|have|had|do|does|did|can|could|will|would|shall|should|may"
     r"|might|must|need|needs|let|i|you|he|she|we|they|who|[a-z]{3,}ed|isn|aren|don|doesn|didn|said"
@@ -38,6 +39,7 @@ class SelectionSettings:
     ----------
     word_power : exponent on ln(1 + sentences that use the word).
     repetition : share of its weight that a word covered already still earns.
+    same : cosine from which two sentences say the same; the second is never taken.
     length_power : how much length costs; 0 favours long sentences, 1 short ones.
     relevance : exponent on the relevance to a question that can be searched.
     centrality : exponent on the centrality.
@@ -46,27 +48,33 @@ class SelectionSettings:
     fragment : factor for a sentence cut off at a passage's border or by its speaker.
     hanging : factor for one that begins as the tail of another ("Which is …").
     verbless : factor for one without a sign of a finite verb.
+    quoted : factor for a quotation in prose, which tells less than the narrative around it.
+    imprint : factor for addresses and notes of editors.
     shortest, longest : words; outside of them a sentence is taken only if nothing else is there.
     slack : share by which a summary may exceed the wanted length.
     """
 
     word_power: float = 2.0
-    repetition: float = 0.5
-    length_power: float = 0.6
-    relevance: float = 1.0
-    centrality: float = 0.0
-    chat: float = 2.0
-    question: float = 0.8
-    fragment: float = 0.7
-    hanging: float = 0.7
-    verbless: float = 0.7
+    repetition: float = 0.6
+    same: float = 0.85
+    length_power: float = 0.5
+    relevance: float = 1.5
+    centrality: float = 0.2
+    chat: float = 3.0
+    question: float = 0.9
+    fragment: float = 0.6
+    hanging: float = 0.85
+    verbless: float = 0.85
+    quoted: float = 0.8
+    imprint: float = 0.1
     shortest: int = 6
-    longest: int = 45
+    longest: int = 40
     slack: float = 0.03
 
 
 def select_sentences(
     sentences: Sequence[Sentence],
+    vectors: np.ndarray,
     relevance: np.ndarray | None,
     centrality: np.ndarray,
     max_words: int,
@@ -77,6 +85,7 @@ def select_sentences(
     Parameters
     ----------
     sentences : the candidates, in document order.
+    vectors : unit vectors, `(n_sentences, dim)`, to tell what says the same.
     relevance : `(n_sentences,)` in 0..1, or None for a question that asks for everything.
     centrality : `(n_sentences,)` in 0..1.
     max_words : wanted length, speakers' names included.
@@ -98,22 +107,26 @@ def select_sentences(
     budget = max_words * (1 + settings.slack)
     chosen: list[int] = []
     for pool in (proper, set(range(len(sentences))) - proper):
+        if chosen:
+            break
         seen: Counter[str] = Counter()
-        while pool and (not chosen or seen):
-            free = budget - _length(sorted(chosen), sentences, sizes)
-            names = {sentences[i].speaker for i in chosen}
-            gains = {}
-            for i in sorted(pool):
-                speaker = sentences[i].speaker
-                needed = sizes[i] + (0 if speaker in names else count_words(speaker))
-                gain = sum(weights[w] * settings.repetition ** seen[w] for w in stems[i])
-                gains[i] = gain * worth[i] / sizes[i] ** settings.length_power * (needed <= free)
-            best = max(gains, key=lambda i: (gains[i], -i))
-            if gains[best] <= 0:
+        while pool:
+            fitting = [
+                i for i in sorted(pool) if _length(sorted([*chosen, i]), sentences, sizes) <= budget
+            ]
+            gains = [
+                sum(weights[w] * settings.repetition ** seen[w] for w in stems[i])
+                * worth[i]
+                / sizes[i] ** settings.length_power
+                for i in fitting
+            ]
+            if max(gains, default=0) <= 0:
                 break
-            pool.discard(best)
+            best = fitting[int(np.argmax(gains))]
             chosen.append(best)
             seen.update(stems[best])
+            said = np.flatnonzero(vectors @ vectors[best] >= settings.same)
+            pool -= {best, *said.tolist()}
     return sorted(chosen)
 
 
@@ -140,6 +153,8 @@ def readability(sentences: Sequence[Sentence], settings: SelectionSettings) -> n
         spoken = words(sentence.text)
         own = sum(word in _OWN for word in spoken) / max(1, len(spoken))
         factors[i] = max(0.2, 1 - settings.chat * own)
+        factors[i] *= settings.quoted if sentence.text[0] in '"“' else 1
+        factors[i] *= settings.imprint if _IMPRINT.search(sentence.text) else 1
         factors[i] *= settings.question if sentence.text.endswith("?") else 1
         factors[i] *= 1 if sentence.whole else settings.fragment
         factors[i] *= settings.hanging if _HANGING.match(sentence.text) else 1

@@ -23,7 +23,7 @@ _ABBREVIATIONS = word_set(
     """
 )
 _BOUNDARY = re.compile(r"([.!?…]+)([\"'”’)\]]*)\s+(?=[\"'“‘(\[]*[A-Z0-9À-ÞΑ-ЯЁ£$€—])")
-_BREAK = re.compile(r"\n[ \t]*\n+|\n(?=[ \t]*(?:[-*•#]|\d{1,2}[.)])[ \t])|(?<=[.!?:…\"”])[ \t]*\n")
+_BREAK = re.compile(r"\n\s*\n|\n(?=[ \t]*(?:[-*•#]|\d{1,2}[.)])[ \t])|(?<=[.!?:…\"”])[ \t]*\n")
 _MARKUP = re.compile(r"^(?:#{1,6}|[-*•]|\d{1,2}[.)])[ \t]+")
 _CLAUSE = re.compile(r"(?:;|,) (?=(?:and|but|so|because|cuz|then|which means|or) \w)|; ")
 # Where a transcript breaks off a sentence unmarked, the next one begins with a capital.
@@ -85,7 +85,7 @@ def _read_run(run: str, index: int, labels: frozenset[str], spoken: bool) -> lis
             # A passage that begins in mid-sentence shows it by its first letter.
             whole = not (opens and not re.match(r"[\"'“‘(\[]*[A-Z0-9À-ÞΑ-ЯЁ]", piece))
             whole &= bool(re.search(r"[.!?…:][\"'”’)\]]*$", piece))
-            for text, complete in _spoken(piece) if spoken else [(tidy_spacing(piece), True)]:
+            for text, complete in _spoken(piece) if spoken else [(_written(piece), True)]:
                 if text:
                     sentences.append(Sentence(text, turn.speaker, index, whole and complete))
     return sentences
@@ -99,6 +99,14 @@ def _spoken(piece: str) -> list[tuple[str, bool]]:
         for start in starts
         for clause in split_clauses(start)
     ]
+
+
+def _written(piece: str) -> str:
+    """A sentence of prose; one out of a longer quotation gets back its missing mark."""
+    text = tidy_spacing(piece)
+    if text.count('"') % 2:
+        text = f'"{text}' if text.endswith('"') else f'{text}"' if text[0] == '"' else text
+    return text
 
 
 def split_sentences(text: str) -> list[str]:

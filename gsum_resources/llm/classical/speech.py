@@ -44,6 +44,8 @@ _LOOSE = re.compile(
     r"(?<!which )(?<!of )(?<!right )(?<!other )\b(?:sort|kind) of (?=[a-z])",
     re.I,
 )
+# Said in mid-sentence these only buy time. "Just", "really" and "I think" mean something.
+_HEDGE = re.compile(r"(?<=\w )(?:actually|basically|obviously) (?=\w)", re.IGNORECASE)
 _OPENER = re.compile(
     r"^(?:(?:(?:ok|okay|o\.k\.|yes|yeah|yep|yup|no|nope|right|alright|all right|well|so|sure|fine"
     r"|exactly|good|great|cool|anyway|now|then|also|thanks|thank you|i mean|you know"
@@ -174,7 +176,7 @@ def trim_speech(sentence: str) -> str:
         text = _FILLERS.sub(" ", text)
         text = _CUT_OFF.sub("", text) if re.search(r"\w[-—–](?=[ ,.?!]|$)", text) else text
         text = _SET_OFF.sub(_keep_comma, text)
-        text = _LOOSE.sub("", text)
+        text = _HEDGE.sub("", _LOOSE.sub("", text))
         text = _BEGUN.sub(_unless_word, text)
         text = _NO_VOWEL.sub(_unless_unit, text)
         text = _LONE_LETTER.sub("", text)

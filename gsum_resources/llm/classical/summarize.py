@@ -36,7 +36,9 @@ def choose_sentences(
     settings = settings or SummarySettings()
     central = centrality(reading.vectors, settings.unrelated)
     relevant = relevance(reading.vectors, reading.aspects) if len(reading.aspects) else None
-    chosen = select_sentences(reading.sentences, relevant, central, max_words, settings.selection)
+    chosen = select_sentences(
+        reading.sentences, reading.vectors, relevant, central, max_words, settings.selection
+    )
     if chosen or not reading.sentences:
         return [reading.sentences[i] for i in chosen]
     best = int((central if relevant is None else relevant).argmax())

@@ -1,0 +1,139 @@
+"""Keyphrases, questions, topics, entities, facts and grades of small texts with known answers."""
+
+import numpy as np
+import pytest
+
+from gsum_resources.llm.classical.entities import extract_entities, guess_type
+from gsum_resources.llm.classical.facts import atomic_statements, extract_facts
+from gsum_resources.llm.classical.keyphrases import distinct, keyphrases
+from gsum_resources.llm.classical.noun_phrases import noun_phrases
+from gsum_resources.llm.classical.question import write_question
+from gsum_resources.llm.classical.relevance import grade
+from gsum_resources.llm.classical.sentences import read_sentences
+from gsum_resources.llm.classical.topics import enumerate_phrases
+
+MEETING = read_sentences(
+    [
+        "Marketing: The rubber case should feel soft. The rubber case costs two Euro. "
+        "Young users like the kinetic battery, and the kinetic battery never needs a charger.\n"
+        "Project Manager: Okay. Thank you.\n"
+        "Marketing: The docking station was too expensive for the production budget."
+    ]
+)
+STORY = read_sentences(
+    [
+        "Nell Kettle carried the brass bar to Jory Brandt. Jory Brandt laughed. "
+        '"Brass," said Nell Kettle. They lived in Sallowby near the Great Moss. '
+        "The brass bar saved Jory Brandt in Sallowby, and the muffler was lost."
+    ]
+)
+
+
+def ones(sentences):
+    return np.ones(len(sentences))
+
+
+def cores(sentence):
+    return [phrase.core for phrase in noun_phrases(sentence)]
+
+
+@pytest.mark.parametrize(
+    ("sentence", "expected"),
+    [
+        ("We need the rubber case for the remote control.", ["rubber case", "remote control"]),
+        ("They want to build a docking station.", ["docking station"]),
+        ("The Bank of England raised rates.", ["Bank of England raised rates"[:15]]),
+        ("It is very good.", []),
+    ],
+)
+def test_noun_phrases(sentence, expected):
+    assert cores(sentence)[: len(expected)] == expected
+    assert bool(cores(sentence)) == bool(expected)
+
+
+def test_phrases_differing_in_number_and_case_have_one_key():
+    keys = {noun_phrases(s)[0].key for s in ("The rubber cases.", "In a Rubber Case.")}
+    assert len(keys) == 1
+
+
+def test_frequent_phrases_rank_first_and_distinct_ones_share_no_word():
+    ranked = keyphrases(MEETING)
+    assert {k.phrase.core for k in ranked[:2]} == {"rubber case", "kinetic battery"}
+    words = [set(k.phrase.key.split()) for k in distinct(ranked, 4)]
+    assert sum(map(len, words)) == len(set().union(*words))
+
+
+def test_question_names_the_leading_speaker_and_is_reproducible():
+    question = write_question(MEETING, ones(MEETING), 0.0, 1)
+    assert question.startswith("What did Marketing say about ")
+    assert question.endswith("?")
+    assert "the rubber case" in question
+    assert question == write_question(MEETING, ones(MEETING), 0.0, 2)
+
+
+def test_seeds_vary_the_question_at_a_temperature():
+    asked = {write_question(MEETING, ones(MEETING), 0.5, seed) for seed in range(12)}
+    assert len(asked) > 3
+    again = {write_question(MEETING, ones(MEETING), 0.5, seed) for seed in range(12)}
+    assert asked == again
+
+
+def test_prose_is_asked_about_without_a_speaker():
+    question = write_question(STORY, ones(STORY), 0.0, 0)
+    assert "say about" not in question
+    assert "Jory Brandt" in question
+
+
+def test_no_keyphrase_no_question():
+    nothing = read_sentences(["It is what it is."])
+    assert write_question(nothing, ones(nothing), 0.0, 0) == ""
+
+
+def test_entities_have_types_descriptions_and_relationships():
+    found = extract_entities(STORY, ones(STORY))
+    types = {entity.name: entity.type for entity in found.entities}
+    assert types["Jory Brandt"] == "person"
+    assert types["Sallowby"] == "place"
+    named = {(r.source, r.target) for r in found.relationships}
+    assert ("Nell Kettle", "Jory Brandt") in named
+    texts = {s.text for s in STORY}
+    assert {r.description for r in found.relationships} <= texts
+    assert all(r.source in types and r.target in types for r in found.relationships)
+
+
+def test_speakers_are_persons():
+    found = extract_entities(MEETING, ones(MEETING))
+    assert {e.name: e.type for e in found.entities}["Marketing"] == "person"
+
+
+def test_type_by_last_noun():
+    assert guess_type("Welsh Committee", []) == "organization"
+    assert guess_type("Lake Vessen", []) == "thing"
+    assert guess_type("rubber case", []) == "concept"
+
+
+def test_facts_are_single_statements_with_elements():
+    facts = extract_facts(STORY, ones(STORY)).facts
+    statements = [fact.statement for fact in facts]
+    assert "The muffler was lost." in statements
+    assert all(0 < len(fact.elements) <= 3 for fact in facts)
+    assert not any(statement.endswith("?") for statement in statements)
+
+
+def test_atomic_statements():
+    assert atomic_statements("The hull leaks badly, and it is old.") == [
+        "The hull leaks badly.",
+        "It is old.",
+    ]
+    assert atomic_statements('"It leaks, and it is old," he said.') == [
+        '"It leaks, and it is old," he said.'
+    ]
+
+
+def test_enumeration():
+    shown = [enumerate_phrases(list("abc")[:n]) for n in range(4)]
+    assert shown == ["", "a", "a and b", "a, b and c"]
+
+
+def test_grades_reach_both_bounds():
+    assert [grade(share, 1, 10) for share in (-1, 0, 0.5, 1, 2)] == [1, 1, 5, 10, 10]

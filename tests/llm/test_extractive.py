@@ -1,0 +1,208 @@
+"""The model as methods meet it: batches, determinism, honesty, errors, schemas."""
+
+import re
+from typing import Literal
+
+import pytest
+from pydantic import BaseModel, Field
+
+from gsum_resources.llm import results
+from gsum_resources.llm.classical.reading import question_aspects
+from gsum_resources.llm.extractive import ExtractiveModel
+from gsum_resources.protocols import Completion, CompletionError, LanguageModel, Request
+from tests.llm.embedders import WordEmbedder
+
+BOAT = (
+    "Dov: We paid Mrs Aldous 6,000 pounds for the boat. A dealer had offered 11,000 pounds.\n"
+    "Ines: The hull of the boat is steel. The engine of the boat is older than the harbour.\n"
+    "Dov: The budget is 148,000 pounds, and the county gives 17,000 pounds of the budget."
+)
+LIBRARY = (
+    "Teo: The county closed four libraries in March. The readers of the libraries live far away.\n"
+    "Ines: The shelves of the library reach the ceiling. Um, the shelves need an inclining test."
+)
+
+
+def model():
+    return ExtractiveModel(WordEmbedder())
+
+
+def answer(question, passages=(BOAT, LIBRARY), **settings):
+    return Request("answer", "Answer.", question, passages, **settings)
+
+
+def complete(request):
+    completion = model().complete([request])[0]
+    assert isinstance(completion, Completion), completion
+    return completion
+
+
+def test_it_is_a_language_model_that_says_what_it_is():
+    assert isinstance(model(), LanguageModel)
+    assert model().identity == model().identity
+    assert model().identity.startswith("extractive-")
+    assert ExtractiveModel(WordEmbedder(64)).identity != model().identity
+    completion = complete(answer("Summarize the whole meeting."))
+    assert completion.model == "extractive"
+    assert completion.tokens_in > completion.tokens_out > 0
+    assert completion.latency_s > 0
+
+
+def test_a_question_finds_its_sentence():
+    assert (
+        "inclining test" in complete(answer("Which test do the shelves need?", max_words=12)).text
+    )
+    assert "6,000" in complete(answer("What was paid to Mrs Aldous?", max_words=14)).text
+
+
+def test_every_sentence_comes_from_the_passages_in_order():
+    text = complete(answer("Summarize the whole meeting.", max_words=60)).text
+    source = (BOAT + "\n" + LIBRARY).replace("Um, the", "The")
+    places = [
+        source.index(sentence)
+        for line in text.splitlines()
+        for sentence in re.split(r"(?<=[.?!]) ", line.split(": ", 1)[1])
+    ]
+    assert len(places) > 3
+    assert places == sorted(places)
+
+
+@pytest.mark.parametrize("words", [8, 20, 40, 80])
+def test_length_is_kept(words):
+    text = complete(answer("Summarize the whole meeting.", max_words=words)).text
+    assert 0 < len(text.split()) <= 1.1 * words
+
+
+def test_one_sentence_longer_than_wanted_is_cut_visibly():
+    long = "The boat " + " ".join(f"and harbour{i}" for i in range(200)) + " was old."
+    text = complete(answer("Summarize it.", (long,), max_words=20)).text
+    assert text.endswith("…")
+    assert len(text.split()) <= 22
+
+
+def test_replies_do_not_depend_on_the_batch():
+    requests = [
+        answer("Summarize the whole meeting."),
+        answer("What was paid to Mrs Aldous?", max_words=30),
+        Request("question", "", passages=(BOAT,), temperature=0.5, seed=3),
+        Request("facts", "", passages=(LIBRARY,)),
+    ]
+    together = [c.text for c in model().complete(requests) if isinstance(c, Completion)]
+    alone = [complete(request).text for request in requests]
+    assert together == alone
+
+
+def test_sentences_are_embedded_once_in_one_call():
+    embedder = WordEmbedder()
+    extractive = ExtractiveModel(embedder)
+    extractive.complete([answer("Summarize it."), answer("What of the boat?")])
+    assert len(embedder.calls) == 1
+    assert len(embedder.calls[0]) == len(set(embedder.calls[0]))
+    extractive.complete([answer("What of the library?")])
+    assert len(embedder.calls) == 1
+
+
+def test_the_cache_is_bounded():
+    extractive = ExtractiveModel(WordEmbedder(), cache_size=3)
+    extractive.complete([answer("Summarize it.")])
+    assert len(extractive._vectors) == 3
+
+
+@pytest.mark.parametrize("passages", [(), ("",), ("A: Um.\nB: Mm-hmm.\nA: Uh.",)])
+def test_nothing_to_read_is_an_error_that_names_the_remedy(passages):
+    request = Request("answer", "", "Why?", passages, document_id="doc-7")
+    error = model().complete([request])[0]
+    assert isinstance(error, CompletionError)
+    assert "doc-7" in error.message
+    assert "retrieve" in error.message
+
+
+def test_one_bad_request_spoils_no_other():
+    replies = model().complete([answer("Why?", ()), answer("Summarize it.")])
+    assert isinstance(replies[0], CompletionError)
+    assert isinstance(replies[1], Completion)
+
+
+@pytest.mark.parametrize(
+    ("question", "searched"),
+    [
+        ("Summarize the whole meeting.", 0),
+        ("What is the plot of the story?", 0),
+        ("", 0),
+        ("What did Ines say about the hull?", 1),
+        ("Summarize the meeting.\nthe hull\nthe budget; the libraries", 3),
+    ],
+)
+def test_questions_that_ask_for_everything_have_no_aspect(question, searched):
+    assert len(question_aspects(question)) == searched
+
+
+@pytest.mark.parametrize(
+    ("task", "schema"),
+    [
+        ("entities", results.Entities),
+        ("facts", results.Facts),
+        ("topic", results.Topic),
+        ("score", results.Score),
+        ("topic", results.TopicScore),
+        ("answer", results.PartialAnswer),
+    ],
+)
+def test_schemas_are_filled_and_their_json_is_the_text(task, schema):
+    request = Request(task, "", "What does the boat cost?", (BOAT,), schema=schema)
+    completion = complete(request)
+    assert isinstance(completion.parsed, schema)
+    assert schema.model_validate_json(completion.text) == completion.parsed
+
+
+def test_structured_tasks_without_schema_give_json_of_the_default():
+    completion = complete(Request("score", "", "What does the boat cost?", (BOAT,)))
+    assert completion.parsed is None
+    assert 1 <= results.Score.model_validate_json(completion.text).score <= 10
+
+
+def test_scores_order_relevant_before_unrelated():
+    def score(passage):
+        request = Request("score", "", "What do the shelves need?", (passage,))
+        return results.Score.model_validate_json(complete(request).text).score
+
+    assert score(LIBRARY) > score("The moon rose over a silent desert of glass.")
+
+
+class Finding(BaseModel):
+    summary: str
+    explanation: str
+
+
+class Report(BaseModel):
+    title: str
+    summary: str
+    rating: float = Field(ge=0, le=10)
+    findings: list[Finding]
+    note: str = "none"
+
+
+class Verdict(BaseModel):
+    winner: Literal["A", "B"]
+
+
+def test_a_foreign_schema_is_filled_by_names():
+    report = complete(Request("answer", "", "", (BOAT,), schema=Report)).parsed
+    assert isinstance(report, Report)
+    assert report.title
+    assert report.findings
+    assert report.findings[0].summary in BOAT.replace(", and the county", "\nThe county")
+    assert report.note == "none"
+
+
+def test_a_schema_that_cannot_be_filled_is_an_error_that_says_so():
+    error = model().complete([Request("answer", "", "", (BOAT,), schema=Verdict)])[0]
+    assert isinstance(error, CompletionError)
+    assert "'winner'" in error.message
+    assert "Verdict" in error.message
+
+
+def test_answers_can_be_read_as_passages_again():
+    first = complete(answer("Summarize the whole meeting.")).text
+    second = complete(answer("What was paid to Mrs Aldous?", (first, BOAT), max_words=14)).text
+    assert second.startswith("Dov: We paid Mrs Aldous 6,000 pounds")

@@ -1,0 +1,115 @@
+"""Selection keeps its budget, avoids repetition and follows the question."""
+
+import numpy as np
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from gsum_resources.llm.classical.ranking import centrality, relevance
+from gsum_resources.llm.classical.rendering import render_sentences
+from gsum_resources.llm.classical.selection import (
+    SelectionSettings,
+    readability,
+    select_sentences,
+    word_weights,
+)
+from gsum_resources.llm.classical.sentences import Sentence, read_sentences
+from tests.llm.embedders import WordEmbedder
+
+SETTINGS = SelectionSettings()
+NOUNS = """boat lamp river clerk winter bridge letter orchard signal harbour coin mirror"""
+NOUNS = sorted(NOUNS.split())
+
+
+def prose(*texts):
+    return [Sentence(text, "", 0) for text in texts]
+
+
+def select(sentences, max_words, relevant=None):
+    vectors = WordEmbedder().embed([s.text for s in sentences])
+    central = np.ones(len(sentences))
+    return select_sentences(sentences, vectors, relevant, central, max_words, SETTINGS)
+
+
+def test_word_weights_are_the_formula():
+    weights = word_weights([frozenset("ab"), frozenset("a")], 2.0)
+    assert np.isclose(weights["a"], np.log(3) ** 2)
+    assert np.isclose(weights["b"], np.log(2) ** 2)
+
+
+def test_centrality_of_a_star_is_highest_in_its_middle():
+    vectors = np.array([[1, 1, 1], [1, 0, 0], [0, 1, 0], [0, 0, 1]], float)
+    vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
+    scores = centrality(vectors)
+    assert np.argmax(scores) == 0
+    assert np.allclose(scores, [1, 1 / 3, 1 / 3, 1 / 3])
+
+
+def test_unrelated_sentences_are_equally_central():
+    assert np.allclose(centrality(np.eye(4)), 0)
+    assert centrality(np.zeros((0, 3))).shape == (0,)
+
+
+def test_relevance_is_the_nearest_aspect():
+    assert np.allclose(relevance(np.eye(3), np.eye(3)[:2]), [1, 1, 0])
+
+
+def test_a_repeated_sentence_is_taken_last():
+    sentences = prose(
+        "The old boat crossed the wide river slowly.",
+        "The old boat crossed the wide river slowly again.",
+        "A clerk wrote letters about the winter orchard.",
+    )
+    assert 2 in select(sentences, 17)
+    assert len(select(sentences, 17)) == 2
+
+
+def test_the_relevant_sentence_wins():
+    sentences = prose(*(f"The {noun} was painted red by them." for noun in NOUNS))
+    relevant = np.full(len(NOUNS), 0.1)
+    relevant[7] = 0.9
+    assert select(sentences, 7, relevant) == [7]
+
+
+def test_chat_questions_and_fragments_count_less():
+    sentences = [
+        Sentence("The boat crossed the river.", "", 0),
+        Sentence("I told you what my boat is.", "", 0),
+        Sentence("Was the boat in the river?", "", 0),
+        Sentence("The boat crossed the", "", 0, whole=False),
+        Sentence("Another boat in the river.", "", 0),
+    ]
+    factors = readability(sentences, SETTINGS)
+    assert factors[0] == 1
+    assert all(factors[1:] < 1)
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    st.lists(
+        st.tuples(
+            st.sampled_from(["Ann", "The Project Manager", ""]),
+            st.lists(st.sampled_from(NOUNS), min_size=1, max_size=30),
+        ),
+        min_size=1,
+        max_size=25,
+    ),
+    st.integers(5, 120),
+)
+def test_the_budget_holds_and_order_is_kept(content, max_words):
+    sentences = [Sentence(" ".join(text) + ".", speaker, 0) for speaker, text in content]
+    chosen = select(sentences, max_words)
+    assert chosen == sorted(set(chosen))
+    text = render_sentences([sentences[i] for i in chosen])
+    assert len([w for w in text.split() if w != "–"]) <= max_words * 1.03
+
+
+def test_what_was_rendered_reads_back():
+    sentences = [
+        Sentence("The boat is old and red.", "Ann", 0),
+        Sentence("It leaks at the stern.", "Ann", 0),
+        Sentence("The price was low.", "", 0),
+        Sentence("We bought it in spring.", "Bo Lee", 0),
+        Sentence("The hull is steel.", "Ann", 0),
+    ]
+    read = read_sentences([render_sentences(sentences)])
+    assert [(s.speaker, s.text) for s in read] == [(s.speaker, s.text) for s in sentences]

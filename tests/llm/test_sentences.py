@@ -1,0 +1,59 @@
+"""Sentence ends in prose, dialogue, lists and speech."""
+
+import pytest
+
+from gsum_resources.llm.classical.sentences import read_sentences, split_clauses, split_sentences
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("Dr. Lin met Mr. Roe. They left.", ["Dr. Lin met Mr. Roe.", "They left."]),
+        ("He was born in the U.S. Army base.", ["He was born in the U.S. Army base."]),
+        ("It costs 12.5 Euro. We sell it.", ["It costs 12.5 Euro.", "We sell it."]),
+        ("J. R. Tolkien wrote. I read.", ["J. R. Tolkien wrote.", "I read."]),
+        (
+            '"Whose notion was it?" he asked. "Mine," said both.',
+            ['"Whose notion was it?" he asked.', '"Mine," said both.'],
+        ),
+        ("He waited... and left.", ["He waited... and left."]),
+        ("A line that is\nwrapped. Then more.", ["A line that is wrapped.", "Then more."]),
+        ("# Title\n\n- one thing\n- two things", ["Title", "one thing", "two things"]),
+        ("", []),
+    ],
+)
+def test_splits(text, expected):
+    assert split_sentences(text) == expected
+
+
+def test_clauses_of_a_run_on_have_a_minimum_length():
+    sentence = ", and ".join(f"we went to place {i} to see the thing" for i in range(8))
+    pieces = split_clauses(sentence)
+    assert len(pieces) == 8
+    assert all(len(piece.split()) >= 7 for piece in pieces)
+    assert split_clauses("Short, and sweet.") == ["Short, and sweet."]
+
+
+def test_turns_keep_their_speakers():
+    sentences = read_sentences(["Ann: We sell it. Um, it is red.\nBo: Why do we?"])
+    assert [(s.speaker, s.text) for s in sentences] == [
+        ("Ann", "We sell it."),
+        ("Ann", "It is red."),
+        ("Bo", "Why do we?"),
+    ]
+
+
+def test_overlapping_passages_give_each_sentence_once():
+    whole = " ".join(f"The boat number {i} left harbour {i} at dawn." for i in range(20))
+    passages = [whole[300:700], whole[:350], whole[650:]]
+    texts = [s.text for s in read_sentences(passages)]
+    assert texts == split_sentences(whole)
+
+
+def test_cut_borders_are_marked():
+    sentences = read_sentences(["and then it ended badly. The crew went home. They never"])
+    assert [s.whole for s in sentences] == [False, True, False]
+
+
+def test_noise_alone_gives_nothing():
+    assert read_sentences(["A: Um.\nB: Mm-hmm.\nA: Uh."]) == []
