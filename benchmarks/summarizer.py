@@ -18,7 +18,7 @@ import warnings
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -27,7 +27,7 @@ from gsum_assets.corpus.importers.qmsum import read_qmsum
 from gsum_resources.embedder import LocalEmbedder
 from gsum_resources.llm.classical.sentences import read_sentences
 from gsum_resources.llm.extractive import ExtractiveModel
-from gsum_resources.protocols import Completion, Request
+from gsum_resources.protocols import Completion, Embedder, Request
 
 QMSUM = Path(os.environ.get("GSUM_DATASETS", "../shared/datasets")) / "qmsum"
 RETRIEVED = 6
@@ -168,7 +168,7 @@ def main() -> None:
     chosen = parser.parse_args()
     warnings.filterwarnings("ignore", module="sumy")  # LSA on short contexts
     embedder = LocalEmbedder(threads=2)
-    model = ExtractiveModel(embedder)
+    model = ExtractiveModel(cast(Embedder, embedder))
     cases = load_cases(chosen.split, embedder, chosen.contexts)
     ordered = [in_document_order(case) for case in cases]
     print(f"QMSum {chosen.split}, n = {len(cases)} meetings, about {chosen.words} words")

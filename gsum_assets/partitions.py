@@ -1,6 +1,5 @@
 """How tables are partitioned: corpora, corpora x buckets, corpora x variants of a method."""
 
-import re
 from collections.abc import Sequence
 
 import dagster as dg
@@ -33,13 +32,6 @@ def corpus_variants(variants: Sequence[str]) -> dg.MultiPartitionsDefinition:
     return dg.MultiPartitionsDefinition(
         {"corpus": corpora, "variant": dg.StaticPartitionsDefinition(list(variants))}
     )
-
-
-def partition_name_problem(corpus: str) -> str | None:
-    """What is wrong with a corpus's name as a partition key and a folder, or None."""
-    if re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}", corpus):
-        return None
-    return "use letters, digits, '.', '_' and '-', at most 100, beginning with a letter or digit"
 
 
 def partitions_of(definition: dg.PartitionsDefinition | None, corpus: str) -> list[Partition]:

@@ -20,9 +20,9 @@ from dagster._core.definitions.events import AssetKeyPartitionKey
 from dagster._core.definitions.partitions.context import partition_loading_context
 
 from gsum_assets.corpus.load import scan
-from gsum_assets.corpus.settings import CorpusError, load_settings
+from gsum_assets.corpus.settings import CorpusError, corpus_name_problem, load_settings
 from gsum_assets.definitions import FAMILIES, Pipeline
-from gsum_assets.partitions import corpora, partition_name_problem
+from gsum_assets.partitions import corpora
 from gsum_resources.parquet_store import Partition
 from gsum_resources.warehouse_io import partition_of
 
@@ -187,7 +187,7 @@ def _tags(corpus: str) -> dict[str, str]:
 
 def _methods(pipeline: Pipeline, corpus: str, methods: Collection[str] | None) -> list[str]:
     """The variants wanted, checked."""
-    problem = partition_name_problem(corpus)
+    problem = corpus_name_problem(corpus)
     folder = pipeline.home.corpora / corpus
     if problem:
         raise CorpusError(f"corpus '{corpus}': {problem}")

@@ -7,7 +7,8 @@ several processes can write at once. Segments are merged when there are many.
 
 import hashlib
 import io
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from copy import copy
 
 import numpy as np
 import pyarrow as pa
@@ -17,6 +18,7 @@ from gsum_resources.content_hash import hash_texts
 from gsum_resources.parquet_store import ParquetStore
 from gsum_resources.protocols import Embedder
 
+_BATCH = 512  # texts between two savings: about ten seconds of work on two cores
 MERGE_AT = 64  # segments; a listing of that many is still one cheap request
 
 
@@ -103,6 +105,7 @@ class MemoizedEmbedder:
 
     def __init__(self, embedder: Embedder, store: ParquetStore) -> None:
         self._embedder = embedder
+        self._on_progress: Callable[[int, int], None] = lambda done, total: None
         self._memo = Memo(store, "embeddings", embedder.identity)
 
     @property
@@ -114,6 +117,12 @@ class MemoizedEmbedder:
     def dimension(self) -> int:
         """Length of a vector."""
         return self._embedder.dimension
+
+    def reporting(self, on_progress: Callable[[int, int], None]) -> "MemoizedEmbedder":
+        """The same embedder and memo, telling `on_progress` how many new texts are done."""
+        told = copy(self)
+        told._on_progress = on_progress
+        return told
 
     def embed(self, texts: Sequence[str]) -> np.ndarray:
         """Passages to float32 unit vectors, `(n_texts, dimension)`."""
@@ -127,14 +136,14 @@ class MemoizedEmbedder:
         keys = [bytes.fromhex(hash_texts([side, text])) for text in texts]
         known = self._memo.get(keys)
         missing = {key: text for key, text in zip(keys, texts, strict=True) if key not in known}
-        batch = 2048  # texts between two savings: about a minute of work on two cores
         pending = list(missing.items())
         embed = self._embedder.embed_queries if side == "query" else self._embedder.embed
-        for start in range(0, len(pending), batch):
-            part = pending[start : start + batch]
+        for start in range(0, len(pending), _BATCH):
+            part = pending[start : start + _BATCH]
             vectors = embed([text for _, text in part])
             fresh = {key: row.tobytes() for (key, _), row in zip(part, vectors, strict=True)}
             self._memo.put(fresh)
             known.update(fresh)
+            self._on_progress(start + len(part), len(pending))
         flat = np.frombuffer(b"".join(known[key] for key in keys), np.float32)
         return flat.reshape(len(keys), self.dimension)

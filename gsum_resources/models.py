@@ -1,8 +1,10 @@
 """Which model serves what, built when first used, and handed to assets with memo and ledger."""
 
 import os
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable
+from dataclasses import dataclass, field
 from functools import cached_property
+from typing import cast
 
 import dagster as dg
 
@@ -10,6 +12,7 @@ from gsum_resources.lineage import Reads
 from gsum_resources.llm.ledger import Ledger, LedgeredModel
 from gsum_resources.memo import MemoizedEmbedder
 from gsum_resources.parquet_store import ParquetStore
+from gsum_resources.progress import reporter
 from gsum_resources.protocols import Embedder, LanguageModel
 from gsum_resources.table import Table
 from gsum_resources.warehouse_io import Lazy, partition_of, step_of
@@ -73,9 +76,11 @@ class Models:
             given = self._local_embedder(self.settings.embedding_model)
         return MemoizedEmbedder(given, self.store)  # type: ignore[arg-type]
 
-    def language_model(self, ledger: Ledger) -> LedgeredModel:
+    def language_model(
+        self, ledger: Ledger, on_progress: Callable[[int, int], None] | None = None
+    ) -> LedgeredModel:
         """The language model, entering its calls in `ledger`."""
-        return LedgeredModel(self._language_model, self.store, ledger)
+        return LedgeredModel(self._language_model, self.store, ledger, on_progress)
 
     @cached_property
     def _language_model(self) -> LanguageModel:
@@ -102,7 +107,7 @@ class Models:
             raise ModelError(
                 f"GSUM_EMBEDDING_PRECISION is '{precision}'; choose 'float32' or 'bfloat16'"
             )
-        return LocalEmbedder(model, precision=precision)
+        return cast(Embedder, LocalEmbedder(model, precision=precision))
 
 
 class ModelsIO(dg.IOManager):
@@ -121,10 +126,12 @@ class ModelsIO(dg.IOManager):
 
         def read() -> LedgeredModel | MemoizedEmbedder:
             self._reads.other(step, f"model:{name}", self.models.identity(name))
+            info = context.log.info if context.log else print
             if name == "embedding_model":
-                return self.models.embedder
+                return self.models.embedder.reporting(reporter(f"{asset}: texts embedded", info))
             ledger = Ledger(self.models.store, self.models.ledger_table, corpus, asset)
-            return self.models.language_model(ledger)
+            answered = reporter(f"{asset}: requests answered", info)
+            return self.models.language_model(ledger, answered)
 
         return Lazy(read)
 
@@ -137,8 +144,3 @@ def _corpus_of(context: dg.InputContext) -> str:
     """The corpus whose partition the step makes."""
     step = context.step_context
     return partition_of(step.partition_key_range.start).corpus
-
-
-def ledger_for(ledger: Ledger, corpus: str) -> Ledger:
-    """The same ledger for another corpus, where one step covers several."""
-    return replace(ledger, corpus=corpus)

@@ -59,7 +59,7 @@ def source_queries(context: dg.OpExecutionContext) -> dg.DataVersionsByPartition
     group_name=GROUP,
     io_manager_key="settings",
     required_resource_keys={"settings"},
-    description="The settings of `corpus.toml`; observed. Lineage names each section that was read.",
+    description="The settings in `corpus.toml`; observed. Lineage names the sections read.",
 )
 def corpus_settings(context: dg.OpExecutionContext) -> dg.DataVersionsByPartition:
     return dg.DataVersionsByPartition(

@@ -1,6 +1,7 @@
 """What `corpus.toml` may say, and how a mistake in it is told."""
 
 import json
+import re
 import tomllib
 from pathlib import Path
 from typing import Any, Literal
@@ -14,6 +15,13 @@ Kind = Literal["meeting", "story", "news", "paper", "report", "other"]
 
 class CorpusError(ValueError):
     """A corpus, its settings or a benchmark's source that cannot be used as it stands."""
+
+
+def corpus_name_problem(corpus: str) -> str | None:
+    """What is wrong with a corpus's name as a partition key and a folder, or None."""
+    if re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}", corpus):
+        return None
+    return "use letters, digits, '.', '_' and '-', at most 100, beginning with a letter or digit"
 
 
 class ChunkingSettings(BaseModel):

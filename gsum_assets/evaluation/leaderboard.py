@@ -27,16 +27,20 @@ def leaderboard(queries: pa.Table, scores: pa.Table) -> pa.Table:
         for row in queries.select(["query_id", "split", "kind"]).to_pylist()
     }
     groups: dict[Group, list[float]] = defaultdict(list)
+    seconds: dict[Group, list[float]] = defaultdict(list)
     for row in scores.sort_by([("method", "ascending"), ("query_id", "ascending")]).to_pylist():
         split, kind = about.get(row["query_id"], (None, None))
         if split is None or kind is None:
             continue  # asked no more; the scores follow when they are made again
         for part in (split, ALL):
-            groups[row["method"], part, kind, row["metric"]].append(row["value"])
+            group = row["method"], part, kind, row["metric"]
+            groups[group].append(row["value"])
+            seconds[group].append(row["latency_s"])
     rows = []
-    for (method, split, kind, metric), values in sorted(groups.items()):
+    for group, values in sorted(groups.items()):
         found = estimate(values)
-        rows.append((method, split, kind, metric, found.mean, found.low, found.high, found.n))
+        latency = sum(seconds[group]) / found.n
+        rows.append((*group, found.mean, found.low, found.high, found.n, latency))
     columns = list(zip(*rows, strict=True)) if rows else [[] for _ in TABLES["leaderboard"].columns]
     return pa.table(columns, schema=TABLES["leaderboard"].schema)
 

@@ -8,6 +8,7 @@ import pyarrow as pa
 from gsum_assets.evaluation.retrieval_metrics import retrieval_metrics
 from gsum_assets.evaluation.rouge import METRICS, rouge
 from gsum_assets.tables import TABLES
+from gsum_resources.arrow import pc
 
 CUT_OFFS = (1, 3, 6, 8, 10)  # those of the papers: gor 6, gae 3, 8, 10, lightpal 10
 Row = tuple[str, str, float]  # query id, metric, value
@@ -22,8 +23,25 @@ def score_answers(queries: pa.Table, summaries: pa.Table, rankings: pa.Table) ->
     """
     asked = {row["query_id"]: row for row in queries.to_pylist()}
     rows = sorted([*_rouge_rows(asked, summaries), *_retrieval_rows(asked, rankings, CUT_OFFS)])
-    query_ids, metrics, values = zip(*rows, strict=True) if rows else ((), (), ())
-    return pa.table([query_ids, metrics, values], schema=TABLES["scores"].schema)
+    seconds = _latencies(summaries, rankings)
+    return pa.table(
+        [
+            [query_id for query_id, _, _ in rows],
+            [metric for _, metric, _ in rows],
+            [value for _, _, value in rows],
+            [seconds.get(query_id, 0.0) for query_id, _, _ in rows],
+        ],
+        schema=TABLES["scores"].schema,
+    )
+
+
+def _latencies(summaries: pa.Table, rankings: pa.Table) -> dict[str, float]:
+    """Seconds from question to answer: ranking, and the calls for all samples of the answer."""
+    best = rankings.filter(pc.equal(rankings["rank"], 1))
+    seconds = dict(zip(best["query_id"].to_pylist(), best["latency_s"].to_pylist(), strict=True))
+    for row in summaries.select(["query_id", "latency_s"]).to_pylist():
+        seconds[row["query_id"]] = seconds.get(row["query_id"], 0.0) + row["latency_s"]
+    return seconds
 
 
 def _rouge_rows(asked: dict[str, dict], summaries: pa.Table) -> Iterator[Row]:

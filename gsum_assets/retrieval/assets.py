@@ -6,15 +6,18 @@ from gsum_assets.evaluation.assets import Family, Inputs
 from gsum_assets.retrieval.contexts import full_contexts, top_contexts
 from gsum_assets.retrieval.settings import RetrievalSettings
 from gsum_assets.retrieval.variants import NEED_VECTORS, RETRIEVERS, rank
+from gsum_assets.retrieval.words import Words
 
 
 def _rank(variant: str, inputs: Inputs) -> pa.Table:
+    settings = RetrievalSettings(**inputs.settings("retrieval"))
     dense = variant in NEED_VECTORS
     return rank(
         variant,
         inputs.table("documents"),
         inputs.table("chunks"),
         inputs.table("queries"),
+        Words(inputs.settings("language"), settings.bigrams),
         inputs.table("chunk_embeddings") if dense else None,
         inputs.model("embedding_model") if dense else None,
     )

@@ -39,6 +39,7 @@ def top_contexts(rankings: pa.Table, chunks: pa.Table, k: int) -> pa.Table:
             "node_id": best["item_id"],
             "node_kind": pa.repeat("chunk", n),
             "document_id": taken["document_id"],
+            "position": taken["position"],
             "score": best["score"],
             "text": taken["text"],
         },
@@ -76,6 +77,7 @@ def _whole(query_id: str, chunks: list[dict], settings: RetrievalSettings) -> It
                 "node_id": chunk["chunk_id"],
                 "node_kind": "chunk",
                 "document_id": chunk["document_id"],
+                "position": chunk["position"],
                 "score": 0.0,
                 "text": chunk["text"],
             }

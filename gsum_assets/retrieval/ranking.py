@@ -4,6 +4,7 @@ A retriever is built for one scope and scores its chunks and its documents; what
 that is the same for all of them, and is here.
 """
 
+import time
 from collections.abc import Callable, Sequence
 from typing import NamedTuple, Protocol
 
@@ -85,6 +86,7 @@ def rank_questions(
     questions: Questions,
     collection: Collection,
     depth: int = DEPTH,
+    clock: Callable[[], float] = time.perf_counter,
 ) -> pa.Table:
     """Rank chunks and documents for every question, each within its scope.
 
@@ -92,6 +94,8 @@ def rank_questions(
     ----------
     build : makes a retriever for one scope; called once a scope.
     depth : ranks kept for each question and level.
+    clock : seconds; what a question took to score and rank is its `latency_s`, the index being
+        there already. Questions of one scope are scored together and share the time.
 
     Returns
     -------
@@ -103,13 +107,17 @@ def rank_questions(
         block = max(1, _CELLS_AT_ONCE // len(scope.chunk_ids))
         for start in range(0, len(members), block):
             asked = members[start : start + block]
+            started = clock()
             found = retriever.scores(questions.take(asked))
+            pieces: list[tuple[int, pa.Table]] = []
             for level, scores, ids in (
                 ("document", found.documents, scope.document_ids),
                 ("node", found.nodes, scope.chunk_ids),
             ):
                 rows = _rows([questions.ids[i] for i in asked], level, scores, ids, depth)
-                blocks += zip(asked, rows, strict=True)
+                pieces += zip(asked, rows, strict=True)
+            each = (clock() - started) / len(asked)
+            blocks += [(i, _with_latency(rows, each)) for i, rows in pieces]
     schema = TABLES["rankings"].schema
     blocks.sort(key=lambda pair: pair[0])  # stable: document before node
     return pa.concat_tables([schema.empty_table(), *(rows for _, rows in blocks)]).combine_chunks()
@@ -123,13 +131,17 @@ def _rows(
     return [
         pa.table(
             {
-                "query_id": [query_id] * len(columns),
-                "level": [level] * len(columns),
+                "query_id": pa.repeat(query_id, len(columns)),
+                "level": pa.repeat(level, len(columns)),
                 "rank": np.arange(1, len(columns) + 1, dtype=np.int32),
-                "item_id": [ids[i] for i in columns],
+                "item_id": pa.array([ids[i] for i in columns], pa.string()),
                 "score": row[columns].astype(np.float64),
             },
-            schema=TABLES["rankings"].schema,
         )
         for query_id, row, columns in zip(query_ids, scores, best, strict=True)
     ]
+
+
+def _with_latency(rows: pa.Table, seconds: float) -> pa.Table:
+    latency = pa.repeat(pa.scalar(seconds, pa.float64()), rows.num_rows)
+    return rows.append_column("latency_s", latency).cast(TABLES["rankings"].schema)

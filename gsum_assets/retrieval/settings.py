@@ -9,6 +9,9 @@ class RetrievalSettings(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     k: int = Field(6, ge=1, description="passages given for an answer (gor, 4.1)")
+    bigrams: bool = Field(
+        False, description="BM25 and TF-IDF also count pairs of words: for titles and full names"
+    )
     window_tokens: int = Field(
         32_768, ge=256, description="what `full_context` gives at once, in word pieces"
     )

@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping
 import numpy as np
 import pyarrow as pa
 
-from gsum_assets.retrieval.bm25 import Bm25
+from gsum_assets.retrieval.bm25 import Bm25, Bm25Settings
 from gsum_assets.retrieval.collection import Collection, Questions
 from gsum_assets.retrieval.dense import Dense
 from gsum_assets.retrieval.full_context import FullContext
@@ -13,16 +13,17 @@ from gsum_assets.retrieval.hybrid import hybrid, rrf
 from gsum_assets.retrieval.random_order import RandomOrder
 from gsum_assets.retrieval.ranking import Retriever, rank_questions
 from gsum_assets.retrieval.tfidf import TfIdf
+from gsum_assets.retrieval.words import Words
 from gsum_resources.protocols import Embedder
 
-RETRIEVERS: Mapping[str, Callable[[Collection], Retriever]] = {
-    "random": RandomOrder,
-    "bm25": Bm25,
+RETRIEVERS: Mapping[str, Callable[[Collection, Words], Retriever]] = {
+    "random": lambda collection, _: RandomOrder(collection),
+    "bm25": lambda collection, words: Bm25(collection, Bm25Settings(words=words)),
     "tfidf": TfIdf,
-    "dense": Dense,
-    "hybrid": hybrid,
-    "rrf": rrf,
-    "full_context": FullContext,
+    "dense": lambda collection, _: Dense(collection),
+    "hybrid": lambda collection, words: hybrid(collection, Bm25Settings(words=words)),
+    "rrf": lambda collection, words: rrf(collection, Bm25Settings(words=words)),
+    "full_context": lambda collection, _: FullContext(collection),
 }
 NEED_VECTORS = frozenset({"dense", "hybrid", "rrf"})
 
@@ -32,6 +33,7 @@ def rank(
     documents: pa.Table,
     chunks: pa.Table,
     queries: pa.Table,
+    words: Words,
     chunk_embeddings: pa.Table | None = None,
     embedder: Embedder | None = None,
 ) -> pa.Table:
@@ -39,6 +41,7 @@ def rank(
 
     Parameters
     ----------
+    words : how the word-based baselines split a text.
     chunk_embeddings, embedder : needed by the variants in `NEED_VECTORS`, unused by others.
     """
     collection = Collection.from_tables(documents, chunks, chunk_embeddings)
@@ -46,4 +49,5 @@ def rank(
     if embedder is not None:
         vectors = embedder.embed_queries(queries["retrieval_text"].to_pylist())
     questions = Questions.from_table(queries, vectors)
-    return rank_questions(RETRIEVERS[variant], questions, collection)
+    build = RETRIEVERS[variant]
+    return rank_questions(lambda scope: build(scope, words), questions, collection)

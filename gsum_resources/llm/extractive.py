@@ -88,7 +88,6 @@ class ExtractiveModel:
     def _prepare(self, request: Request) -> _Prepared:
         started = time.perf_counter()
         sentences = read_sentences(request.passages)
-        # A question writer or extractor has no question to serve: its "question" is no query.
         aspects = question_aspects(request.question)
         return _Prepared(request, sentences, aspects, time.perf_counter() - started)
 

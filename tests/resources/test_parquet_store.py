@@ -26,7 +26,10 @@ BY = Provenance("", "1", {"table:source_documents/corpus=tales/bucket=03": "abc"
 TEXT = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"), max_size=30)
 ROWS = st.lists(
     st.fixed_dictionaries(
-        {c.name: st.integers(0, 2**31 - 1) if c.name == "n_words" else TEXT for c in DOCUMENTS.columns}
+        {
+            c.name: st.integers(0, 2**31 - 1) if c.name == "n_words" else TEXT
+            for c in DOCUMENTS.columns
+        }
     ),
     max_size=6,
 )
@@ -121,10 +124,16 @@ def test_nothing_there_reads_as_an_empty_typed_table(store: ParquetStore) -> Non
     ("broken", "message"),
     [
         (documents("x").drop_columns(["title"]), r"missing columns \['title'\]"),
-        (documents("x").append_column("colour", pa.array(["red"])), r"unknown columns \['colour'\]"),
+        (
+            documents("x").append_column("colour", pa.array(["red"])),
+            r"unknown columns \['colour'\]",
+        ),
         (documents("x").set_column(3, "n_words", pa.array(["one"])), "'n_words' has type string"),
         (documents("x").set_column(3, "n_words", pa.array([2**40])), "'n_words' does not fit"),
-        (documents("x").set_column(1, "title", pa.array([None], pa.string())), "'title' has 1 null"),
+        (
+            documents("x").set_column(1, "title", pa.array([None], pa.string())),
+            "'title' has 1 null",
+        ),
     ],
 )
 def test_what_does_not_fit_is_refused_by_name(

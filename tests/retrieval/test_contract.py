@@ -9,10 +9,9 @@ from gsum_assets.retrieval.dense import Dense
 from gsum_assets.retrieval.full_context import FullContext
 from gsum_assets.retrieval.hybrid import hybrid, rrf
 from gsum_assets.retrieval.random_order import RandomOrder
-from gsum_assets.retrieval.ranking import rank_questions
 from gsum_assets.retrieval.tfidf import TfIdf
 from gsum_assets.retrieval.words import Words
-from tests.retrieval.toys import asking, collection, of_texts, questions, tables
+from tests.retrieval.toys import asking, collection, of_texts, questions, rank_questions, tables
 
 BASELINES = {
     "random": RandomOrder,

@@ -5,9 +5,9 @@ from hypothesis import strategies as st
 
 from gsum_assets.retrieval import ranking
 from gsum_assets.retrieval.dense import Dense
-from gsum_assets.retrieval.ranking import best_of_nodes, rank_questions, top
+from gsum_assets.retrieval.ranking import best_of_nodes, top
 from gsum_assets.tables import TABLES
-from tests.retrieval.toys import collection, questions
+from tests.retrieval.toys import collection, questions, rank_questions
 
 ids = st.lists(st.text("abcé中", min_size=1, max_size=4), min_size=1, max_size=30, unique=True)
 

@@ -9,8 +9,7 @@ from gsum_assets.corpus.importers.qmsum import QMSUM
 from gsum_assets.corpus.importers.question_answering import MUSIQUE, NARRATIVEQA, QUALITY
 from gsum_assets.corpus.importers.squality import SQUALITY
 from gsum_assets.corpus.importers.summarization import ACADEMICEVAL, BOOKSUM, GOVREPORT, WCEP
-from gsum_assets.corpus.records import id_problem
-from gsum_assets.corpus.settings import CorpusError
+from gsum_assets.corpus.settings import CorpusError, corpus_name_problem
 
 BENCHMARKS: dict[str, Benchmark] = {
     "qmsum": QMSUM,
@@ -52,8 +51,7 @@ def import_benchmark(
         known = ", ".join(BENCHMARKS)
         raise CorpusError(f"no benchmark '{name}'; choose one of {known}")
     corpus = name if corpus is None else corpus
-    hidden = "it begins with a dot; choose another" if corpus.startswith(".") else None
-    if problem := hidden or id_problem(corpus):
+    if problem := corpus_name_problem(corpus):
         raise CorpusError(f"corpus name '{corpus}' cannot be used: {problem}")
     if not source.exists():
         raise CorpusError(f"{name}: {source} does not exist; expected {benchmark.expects}")

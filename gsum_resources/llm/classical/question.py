@@ -10,7 +10,7 @@ from gsum_resources.llm.classical.sentences import Sentence
 from gsum_resources.llm.classical.topics import enumerate_phrases
 
 # Keyphrases of a question. On QMSum train it finds its own chunk first among the meeting's in
-# 55, 62 and 66% of the cases with two, three and four.
+# 56, 63 and 67% of the cases with two, three and four (210 chunks of 21 meetings).
 PHRASES = 4
 _SPOKEN = (
     "What did {who} say about {what}?",
