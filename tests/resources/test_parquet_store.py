@@ -65,7 +65,7 @@ def test_rows_come_back_equal_from_store_and_sql(store: ParquetStore, rows: list
         define_views(connection, store, [DOCUMENTS])
         names = ", ".join(DOCUMENTS.schema.names)
         found = connection.sql(f"select {names} from documents").fetchall()
-    assert found == [tuple(row.values()) for row in rows]
+    assert found == [tuple(row[name] for name in DOCUMENTS.schema.names) for row in rows]
 
 
 def test_provenance_comes_back_and_hash_tells_content(store: ParquetStore) -> None:
