@@ -135,7 +135,9 @@ def ui(arguments: Sequence[str]) -> None:
     prepare(home)
     os.environ["GSUM_HOME"] = str(home.root)
     executable = str(Path(sys.executable).with_name("dagster"))
-    command = [executable, "dev", "-m", "gsum_assets.definitions", *arguments]
+    # the project's workspace.yaml gives the location its name; without it the module does as well
+    load = [] if Path("workspace.yaml").exists() else ["-m", "gsum_assets.definitions"]
+    command = [executable, "dev", *load, *arguments]
     os.execv(executable, command)
 
 

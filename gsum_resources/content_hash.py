@@ -31,28 +31,43 @@ def content_hash(table: pa.Table, leave_out: Collection[str] = ()) -> str:
             continue
         column = table.column(name)
         digest.update(f"{name}:{column.type}:{len(column)};".encode())
-        _update(digest, pa.concat_arrays(column.chunks) if column.num_chunks else column.type)
+        _update(digest, [chunk for chunk in column.chunks if len(chunk)])
     return digest.hexdigest()
 
 
-def _update(digest: Any, array: pa.Array | pa.DataType) -> None:
-    if isinstance(array, pa.DataType) or len(array) == 0:
+def _update(digest: Any, chunks: list[pa.Array]) -> None:
+    """Feed nulls, lengths and values, each for all chunks in turn, so that none is copied."""
+    if not chunks:
         return
-    if array.null_count:
-        digest.update(np.packbits(pc.is_null(array).to_numpy(zero_copy_only=False)))
-        array = array.drop_null()
-    kind = array.type
+    if any(chunk.null_count for chunk in chunks):
+        nulls = [pc.is_null(chunk).to_numpy(zero_copy_only=False) for chunk in chunks]
+        digest.update(np.packbits(np.concatenate(nulls)))
+        chunks = [chunk.drop_null() for chunk in chunks]
+    kind = chunks[0].type
     if pa.types.is_list(kind):
-        digest.update(np.ascontiguousarray(pc.list_value_length(array).to_numpy()))
-        _update(digest, array.flatten())
+        for chunk in chunks:
+            digest.update(np.ascontiguousarray(pc.list_value_length(chunk).to_numpy()))
+        _update(digest, _flat(chunks))
     elif pa.types.is_fixed_size_list(kind):
-        _update(digest, array.flatten())
+        _update(digest, _flat(chunks))
     elif pa.types.is_string(kind):
-        lengths = pc.binary_length(array).to_numpy()
-        digest.update(np.ascontiguousarray(lengths))
-        _, offsets, values = array.buffers()
-        if values is not None:
-            bounds = np.frombuffer(offsets, np.int32)[[array.offset, array.offset + len(array)]]
-            digest.update(memoryview(values)[bounds[0] : bounds[1]])
+        for chunk in chunks:
+            digest.update(np.ascontiguousarray(pc.binary_length(chunk).to_numpy()))
+        for chunk in chunks:
+            digest.update(_text_bytes(chunk))
     else:
-        digest.update(np.ascontiguousarray(array.to_numpy(zero_copy_only=False)))
+        for chunk in chunks:
+            digest.update(np.ascontiguousarray(chunk.to_numpy(zero_copy_only=False)))
+
+
+def _flat(chunks: list[pa.Array]) -> list[pa.Array]:
+    return [flat for flat in (chunk.flatten() for chunk in chunks) if len(flat)]
+
+
+def _text_bytes(array: pa.StringArray) -> memoryview | bytes:
+    """The UTF-8 bytes of all texts together."""
+    _, offsets, values = array.buffers()
+    if values is None or offsets is None:
+        return b""
+    bounds = np.frombuffer(offsets, np.int32)[[array.offset, array.offset + len(array)]]
+    return memoryview(values)[bounds[0] : bounds[1]]

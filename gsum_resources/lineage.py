@@ -67,6 +67,11 @@ def feeds(source: Partition, target: Partition) -> bool:
     )
 
 
+def code_version_of(table: Table, asset_version: str | None) -> str:
+    """What a file's code version should be: that of the asset, and that of the table's columns."""
+    return f"{asset_version or ''}/{table.fingerprint}"
+
+
 class Lineage:
     """Compares recorded versions with present ones; remembers what it looked up.
 
@@ -137,7 +142,7 @@ class Lineage:
             for key, version in provenance.inputs.items()
             if self.present_version(key) != version
         ]
-        if provenance.code_version != (code_version or ""):
+        if provenance.code_version != code_version_of(self._tables[table], code_version):
             changed.append("code")
         return changed
 

@@ -9,7 +9,9 @@ import io
 import json
 import os
 import uuid
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
@@ -24,6 +26,7 @@ from gsum_resources.table import Table
 FOOTER_KEY = b"gsum.provenance"
 FILE_NAME = "data.parquet"
 DIMENSIONS = ("corpus", "bucket", "method")
+_FILES_AT_ONCE = 4  # read together: hides an object store's latency, bounds what decoding takes
 
 
 class StoreError(ValueError):
@@ -115,7 +118,6 @@ class ParquetStore:
         footer = {FOOTER_KEY: json.dumps(asdict(provenance), sort_keys=True)}
         rows = rows.replace_schema_metadata(footer)
         texts = [f.name for f in rows.schema if not pa.types.is_fixed_size_list(f.type)]
-        buffer = io.BytesIO()
         how: dict[str, Any] = {
             "compression": {
                 leaf: "zstd" if leaf.split(".")[0] in texts else "none"
@@ -123,8 +125,14 @@ class ParquetStore:
             },
             "use_dictionary": texts,
         }
-        pq.write_table(rows, buffer, **how)
-        self.replace_file(self.path(table, partition), buffer.getbuffer())
+        path = self.path(table, partition)
+        if self.is_local:
+            with self._beside(path) as beside, pa.OSFile(beside, "wb") as file:
+                pq.write_table(rows, file, **how)
+        else:
+            buffer = io.BytesIO()
+            pq.write_table(rows, buffer, **how)
+            self.fs.pipe_file(path, buffer.getvalue())  # the buffer's own bytes, not a copy
         return provenance
 
     def replace_file(self, path: str, content: bytes | memoryview) -> None:
@@ -135,11 +143,16 @@ class ParquetStore:
         if not self.is_local:
             self.fs.pipe_file(path, bytes(content))
             return
+        with self._beside(path) as beside, open(beside, "wb") as file:  # noqa: PTH123
+            file.write(content)
+
+    @contextmanager
+    def _beside(self, path: str) -> Iterator[str]:
+        """A local file to write, which takes the place of `path` if nothing goes wrong."""
         beside = f"{path}.{uuid.uuid4().hex}.part"
         self.fs.makedirs(os.path.dirname(path), exist_ok=True)  # noqa: PTH120 - a URL's path
         try:
-            with open(beside, "wb") as file:  # noqa: PTH123
-                file.write(content)
+            yield beside
             os.replace(beside, path)  # noqa: PTH105
         finally:
             if self.fs.exists(beside):
@@ -152,18 +165,21 @@ class ParquetStore:
 
         Partitions without a file are left out of both. The hash is that of the very bytes read.
         """
-        parts, hashes = [], {}
-        for partition in partitions:
-            path = self.path(table, partition)
+
+        def read_one(partition: Partition) -> tuple[Partition, str, pa.Table] | None:
             try:
-                with self.fs.open(path, "rb") as source:
+                with self.fs.open(self.path(table, partition), "rb") as source:
                     file = pq.ParquetFile(source)
-                    hashes[partition] = _provenance(file.metadata.metadata).content_hash
+                    version = _provenance(file.metadata.metadata).content_hash
                     rows = file.read(columns=list(columns) if columns else None)
             except FileNotFoundError:
-                continue
-            parts.append(_with_dimensions(table, partition, rows))
-        return _concatenate(table, parts, columns), hashes
+                return None
+            return partition, version, _with_dimensions(table, partition, rows)
+
+        with ThreadPoolExecutor(_FILES_AT_ONCE) as pool:
+            found = [one for one in pool.map(read_one, partitions) if one]
+        hashes = {partition: version for partition, version, _ in found}
+        return _concatenate(table, [rows for *_, rows in found], columns), hashes
 
     def partitions(self, table: Table, corpus: str | None = None) -> list[Partition]:
         """The partitions that have a file, in order."""

@@ -4,6 +4,8 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 
+from gsum_resources.content_hash import hash_texts
+
 
 @dataclass(frozen=True)
 class Column:
@@ -43,6 +45,11 @@ class Table:
     def schema(self) -> pa.Schema:
         """The Arrow schema of a file."""
         return pa.schema([pa.field(c.name, c.type, c.nullable) for c in self.columns])
+
+    @property
+    def fingerprint(self) -> str:
+        """Changes with any column's name, type or nullability."""
+        return hash_texts([str(self.schema)], 4)
 
     @property
     def measured(self) -> frozenset[str]:

@@ -10,7 +10,7 @@ import pyarrow as pa
 from gsum_resources.arrow import pc
 from gsum_resources.catalogue import build_catalogue
 from gsum_resources.home import Home
-from gsum_resources.lineage import Reads, Step
+from gsum_resources.lineage import Reads, Step, code_version_of
 from gsum_resources.parquet_store import ParquetStore, Partition, Provenance, StoreError
 from gsum_resources.table import Table
 
@@ -84,7 +84,7 @@ class WarehouseIO(dg.IOManager):
         for partition, rows in self._split(table, partitions, obj, context.asset_key):
             provenance = Provenance(
                 content_hash="",
-                code_version=code_version or "",
+                code_version=code_version_of(table, code_version),
                 inputs=self.reads.inputs_of(step, partition),
                 asset=context.asset_key.to_user_string(),
                 run_id=context.run_id,
