@@ -110,7 +110,8 @@ def print_next(corpus: str) -> None:
 
 def print_answer(answer: Answer) -> None:
     """The answer, then the passages it rests on."""
-    print(textwrap.fill(answer.text, _PASSAGE_WIDTH))
+    for line in answer.text.splitlines():  # a speaker's turn each
+        print(textwrap.fill(line, _PASSAGE_WIDTH))
     print("\nfrom:")
     for passage in answer.passages:
         place = f"{passage['document_id']} · {passage['node_id']}"

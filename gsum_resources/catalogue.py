@@ -43,9 +43,11 @@ def define_views(
         if found and table.name not in _APPENDED:
             filled.append(files)
         name = ".".join(f'"{part}"' for part in table.name.split("."))
-        connection.execute(
-            f"CREATE OR REPLACE VIEW {name} AS {_select(store, table) if found else _empty(table)}"
-        )
+        create = f"CREATE OR REPLACE VIEW {name} AS "
+        try:
+            connection.execute(create + (_select(store, table) if found else _empty(table)))
+        except duckdb.BinderException:  # files from before a column was added, until the next run
+            connection.execute(create + _select(store, table, columns="*"))
         _comment(connection, name, table)
     connection.execute(f"CREATE OR REPLACE VIEW provenance AS {_provenance(store, filled)}")
 
@@ -61,9 +63,10 @@ def _source(store: ParquetStore, pattern: str) -> str:
     return _quote(scheme + pattern)
 
 
-def _select(store: ParquetStore, table: Table) -> str:
+def _select(store: ParquetStore, table: Table, columns: str = "") -> str:
     types = ", ".join(f"'{name}': VARCHAR" for name in table.dimensions)
-    columns = ", ".join(f'"{name}"' for name in [*table.dimensions, *table.schema.names])
+    names = [*table.dimensions, *table.schema.names]
+    columns = columns or ", ".join(f'"{name}"' for name in names)
     return (
         f"SELECT {columns} FROM read_parquet({_source(store, _pattern(store, table))}, "
         f"hive_partitioning = true, hive_types = {{{types}}}, union_by_name = true)"

@@ -42,7 +42,9 @@ def _update(digest: Any, chunks: list[pa.Array]) -> None:
     if any(chunk.null_count for chunk in chunks):
         nulls = [pc.is_null(chunk).to_numpy(zero_copy_only=False) for chunk in chunks]
         digest.update(np.packbits(np.concatenate(nulls)))
-        chunks = [chunk.drop_null() for chunk in chunks]
+        chunks = [kept for kept in (chunk.drop_null() for chunk in chunks) if len(kept)]
+        _update(digest, chunks)
+        return
     kind = chunks[0].type
     if pa.types.is_list(kind):
         for chunk in chunks:

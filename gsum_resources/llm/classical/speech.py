@@ -8,6 +8,7 @@ import re
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import lru_cache
 
 from gsum_resources.llm.classical.vocabulary import FUNCTION_WORDS, word_set
 
@@ -168,6 +169,7 @@ def tidy_spacing(text: str) -> str:
     return re.sub(r"\$ (?=\d)", "$", text).strip()
 
 
+@lru_cache(maxsize=2**16)  # every method's contexts hold the same sentences; about 20 MB
 def trim_speech(sentence: str) -> str:
     """Remove fillers, openers, false starts and repetitions from one spoken sentence."""
     text = re.sub(r"^[B-HJ-Z] (?=[a-z])", "", tidy_spacing(sentence))

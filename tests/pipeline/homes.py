@@ -1,0 +1,39 @@
+"""Homes that several tests share, and copies that one test may change."""
+
+import json
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from gsum_resources.home import Home
+from tests.conftest import House
+
+
+@contextmanager
+def house_at(root: Path) -> Iterator[House]:
+    """The house at `root`, with a Dagster instance of its own while the context lasts."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("GSUM_HOME", str(root))
+        patch.setenv("DAGSTER_HOME", str(root / "dagster"))
+        patch.delenv("GSUM_WAREHOUSE", raising=False)
+        house = House(Home.from_environment())
+        house.folder.mkdir(parents=True, exist_ok=True)
+        yield house
+
+
+@contextmanager
+def copy_of(house: House, root: Path) -> Iterator[House]:
+    """An equal house at `root`, with the same models: cheaper than to index one more."""
+    shutil.copytree(house.home.root, root, dirs_exist_ok=True)
+    with house_at(root) as copy:
+        copy.embedder, copy.model = house.embedder, house.model
+        yield copy
+
+
+def write_lines(file: Path, rows: list[dict | str]) -> None:
+    """One line a row: a dict as JSON, a string as it stands."""
+    lines = (row if isinstance(row, str) else json.dumps(row) for row in rows)
+    file.write_text("".join(f"{line}\n" for line in lines))

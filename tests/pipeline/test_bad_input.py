@@ -1,0 +1,227 @@
+"""Bad input costs its own row and nothing else; what cannot be run at all says why."""
+
+import os
+import shutil
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import dagster as dg
+import pytest
+
+from gsum_assets.corpus.settings import CorpusError
+from tests.conftest import CORPUS, House, made_by, text_of
+from tests.models import FirstWords
+from tests.pipeline.homes import copy_of, house_at, write_lines
+from tests.pipeline.test_incremental import contents
+
+SUMMARIES = dg.AssetKey(["retrieval", "summaries"])
+GOOD = {"ash", "birch", "cedar", "elm"}
+REJECTED = {
+    ("latin.txt", 0): ("latin", ["not UTF-8 at byte 3", "save it as UTF-8"]),
+    ("empty.txt", 0): ("empty", ["the text is empty", "fill it or remove"]),
+    ("blanks.txt", 0): ("blanks", ["only blanks", "fill it or remove"]),
+    ("huge.txt", 0): ("huge", ["200000000 bytes", "max_bytes = 50000000", "split it, or raise"]),
+    ("documents.jsonl", 2): ("documents.jsonl:2", ["'x|y'", "contains '|'", "rename"]),
+    ("documents.jsonl", 3): ("documents.jsonl:3", ["'x/y'", "contains '/'", "rename"]),
+    ("documents.jsonl", 4): ("documents.jsonl:4", ["'up..'", "contains '..'", "rename"]),
+    ("documents.jsonl", 5): ("documents.jsonl:5", ["300 characters, more than 200", "shorten"]),
+    ("documents.jsonl", 6): ("ash", ["already used by ash.txt", "rename one"]),
+    ("documents.jsonl", 7): ("documents.jsonl:7", ["line 7, column", "not JSON", "correct"]),
+}
+PROBLEMS = [
+    ["queries.jsonl line 2, query 'lost'", "document 'oak' is not in the corpus", "add it or"],
+    ["queries.jsonl line 3", "not JSON", "correct the line"],
+    ["queries.jsonl line 4, query 'about-latin'", "'latin'", "was rejected"],
+]
+
+
+def record(document_id: str) -> dict:
+    return {"document_id": document_id, "text": text_of(document_id)}
+
+
+def question(query_id: str, document_id: str) -> dict:
+    text = f"What happened to the boat of {document_id}?"
+    references = ["The boat met the lamp."]
+    return {
+        "query_id": query_id,
+        "text": text,
+        "document_id": document_id,
+        "references": references,
+    }
+
+
+def write_hostile_corpus(house: House) -> None:
+    """Four good documents and two good questions among all that is wrong."""
+    house.write_document("ash")
+    house.write_document("birch")
+    (house.folder / "latin.txt").write_bytes("caf\xe9 by the river".encode("latin-1"))
+    (house.folder / "empty.txt").touch()
+    (house.folder / "blanks.txt").write_text(" \n\t \n")
+    (house.folder / "huge.txt").touch()
+    os.truncate(house.folder / "huge.txt", 200_000_000)  # sparse: takes no disk
+    ids = ["cedar", "x|y", "x/y", "up..", "i" * 300, "ash"]
+    malformed = '{"document_id": "seven", "text": '
+    write_lines(
+        house.folder / "documents.jsonl", [*map(record, ids), malformed, record("elm")]
+    )
+    write_lines(
+        house.folder / "queries.jsonl",
+        [
+            question("about-ash", "ash"),
+            question("lost", "oak"),
+            '{"query_id": "torn", ',
+            question("about-latin", "latin"),
+            question("about-elm", "elm"),
+        ],
+    )
+
+
+@pytest.fixture(scope="module")
+def hostile(tmp_path_factory: pytest.TempPathFactory) -> Iterator[House]:
+    with house_at(tmp_path_factory.mktemp("hostile")) as house:
+        write_hostile_corpus(house)
+        report = house.run(["bm25"])
+        assert report.errors == []
+        yield house
+
+
+@pytest.fixture
+def changeable(hostile: House, tmp_path: Path) -> Iterator[House]:
+    with copy_of(hostile, tmp_path) as copy:
+        yield copy
+
+
+def column(house: House, table: str, name: str) -> list:
+    return house.table(table)[name].to_pylist()
+
+
+def metadata_of(house: House, asset: str) -> dict:
+    with house.instance() as instance:
+        event = instance.get_latest_materialization_event(dg.AssetKey(asset))
+    assert event is not None
+    assert event.asset_materialization is not None
+    return dict(event.asset_materialization.metadata)
+
+
+def test_good_documents_are_all_taken_in(hostile: House) -> None:
+    assert sorted(column(hostile, "documents", "document_id")) == sorted(GOOD)
+    assert set(column(hostile, "chunks", "document_id")) == GOOD
+    texts = dict(
+        zip(
+            column(hostile, "documents", "document_id"),
+            column(hostile, "documents", "text"),
+            strict=True,
+        )
+    )
+    assert texts == {document_id: text_of(document_id) for document_id in GOOD}
+
+
+def test_each_bad_document_is_a_row_with_cause_and_remedy(hostile: House) -> None:
+    rows = {(row["file"], row["line"]): row for row in hostile.table("rejected_documents").to_pylist()}
+    assert set(rows) == set(REJECTED)
+    for place, (document_id, parts) in REJECTED.items():
+        assert rows[place]["document_id"] == document_id
+        for part in parts:
+            assert part in rows[place]["reason"], place
+
+
+def test_bad_questions_are_left_out_with_a_message_each(hostile: House) -> None:
+    assert column(hostile, "queries", "query_id") == ["about-ash", "about-elm"]
+    assert set(column(hostile, "summaries", "query_id")) == {"about-ash", "about-elm"}
+    metadata = metadata_of(hostile, "queries")
+    assert metadata["left_out"].value == 3
+    for problem, parts in zip(metadata["problems"].value, PROBLEMS, strict=True):
+        for part in parts:
+            assert part in problem
+
+
+def test_bad_input_is_not_tried_again_and_a_repair_is_seen(changeable: House) -> None:
+    assert made_by(changeable.run()) == []
+    (changeable.folder / "latin.txt").write_text("café by the river")
+    assert changeable.run().errors == []
+    assert "latin" in column(changeable, "documents", "document_id")
+    assert "latin" not in column(changeable, "rejected_documents", "document_id")
+    assert "about-latin" in column(changeable, "summaries", "query_id")
+
+
+def no_documents(house: House) -> None:
+    for file in house.folder.iterdir():
+        file.unlink()
+    (house.folder / "notes.pdf").touch()
+
+
+def no_folder(house: House) -> None:
+    shutil.rmtree(house.folder)
+
+
+def settings(text: str) -> Callable[[House], None]:
+    return lambda house: (house.folder / "corpus.toml").write_text(text) and None
+
+
+BROKEN = [
+    (no_documents, ["holds no document", "put in any of", "*.txt"]),
+    (no_folder, ["does not exist", "create it"]),
+    (settings("[chunkin]\nmax_tokens = 9\n"), ["corpus.toml", "unknown key 'chunkin'", "chunking"]),
+    (settings("[chunking]\nmax_tokens = 'x'\n"), ["'chunking.max_tokens'", "'x'", "correct"]),
+    (settings("[chunking]\nmax_tokens = 16\n"), ["overlap_tokens (32)", "max_tokens (16)"]),
+    (settings("kind = 'opera'\n"), ["'kind'", "'opera'", "'meeting'"]),
+    (settings("title = \n"), ["corpus.toml", "not valid TOML", "line 1"]),
+    (settings("methods = ['bm52']\n"), ["unknown methods bm52", "choose from", "bm25"]),
+]
+
+
+def test_a_corpus_that_cannot_be_read_keeps_its_tables(changeable: House, tmp_path: Path) -> None:
+    before = contents(changeable)
+    kept = tmp_path / "kept"
+    shutil.copytree(changeable.folder, kept)
+    for spoil, parts in BROKEN:
+        spoil(changeable)
+        with pytest.raises(CorpusError) as error:
+            changeable.run(["default"])
+        for part in [CORPUS, *parts]:
+            assert part in str(error.value)
+        shutil.rmtree(changeable.folder, ignore_errors=True)
+        shutil.copytree(kept, changeable.folder)
+    assert contents(changeable) == before
+    assert made_by(changeable.run()) == []
+
+
+@pytest.mark.parametrize("name", ["../up", "a/b", "a|b", "", ".hidden", "a" * 101, "två"])
+def test_bad_name_of_a_corpus_is_told_before_anything_is_made(hostile: House, name: str) -> None:
+    with pytest.raises(CorpusError, match="use letters, digits") as error:
+        hostile.run(corpus=name)
+    assert f"'{name}'" in str(error.value)
+    with hostile.instance() as instance:
+        assert instance.get_dynamic_partitions("corpora") == [CORPUS]
+
+
+def test_unknown_method_is_told_with_those_known(changeable: House) -> None:
+    with pytest.raises(CorpusError, match=f"'{CORPUS}': unknown methods bm52, x; choose from.*bm25"):
+        changeable.run(["x", "bm25", "bm52"])
+    assert made_by(changeable.run()) == []  # nothing was asked for
+
+
+def test_one_question_that_fails_costs_its_row_alone(changeable: House) -> None:
+    changeable.model = FirstWords("picky", refuses="of ash")
+    report = changeable.run()
+    assert report.errors == []
+    assert column(changeable, "summaries", "query_id") == ["about-elm"]
+    scored = set(column(changeable, "scores", "query_id"))
+    assert scored == {"about-elm"}  # no answer is no score, and never a score of zero
+    assert set(column(changeable, "rankings", "query_id")) == {"about-ash", "about-elm"}
+
+
+def test_a_model_that_fails_on_everything_leaves_the_tables(changeable: House) -> None:
+    before = contents(changeable)
+    changeable.model = FirstWords("sour", refuses="The")
+    report = changeable.run()
+    (error,) = report.errors
+    assert error.startswith("retrieval/summaries")
+    assert "none of 2 questions was answered" in error
+    assert "refused: 'The' in the passages" in error
+    assert contents(changeable) == before
+    changeable.model = FirstWords("mended")
+    made = made_by(changeable.run())
+    # the same words under another model's name: the scores come out as they were
+    assert made == ["retrieval/scores[bm25]", "retrieval/summaries[bm25]"]
+    assert set(column(changeable, "summaries", "model")) == {"mended"}
