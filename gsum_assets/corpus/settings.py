@@ -3,14 +3,16 @@
 import json
 import re
 import tomllib
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 SETTINGS_FILE = "corpus.toml"
 
 Kind = Literal["meeting", "story", "news", "paper", "report", "other"]
+Section = TypeVar("Section", bound=BaseModel)
 
 
 class CorpusError(ValueError):
@@ -113,16 +115,31 @@ def load_settings(folder: Path) -> CorpusSettings:
     try:
         return CorpusSettings.model_validate(table, strict=True)
     except ValidationError as error:
-        problems = "; ".join(_told(problem) for problem in error.errors())
+        problems = "; ".join(_told(problem, CorpusSettings) for problem in error.errors())
         raise CorpusError(f"{file}: {problems}") from error
 
 
-def _told(problem: Any) -> str:
+def checked_section(model: type[Section], name: str, values: Mapping[str, Any]) -> Section:
+    """A method's table of `corpus.toml` as its settings.
+
+    Raises
+    ------
+    CorpusError
+        If it names an unknown key, or gives a bad value.
+    """
+    try:
+        return model.model_validate(dict(values), strict=True)
+    except ValidationError as error:
+        problems = "; ".join(_told(problem, model) for problem in error.errors())
+        raise CorpusError(f"{SETTINGS_FILE}, table [{name}]: {problems}") from error
+
+
+def _told(problem: Any, root: type[BaseModel]) -> str:
     """One pydantic error as key, value and remedy."""
     path = [str(part) for part in problem["loc"]]
     key = ".".join(path)
     if problem["type"] == "extra_forbidden":
-        known = ", ".join(_known_keys(path[:-1]))
+        known = ", ".join(_known_keys(path[:-1], root))
         return f"unknown key '{key}' (value {problem['input']!r}); known keys here: {known}"
     message = problem["msg"].removeprefix("Value error, ")
     if problem["type"] == "value_error":
@@ -130,9 +147,9 @@ def _told(problem: Any) -> str:
     return f"key '{key}' has value {problem['input']!r}: {message}; correct or remove it"
 
 
-def _known_keys(path: list[str]) -> list[str]:
-    """The keys allowed in the table at `path`."""
-    model: type[BaseModel] = CorpusSettings
+def _known_keys(path: list[str], root: type[BaseModel]) -> list[str]:
+    """The keys allowed in the table at `path` below `root`."""
+    model = root
     for part in path:
         nested = model.model_fields[part].annotation
         if isinstance(nested, type) and issubclass(nested, BaseModel):

@@ -2,6 +2,7 @@
 
 import pyarrow as pa
 
+from gsum_assets.corpus.settings import checked_section
 from gsum_assets.evaluation.assets import Family, Inputs
 from gsum_assets.retrieval.contexts import full_contexts, top_contexts
 from gsum_assets.retrieval.settings import RetrievalSettings
@@ -10,7 +11,7 @@ from gsum_assets.retrieval.words import Words
 
 
 def _rank(variant: str, inputs: Inputs) -> pa.Table:
-    settings = RetrievalSettings(**inputs.settings("retrieval"))
+    settings = checked_section(RetrievalSettings, "retrieval", inputs.settings("retrieval"))
     dense = variant in NEED_VECTORS
     return rank(
         variant,
@@ -24,7 +25,7 @@ def _rank(variant: str, inputs: Inputs) -> pa.Table:
 
 
 def _contexts(variant: str, inputs: Inputs) -> pa.Table:
-    settings = RetrievalSettings(**inputs.settings("retrieval"))
+    settings = checked_section(RetrievalSettings, "retrieval", inputs.settings("retrieval"))
     if variant == "full_context":
         return full_contexts(inputs.table("queries"), inputs.table("chunks"), settings)
     return top_contexts(inputs.table("rankings"), inputs.table("chunks"), settings.k)

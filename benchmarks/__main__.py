@@ -1,0 +1,54 @@
+"""Every comparison in one run, as Markdown tables; about three minutes on two cores.
+
+    python -m benchmarks [--quality]
+
+Speed of embedding, BM25 and the store; with `--quality` also ROUGE of the extractive model on
+QMSum and the baselines' retrieval on ODSum-Story, which embed two whole datasets first.
+"""
+
+import argparse
+import importlib.metadata
+import os
+import platform
+import time
+from collections.abc import Callable
+
+from benchmarks import DATASETS, Measurement, MissingDataError, bm25, embedding, odsum, store
+from benchmarks import summarizer
+
+SPEED: dict[str, Callable[[], Measurement]] = {
+    "embedding": embedding.measure,
+    "bm25": bm25.measure,
+    "store": store.measure,
+}
+QUALITY: dict[str, Callable[[], Measurement]] = {
+    "summarizer": summarizer.measure,
+    "odsum": odsum.measure,
+}
+COMPARED = ("gsum", "sentence-transformers", "torch", "bm25s", "pyarrow", "sumy")
+
+
+def load() -> str:
+    """How busy the machine is; a quiet one has less than one process waiting."""
+    return f"{os.getloadavg()[0]:.1f} processes running on {os.cpu_count()} processors"
+
+
+def main() -> None:
+    """Print the tables, and in one line each what could not run."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
+    parser.add_argument("--quality", action="store_true", help="also ROUGE and retrieval quality")
+    chosen = parser.parse_args()
+    versions = ", ".join(f"{name} {importlib.metadata.version(name)}" for name in COMPARED)
+    print(f"# Benchmarks\n\nPython {platform.python_version()}, {versions}.")
+    print(f"Before the run: {load()}. Datasets: {DATASETS}.")
+    start = time.perf_counter()
+    for name, measure in {**SPEED, **(QUALITY if chosen.quality else {})}.items():
+        try:
+            measure().show()
+        except MissingDataError as error:
+            print(f"\n{name}: not measured, {error}", flush=True)
+    print(f"\nTook {time.perf_counter() - start:.0f} s. After the run: {load()}.")
+
+
+if __name__ == "__main__":
+    main()
