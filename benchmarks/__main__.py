@@ -8,13 +8,22 @@ QMSum and the baselines' retrieval on ODSum-Story, which embed two whole dataset
 
 import argparse
 import importlib.metadata
+import logging
 import os
 import platform
 import time
 from collections.abc import Callable
 
-from benchmarks import DATASETS, Measurement, MissingDataError, bm25, embedding, odsum, store
-from benchmarks import summarizer
+from benchmarks import (
+    DATASETS,
+    Measurement,
+    MissingDataError,
+    bm25,
+    embedding,
+    odsum,
+    store,
+    summarizer,
+)
 
 SPEED: dict[str, Callable[[], Measurement]] = {
     "embedding": embedding.measure,
@@ -38,6 +47,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
     parser.add_argument("--quality", action="store_true", help="also ROUGE and retrieval quality")
     chosen = parser.parse_args()
+    logging.getLogger("bm25s").setLevel(logging.WARNING)  # it asks for DEBUG when imported
     versions = ", ".join(f"{name} {importlib.metadata.version(name)}" for name in COMPARED)
     print(f"# Benchmarks\n\nPython {platform.python_version()}, {versions}.")
     print(f"Before the run: {load()}. Datasets: {DATASETS}.")

@@ -1,26 +1,21 @@
 """BM25 on the 375 questions of ODSum-Story: our index and ranking beside bm25s' own.
 
-    GSUM_DATASETS=../shared/datasets python benchmarks/bm25.py
+    GSUM_DATASETS=../shared/datasets python -m benchmarks.bm25
 
 Both sides split the same texts with the same `Words`, and return the 100 best sections of each
-question, sorted. Ours breaks ties by id besides. Times are medians of several rounds taken in
-turn; a ratio above 1 means that ours is faster.
+question, sorted. Ours breaks ties by id besides.
 """
 
-import os
 import statistics
-import time
-from collections.abc import Callable
-from pathlib import Path
-from typing import Any
 
 import bm25s
+import numpy as np
 
+from benchmarks import Measurement, median_ratio, required, take_turns
 from gsum_assets.corpus.importers.odsum import read_odsum_story
 from gsum_assets.retrieval.bm25 import Bm25Index, Bm25Settings
 from gsum_assets.retrieval.ranking import DEPTH, top
 
-STORIES = Path(os.environ.get("GSUM_DATASETS", "../shared/datasets")) / "odsum" / "story"
 ROUNDS = 15
 SETTINGS = Bm25Settings()
 
@@ -32,38 +27,55 @@ def plain_index(texts: list[str]) -> bm25s.BM25:
     return index
 
 
-def medians(*sides: Callable[[], Any]) -> list[float]:
-    """Median seconds of each side, the sides taking turns."""
-    seconds: list[list[float]] = [[] for _ in sides]
-    for _ in range(ROUNDS):
-        for taken, side in zip(seconds, sides, strict=True):
-            start = time.perf_counter()
-            side()
-            taken.append(time.perf_counter() - start)
-    return [statistics.median(taken) for taken in seconds]
+def score_difference(plain: bm25s.BM25, ours: Bm25Index, asked: list[str], ids: list[str]) -> float:
+    """The largest difference between the two sides' scores, rank by rank."""
+    _, found = plain.retrieve(
+        [SETTINGS.words.split(query) for query in asked], k=DEPTH, show_progress=False
+    )
+    scores = ours.scores(asked)
+    best = np.take_along_axis(scores, top(scores, ids, DEPTH), axis=1)
+    return float(np.abs(np.asarray(found) - best).max())
 
 
-def main() -> None:
-    """Print the table."""
-    contents = read_odsum_story(STORIES)
+def measure(rounds: int = ROUNDS) -> Measurement:
+    """Seconds to index the sections, and to rank the 100 best of each question.
+
+    Raises
+    ------
+    MissingDataError
+        If ODSum-Story is not there.
+    """
+    contents = read_odsum_story(required("odsum", "story"))
     ids = [document.document_id for document in contents.documents]
     texts = [document.text for document in contents.documents]
     asked = [query.retrieval_text for query in contents.queries]
     split = SETTINGS.words.split
     ours, plain = Bm25Index(texts, SETTINGS), plain_index(texts)
-
-    print(f"{len(texts)} texts, {len(asked)} questions, depth {DEPTH}, median of {ROUNDS} rounds")
-    print(f"{'':<24}{'bm25s, s':>10}{'ours, s':>10}{'ratio':>8}")
+    difference = score_difference(plain, ours, asked, ids)
+    rows = []
     for name, sides in {
-        "split and index": (lambda: plain_index(texts), lambda: Bm25Index(texts, SETTINGS)),
-        "split, score and rank": (
-            lambda: plain.retrieve(list(map(split, asked)), k=DEPTH, show_progress=False),
-            lambda: top(ours.scores(asked), ids, DEPTH),
-        ),
+        "split and index": {
+            "bm25s": lambda: plain_index(texts),
+            "gsum": lambda: Bm25Index(texts, SETTINGS),
+        },
+        "split, score and rank": {
+            "bm25s": lambda: plain.retrieve(list(map(split, asked)), k=DEPTH, show_progress=False),
+            "gsum": lambda: top(ours.scores(asked), ids, DEPTH),
+        },
     }.items():
-        theirs, own = medians(*sides)
-        print(f"{name:<24}{theirs:>10.4f}{own:>10.4f}{theirs / own:>8.2f}")
+        seconds = take_turns(sides, rounds)
+        cells = [f"{statistics.median(seconds[side]):.4f}" for side in ("bm25s", "gsum")]
+        ratio = median_ratio(seconds["bm25s"], seconds["gsum"])
+        rows.append([name, *cells, f"{ratio:.2f}"])
+    return Measurement(
+        "BM25: gsum beside bm25s' own index and retrieve, ODSum-Story",
+        f"{len(texts)} texts, {len(asked)} questions, the {DEPTH} best of each; medians of "
+        f"{rounds} rounds in turn, 1 thread. Ratio: bm25s' time over gsum's. Largest difference "
+        f"between their scores, rank by rank: {difference:.1e}.",
+        ["", "bm25s, s", "gsum, s", "ratio"],
+        rows,
+    )
 
 
 if __name__ == "__main__":
-    main()
+    measure().show()

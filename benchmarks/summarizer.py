@@ -1,6 +1,6 @@
 """ROUGE of our extractive answers beside LexRank, TextRank and LSA of the package `sumy`.
 
-    GSUM_DATASETS=../shared/datasets python benchmarks/summarizer.py [--split val] [--words 130]
+    GSUM_DATASETS=../shared/datasets python -m benchmarks.summarizer [--words 130]
 
 Every side summarizes the same contexts at the same length: the 6 best 256-token chunks (32
 overlap) of each QMSum meeting for its first general question and its topic list (Graph of
@@ -12,7 +12,6 @@ the retrieved contexts for another run: embedding all chunks takes most of the t
 
 import argparse
 import json
-import os
 import re
 import warnings
 from collections.abc import Callable
@@ -22,6 +21,7 @@ from typing import Any, cast
 
 import numpy as np
 
+from benchmarks import Measurement, required
 from gsum_assets.corpus.chunk import chunk_by_tokens, default_tokenizer
 from gsum_assets.corpus.importers.qmsum import read_qmsum
 from gsum_resources.embedder import LocalEmbedder
@@ -29,7 +29,6 @@ from gsum_resources.llm.classical.sentences import read_sentences
 from gsum_resources.llm.extractive import ExtractiveModel
 from gsum_resources.protocols import Completion, Embedder, Request
 
-QMSUM = Path(os.environ.get("GSUM_DATASETS", "../shared/datasets")) / "qmsum"
 RETRIEVED = 6
 METRICS = ("rouge1", "rougeL", "rouge2")
 
@@ -46,7 +45,7 @@ class Case:
 
 def retrieve(split: str, embedder: LocalEmbedder) -> list[Case]:
     """The first general question of every meeting with its contexts."""
-    contents = read_qmsum(QMSUM / f"{split}.jsonl.gz")
+    contents = read_qmsum(required("qmsum", f"{split}.jsonl.gz"))
     general = {}
     for query in contents.queries:
         if query.kind == "general":
@@ -149,44 +148,60 @@ def rouge(cases: list[Case], summaries: list[str]) -> np.ndarray:
     return np.array([[100 * row[metric].fmeasure for metric in METRICS] for row in scored])
 
 
-def report(name: str, scores: np.ndarray, summaries: list[str]) -> None:
+def row_of(name: str, scores: np.ndarray, summaries: list[str]) -> list[str]:
     """One row: mean and 95% interval of each metric, mean length."""
     draws = np.random.default_rng(0).integers(len(scores), size=(5000, len(scores)))
     low, high = np.percentile(scores[draws].mean(axis=1), [2.5, 97.5], axis=0)
     cells = zip(scores.mean(axis=0), low, high, strict=True)
     length = np.mean([len(summary.split()) for summary in summaries])
-    columns = "".join(f"{mean:9.2f} [{lo:5.2f}, {hi:5.2f}]" for mean, lo, hi in cells)
-    print(f"{name:<22}{columns}{length:8.1f}")
+    return [name, *(f"{m:.2f} [{lo:.2f}, {hi:.2f}]" for m, lo, hi in cells), f"{length:.1f}"]
+
+
+def measure(split: str = "val", words: int = 130, contexts: Path | None = None) -> Measurement:
+    """ROUGE of every side on one split.
+
+    Raises
+    ------
+    MissingDataError
+        If QMSum is not there.
+    """
+    warnings.filterwarnings("ignore", module="sumy")  # LSA on short contexts
+    embedder = LocalEmbedder(threads=2)
+    model = ExtractiveModel(cast(Embedder, embedder))
+    cases = load_cases(split, embedder, contexts)
+    ordered = [in_document_order(case) for case in cases]
+    sides: dict[str, Callable[[], list[str]]] = {
+        "gsum, best first": lambda: our_summaries(model, cases, words),
+        "gsum, document order": lambda: our_summaries(model, ordered, words),
+    }
+    for name, summarizer in sumy_summarizers().items():
+        sides[name] = lambda s=summarizer: [
+            sumy_summary(s, "\n".join(case.passages), words) for case in cases
+        ]
+        sides[f"{name}, our reading"] = lambda s=summarizer: [
+            sumy_summary(s, trimmed(case), words) for case in cases
+        ]
+    rows = []
+    for name, side in sides.items():
+        summaries = side()
+        rows.append(row_of(name, rouge(cases, summaries), summaries))
+    return Measurement(
+        f"ROUGE: the extractive model beside sumy, QMSum {split}",
+        f"{len(cases)} meetings, about {words} words from the same {RETRIEVED} chunks; F1 in "
+        "percent with 95% bootstrap intervals over meetings, one run.",
+        ["", *METRICS, "words"],
+        rows,
+    )
 
 
 def main() -> None:
     """Print the table."""
-    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0] if __doc__ else "")
+    parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--split", choices=("val", "train"), default="val")
     parser.add_argument("--words", type=int, default=130)
     parser.add_argument("--contexts", type=Path, help="file that keeps the retrieved contexts")
     chosen = parser.parse_args()
-    warnings.filterwarnings("ignore", module="sumy")  # LSA on short contexts
-    embedder = LocalEmbedder(threads=2)
-    model = ExtractiveModel(cast(Embedder, embedder))
-    cases = load_cases(chosen.split, embedder, chosen.contexts)
-    ordered = [in_document_order(case) for case in cases]
-    print(f"QMSum {chosen.split}, n = {len(cases)} meetings, about {chosen.words} words")
-    print(f"{'':<22}" + "".join(f"{metric:>9}{'95%':^16}" for metric in METRICS) + "   words")
-    sides: dict[str, Callable[[], list[str]]] = {
-        "ours, best first": lambda: our_summaries(model, cases, chosen.words),
-        "ours, document order": lambda: our_summaries(model, ordered, chosen.words),
-    }
-    for name, summarizer in sumy_summarizers().items():
-        sides[name] = lambda s=summarizer: [
-            sumy_summary(s, "\n".join(case.passages), chosen.words) for case in cases
-        ]
-        sides[f"{name}, our reading"] = lambda s=summarizer: [
-            sumy_summary(s, trimmed(case), chosen.words) for case in cases
-        ]
-    for name, side in sides.items():
-        summaries = side()
-        report(name, rouge(cases, summaries), summaries)
+    measure(chosen.split, chosen.words, chosen.contexts).show()
 
 
 if __name__ == "__main__":

@@ -171,7 +171,9 @@ async def _failed_by_event_log(
     for key in keys:
         everything = view.get_full_subset(key=key)
         subset = await view.compute_execution_failed_subset(key=key, from_subset=everything)
-        failed |= {(key, partition_of(k)) for k in subset.expensively_compute_partition_keys()}
+        definition = view.asset_graph.get(key).partitions_def
+        found = subset.expensively_compute_partition_keys()
+        failed |= {(key, partition_of(k, definition)) for k in found}
     return frozenset(failed)
 
 
@@ -213,7 +215,7 @@ class StoreCondition(dg.AutomationCondition):
         if key not in look.nodes or definition is None or context.candidate_subset.is_empty:
             return dg.AutomationResult(context, context.get_empty_subset())
         candidates = context.candidate_subset.expensively_compute_partition_keys()
-        keys = {k for k in candidates if self._holds(look, key, partition_of(k))}
+        keys = {k for k in candidates if self._holds(look, key, partition_of(k, definition))}
         subset = view.get_subset_from_partition_keys(key, definition, keys)
         return dg.AutomationResult(context, subset)
 

@@ -283,7 +283,7 @@ def _execute(
         run_config=QUIET,
         raise_on_error=False,
     )
-    error = None if result.success else f"{', '.join(names)}: {_cause(result)}"
+    error = None if result.success else _cause(result)
     return Made(names, partitions, time.monotonic() - started, error)
 
 
@@ -306,11 +306,14 @@ def _keys(
 
 
 def _cause(result: dg.ExecuteInProcessResult) -> str:
-    """The innermost message of the first step that failed."""
+    """The first step that failed and its message, without Dagster's wrapping.
+
+    Not that of the innermost cause: what an error was raised from says less than the error.
+    """
     for event in result.all_events:
         if event.is_step_failure and event.step_failure_data.error:
             error = event.step_failure_data.error
-            while error.cause:
+            while error.cause and (error.cls_name or "").startswith("Dagster"):
                 error = error.cause
-            return error.message.strip()
-    return "the run failed outside its steps; see it in the Dagster UI"
+            return f"{(event.step_key or '').replace('__', '/')}: {error.message.strip()}"
+    return f"run {result.run_id} failed outside its steps; see it in the Dagster UI"

@@ -29,11 +29,26 @@ class Lazy:
         return self._read()
 
 
-def partition_of(key: str) -> Partition:
-    """The store's partition for one of Dagster's partition keys."""
+def partition_of(key: str, definition: dg.PartitionsDefinition | None = None) -> Partition:
+    """The store's partition for one of Dagster's partition keys.
+
+    Parameters
+    ----------
+    definition : needed where Dagster gives a key of several dimensions as plain text, as its
+        event log and the ends of a range do.
+
+    Raises
+    ------
+    ValueError
+        If such a key comes without its definition.
+    """
+    if isinstance(definition, dg.MultiPartitionsDefinition):
+        key = definition.get_partition_key_from_str(key)
     if isinstance(key, dg.MultiPartitionKey):
         by_name = key.keys_by_dimension
         return Partition(by_name["corpus"], by_name.get("bucket"), by_name.get("variant"))
+    if "|" in key:
+        raise ValueError(f"partition key '{key}' has several dimensions; pass their definition")
     return Partition(key)
 
 

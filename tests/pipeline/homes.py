@@ -8,8 +8,10 @@ from pathlib import Path
 
 import pytest
 
+from gsum_assets.tables import TABLES
+from gsum_resources.content_hash import content_hash
 from gsum_resources.home import Home
-from tests.conftest import House
+from tests.conftest import CORPUS, House
 
 
 @contextmanager
@@ -37,3 +39,15 @@ def write_lines(file: Path, rows: list[dict | str]) -> None:
     """One line a row: a dict as JSON, a string as it stands."""
     lines = (row if isinstance(row, str) else json.dumps(row) for row in rows)
     file.write_text("".join(f"{line}\n" for line in lines))
+
+
+def contents(house: House, corpus: str = CORPUS) -> dict[str, str]:
+    """Content hash of every table, rows in a fixed order, measured columns left out."""
+    found = {}
+    for name, table in TABLES.items():
+        if name == "llm_calls":
+            continue
+        rows = house.table(name, corpus)
+        keys = [(key, "ascending") for key in (*table.dimensions, *table.key)]
+        found[name] = content_hash(rows.sort_by(keys).combine_chunks(), table.measured)
+    return found

@@ -11,8 +11,7 @@ import pytest
 from gsum_assets.corpus.settings import CorpusError
 from tests.conftest import CORPUS, House, made_by, text_of
 from tests.models import FirstWords
-from tests.pipeline.homes import copy_of, house_at, write_lines
-from tests.pipeline.test_incremental import contents
+from tests.pipeline.homes import contents, copy_of, house_at, write_lines
 
 SUMMARIES = dg.AssetKey(["retrieval", "summaries"])
 GOOD = {"ash", "birch", "cedar", "elm"}
@@ -61,9 +60,7 @@ def write_hostile_corpus(house: House) -> None:
     os.truncate(house.folder / "huge.txt", 200_000_000)  # sparse: takes no disk
     ids = ["cedar", "x|y", "x/y", "up..", "i" * 300, "ash"]
     malformed = '{"document_id": "seven", "text": '
-    write_lines(
-        house.folder / "documents.jsonl", [*map(record, ids), malformed, record("elm")]
-    )
+    write_lines(house.folder / "documents.jsonl", [*map(record, ids), malformed, record("elm")])
     write_lines(
         house.folder / "queries.jsonl",
         [
@@ -117,7 +114,9 @@ def test_good_documents_are_all_taken_in(hostile: House) -> None:
 
 
 def test_each_bad_document_is_a_row_with_cause_and_remedy(hostile: House) -> None:
-    rows = {(row["file"], row["line"]): row for row in hostile.table("rejected_documents").to_pylist()}
+    rows = {
+        (row["file"], row["line"]): row for row in hostile.table("rejected_documents").to_pylist()
+    }
     assert set(rows) == set(REJECTED)
     for place, (document_id, parts) in REJECTED.items():
         assert rows[place]["document_id"] == document_id
@@ -196,7 +195,9 @@ def test_bad_name_of_a_corpus_is_told_before_anything_is_made(hostile: House, na
 
 
 def test_unknown_method_is_told_with_those_known(changeable: House) -> None:
-    with pytest.raises(CorpusError, match=f"'{CORPUS}': unknown methods bm52, x; choose from.*bm25"):
+    with pytest.raises(
+        CorpusError, match=f"'{CORPUS}': unknown methods bm52, x; choose from.*bm25"
+    ):
         changeable.run(["x", "bm25", "bm52"])
     assert made_by(changeable.run()) == []  # nothing was asked for
 

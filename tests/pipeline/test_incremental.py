@@ -8,26 +8,14 @@ import pyarrow as pa
 import pytest
 
 from gsum_assets.tables import TABLES
-from gsum_resources.content_hash import content_hash
 from gsum_resources.home import Home
 from tests.conftest import CORPUS, House, document_in, made_by, text_of
 from tests.models import HashEmbedder
+from tests.pipeline.homes import contents
 
 DOCUMENT_LEVEL = ("documents", "rejected_documents", "chunks", "chunk_embeddings")
 RESULTS = tuple(f"retrieval/{t}" for t in ("rankings", "contexts", "summaries", "scores"))
 METHODS = ["bm25", "dense"]
-
-
-def contents(house: House) -> dict[str, str]:
-    """Content hash of every table, rows in a fixed order, measured columns left out."""
-    found = {}
-    for name, table in TABLES.items():
-        if name == "llm_calls":
-            continue
-        rows = house.table(name)
-        keys = [(key, "ascending") for key in (*table.dimensions, *table.key)]
-        found[name] = content_hash(rows.sort_by(keys).combine_chunks(), table.measured)
-    return found
 
 
 def rebuilt(house: House, tmp_path: Path) -> dict[str, str]:

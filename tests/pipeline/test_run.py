@@ -1,0 +1,201 @@
+"""A drive of the conditions: what it makes, in what order, and what a failure leaves unmade."""
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import dagster as dg
+import numpy as np
+import pytest
+
+from gsum_assets.corpus.settings import CorpusError
+from gsum_assets.definitions import Pipeline
+from gsum_assets.run import RunReport, default_methods, drive, known_methods, observe
+from gsum_resources.parquet_store import Partition
+from gsum_resources.warehouse_io import partition_of
+from tests.conftest import CORPUS, House, document_in, made_by
+from tests.models import FirstWords, HashEmbedder
+from tests.pipeline.homes import contents, copy_of, house_at, write_lines
+
+RESULTS = [f"retrieval/{table}" for table in ("rankings", "contexts", "summaries", "scores")]
+BUCKETS = [f"0{i}" for i in range(8)]
+AssetPartition = tuple[str, Partition]
+
+
+class BrokenEmbedder(HashEmbedder):
+    """Fails whatever it is given."""
+
+    def embed(self, texts: Sequence[str]) -> np.ndarray:
+        raise RuntimeError(f"no memory for {len(texts)} texts")
+
+
+def furnish(house: House, corpus: str = CORPUS) -> None:
+    """Three documents, two of them in one bucket, and a question."""
+    folder = house.home.corpora / corpus
+    folder.mkdir(parents=True, exist_ok=True)
+    for document_id in (document_in(0), document_in(0, 1), document_in(3)):
+        (folder / f"{document_id}.txt").write_text(f"A boat of {corpus} met {document_id}. " * 30)
+    text = "What happened to the boat?"
+    write_lines(
+        folder / "queries.jsonl", [{"query_id": "one", "text": text, "references": ["It sank."]}]
+    )
+
+
+@pytest.fixture(scope="module")
+def current(tmp_path_factory: pytest.TempPathFactory) -> Iterator[House]:
+    """A corpus indexed by BM25."""
+    with house_at(tmp_path_factory.mktemp("current")) as house:
+        furnish(house)
+        assert house.run(["bm25"]).errors == []
+        yield house
+
+
+@pytest.fixture
+def changeable(current: House, tmp_path: Path) -> Iterator[House]:
+    with copy_of(current, tmp_path) as copy:
+        yield copy
+
+
+@pytest.fixture
+def fresh(tmp_path: Path) -> Iterator[House]:
+    with house_at(tmp_path) as house:
+        furnish(house)
+        yield house
+
+
+def in_order(report: RunReport) -> list[AssetPartition]:
+    """What was made, run after run."""
+    return [(a, p) for made in report.made for a in made.assets for p in made.partitions]
+
+
+def requested(pipeline: Pipeline, instance: dg.DagsterInstance) -> set[AssetPartition]:
+    """What the daemon would start now."""
+    result = dg.evaluate_automation_conditions(defs=pipeline.definitions, instance=instance)
+    return {
+        (found.key.to_user_string(), partition_of(key))
+        for found in result.results
+        for key in found.true_subset.expensively_compute_partition_keys()
+    }
+
+
+def test_corpora_do_not_touch_one_another(changeable: House) -> None:
+    before = contents(changeable)
+    changeable.write_document(document_in(3), "A lighthouse saw the boat. " * 40)
+    furnish(changeable, "second")
+    report = changeable.run(["bm25"], "second")
+    assert report.errors == []
+    assert {partition.corpus for _, partition in in_order(report)} == {"second"}
+    assert contents(changeable) == before  # what is due of the first waits until it is driven
+    second = contents(changeable, "second")
+    report = changeable.run()
+    assert {partition.corpus for _, partition in in_order(report)} == {CORPUS}
+    assert "documents[03]" in made_by(report)
+    assert contents(changeable) != before
+    assert contents(changeable, "second") == second
+
+
+def test_a_failing_step_leaves_its_descendants_and_the_next_run_makes_them(fresh: House) -> None:
+    fresh.embedder = BrokenEmbedder()
+    report = fresh.run(["bm25", "dense"])
+    (error,) = report.errors
+    assert error.startswith("chunk_embeddings: ")
+    assert "no memory for" in error
+    tables = ("documents", "chunks", "queries", "chunk_embeddings", "rankings", "scores")
+    sizes = {name: fresh.table(name).num_rows for name in tables}
+    assert [name for name in tables if not sizes[name]] == [
+        "chunk_embeddings",
+        "rankings",
+        "scores",
+    ]
+    fresh.embedder = HashEmbedder()
+    mended = fresh.run()
+    assert mended.errors == []
+    # BM25 reads no vectors, but the graph cannot know: it waited like the others
+    expected = [f"chunk_embeddings[{b}]" for b in BUCKETS]
+    expected += [f"{asset}[{method}]" for asset in RESULTS for method in ("bm25", "dense")]
+    assert made_by(mended) == sorted([*expected, "leaderboard[]"])
+
+
+class BrokenForQuestions(HashEmbedder):
+    """Embeds passages, and fails on questions."""
+
+    def embed_queries(self, texts: Sequence[str]) -> np.ndarray:
+        raise RuntimeError(f"no memory for {len(texts)} questions")
+
+
+def test_one_method_that_fails_leaves_the_others(changeable: House) -> None:
+    changeable.embedder = BrokenForQuestions()
+    report = changeable.run(["tfidf", "dense"])
+    (error,) = report.errors
+    assert error.startswith("retrieval/rankings: ")
+    assert "no memory for 1 questions" in error
+    assert set(changeable.table("leaderboard")["method"].to_pylist()) == {"bm25", "tfidf"}
+    changeable.embedder = HashEmbedder()
+    made = made_by(changeable.run())
+    assert made == sorted([*(f"{asset}[dense]" for asset in RESULTS), "leaderboard[]"])
+    assert set(changeable.table("leaderboard")["method"].to_pylist()) == {"bm25", "dense", "tfidf"}
+
+
+class Absent(HashEmbedder):
+    """A model that cannot be loaded."""
+
+    @property
+    def identity(self) -> str:
+        raise OSError("no weights")
+
+    @identity.setter
+    def identity(self, name: str) -> None:
+        pass
+
+
+def test_default_and_all_methods(fresh: House) -> None:
+    def run(methods: list[str] | None = None) -> None:
+        with pytest.raises(CorpusError, match=f"'{CORPUS}'.*embedding_model: .*no weights"):
+            fresh.run(methods)
+
+    fresh.embedder = Absent()  # what was asked for is kept, and nothing can be made
+    requests = fresh.pipeline().requests
+    (fresh.folder / "corpus.toml").write_text("methods = ['rrf', 'random']\n")
+    run()
+    assert requests.of(CORPUS) == {"rrf", "random"}
+    (fresh.folder / "corpus.toml").unlink()
+    run()
+    assert requests.of(CORPUS) == {"rrf", "random"}  # nothing new of a corpus asked for before
+    run(["default", "bm25"])
+    assert requests.of(CORPUS) == {"rrf", "random", "bm25", *default_methods()}
+    run(["all"])
+    assert requests.of(CORPUS) == set(known_methods())
+
+
+def test_nothing_is_requested_when_all_is_current(current: House) -> None:
+    with current.instance() as instance:
+        assert requested(current.pipeline(), instance) == set()
+
+
+def test_the_daemon_requests_what_a_drive_makes_first(changeable: House) -> None:
+    pipeline = changeable.pipeline()
+    dense = {(asset, Partition(CORPUS, method="dense")) for asset in RESULTS}
+    edited = {(asset, Partition(CORPUS, "03")) for asset in ("documents", "rejected_documents")}
+    with changeable.instance() as instance:
+        pipeline.requests.add(CORPUS, ["dense"])
+        assert requested(pipeline, instance) == dense
+        changeable.write_document(document_in(3), "A lighthouse saw the boat. " * 40)
+        observe(pipeline, instance, CORPUS)
+        assert requested(pipeline, instance) == edited  # the rest waits for what comes of it
+        made = in_order(drive(pipeline, instance, CORPUS))
+        assert set(made[:2]) == edited
+        assert dense < set(made)
+        assert len(made) == len(set(made))  # nothing is made twice in one drive
+        assert requested(pipeline, instance) == set()
+
+
+def test_the_daemon_gives_up_what_failed_and_a_drive_tries_again(changeable: House) -> None:
+    changeable.model = FirstWords("sour", refuses="boat")
+    failed = ("retrieval/summaries", Partition(CORPUS, method="bm25"))
+    pipeline = changeable.pipeline()
+    with changeable.instance() as instance:
+        assert requested(pipeline, instance) == {failed}
+        for _ in range(2):
+            report = drive(pipeline, instance, CORPUS)
+            assert in_order(report) == [failed]
+            assert len(report.errors) == 1
+            assert requested(pipeline, instance) == set()

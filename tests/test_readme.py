@@ -1,0 +1,64 @@
+"""What README says can be typed, and nothing that can be typed is missing there."""
+
+import re
+from pathlib import Path
+
+import duckdb
+
+from gsum_assets.cli import main
+from gsum_assets.corpus.importers import BENCHMARKS
+from gsum_assets.corpus.settings import CorpusSettings
+from gsum_assets.retrieval.settings import RetrievalSettings
+from gsum_assets.run import known_methods
+from gsum_assets.tables import TABLES
+from gsum_resources.catalogue import define_views
+from gsum_resources.models import ModelSettings
+from gsum_resources.parquet_store import ParquetStore
+
+ROOT = Path(__file__).parents[1]
+README = (ROOT / "README.md").read_text()
+COMMANDS = re.findall(r"^\$ (.+?)(?: +#.*)?$", README, re.MULTILINE)
+
+
+def test_the_two_commands_come_first() -> None:
+    assert COMMANDS[:2] == ["make demo", "make test"]
+    targets = set(re.findall(r"^(\w+):", (ROOT / "Makefile").read_text(), re.MULTILINE))
+    assert {c.removeprefix("make ") for c in COMMANDS if c.startswith("make ")} <= targets
+
+
+def test_ci_runs_the_test_command_of_the_readme() -> None:
+    assert COMMANDS[1] in (ROOT / ".ci" / "run").read_text().splitlines()
+
+
+def test_every_command_is_documented_and_exists() -> None:
+    shown = set(re.findall(r"\bgsum ([a-z]+)\b", "\n".join(COMMANDS) + README.replace("`", " ")))
+    assert set(main.commands) <= shown
+    typed = {c.split()[1] for line in COMMANDS for c in line.split("&& ") if c.startswith("gsum ")}
+    assert typed <= set(main.commands)
+
+
+def test_every_method_benchmark_and_variable_is_named() -> None:
+    for name in (*known_methods(), *BENCHMARKS):
+        assert re.search(rf"\b{re.escape(name)}\b", README), name
+    for name in ModelSettings.__dataclass_fields__:
+        assert f"`GSUM_{name.upper()}`" in README
+
+
+def test_the_settings_shown_are_valid() -> None:
+    import tomllib
+
+    (shown,) = re.findall(r"```toml\n(.*?)```", README, re.DOTALL)
+    settings = CorpusSettings.model_validate(tomllib.loads(shown), strict=True)
+    assert set(settings.methods or ()) <= set(known_methods())
+    assert RetrievalSettings(**settings.retrieval).k == RetrievalSettings().k
+    assert settings.chunking == CorpusSettings().chunking
+    assert settings.answer == CorpusSettings().answer
+
+
+def test_the_sql_shown_runs(tmp_path: Path) -> None:
+    queries = re.findall(r'^\$ gsum sql "(.+?)"$', README, re.MULTILINE | re.DOTALL)
+    assert len(queries) >= 2
+    with duckdb.connect() as connection:
+        define_views(connection, ParquetStore(str(tmp_path)), TABLES.values())
+        for query in queries:
+            connection.sql(query).fetchall()
