@@ -61,6 +61,7 @@ def run(corpora: Sequence[str], methods: str | None) -> None:
 
     What was asked for once is kept current by every later run and by the daemon.
     """
+    from gsum_assets.corpus.settings import CorpusError
     from gsum_assets.definitions import pipeline_for
     from gsum_assets.run import drive
     from gsum_assets.terminal import Console, print_leaderboard, print_next
@@ -69,16 +70,24 @@ def run(corpora: Sequence[str], methods: str | None) -> None:
     home = Home.from_environment()
     wanted = [m.strip() for m in methods.split(",") if m.strip()] if methods else None
     pipeline = pipeline_for(home)
-    failed = False
+    failed, driven = False, []
     with open_instance(home) as instance:
-        for corpus in corpora:
+        for corpus in corpora:  # one that cannot be taken up does not hold back the others
             with Console() as console:
-                report = drive(pipeline, instance, corpus, wanted, console.start, console.made)
+                watch = console.start, console.made, console.wait
+                try:
+                    report = drive(pipeline, instance, corpus, wanted, *watch)
+                except CorpusError as error:
+                    console.failed(corpus, error)
+                    failed = True
+                    continue
                 console.done(corpus, report)
-            failed |= bool(report.errors)
-    for corpus in corpora:
+                failed |= bool(report.errors)
+                driven.append(corpus)
+    for corpus in driven:
         print_leaderboard(pipeline, corpus)
-    print_next(corpora[0])
+    if driven:
+        print_next(driven[0])
     if failed:
         sys.exit(1)
 

@@ -8,7 +8,7 @@ import logging
 import os
 import socket
 import time
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
@@ -79,6 +79,7 @@ def drive(
     methods: Collection[str] | None = None,
     on_start: Callable[[Sequence[str], Sequence[Partition]], None] = lambda *_: None,
     on_made: Callable[[Made], None] = lambda _: None,
+    on_wait: Callable[[Sequence[str]], None] = lambda _: None,
 ) -> RunReport:
     """Bring a corpus up to date.
 
@@ -88,6 +89,7 @@ def drive(
         `corpus.toml` names, or else the defaults of each family; "all" for every one. None asks
         for the defaults of a corpus that nobody asked for yet, and for nothing new of another.
     on_start, on_made : called before and after each run.
+    on_wait : called while runs of other processes, given by id, must end first.
 
     Raises
     ------
@@ -103,9 +105,11 @@ def drive(
     with _trying_again(pipeline) as failed:
         while True:
             requests = _due(pipeline, instance, corpus)
-            if not requests and not _others_at_work(instance, corpus):
-                break
             if not requests:
+                others = _others_at_work(instance, corpus)
+                if not others:
+                    break
+                on_wait(others)
                 time.sleep(_WAIT_S)
             for request in requests:
                 made = _execute(pipeline, instance, corpus, request, on_start)
@@ -238,25 +242,51 @@ def _due(pipeline: Pipeline, instance: dg.DagsterInstance, corpus: str) -> Seque
         logger=logging.getLogger(__name__),
     )
     _, requested = evaluator.evaluate()
-    wanted = {
-        AssetKeyPartitionKey(subset.key, key)
-        for subset in requested
-        if isinstance(subset.key, dg.AssetKey)
-        for key in subset.expensively_compute_partition_keys()
-        if partition_of(key).corpus == corpus
-    }
+    assets_of: dict[tuple[dg.PartitionsDefinition | None, str], set[dg.AssetKey]] = {}
+    for subset in requested:
+        if isinstance(subset.key, dg.AssetKey):
+            definition = graph.get(subset.key).partitions_def
+            for key in subset.expensively_compute_partition_keys():
+                if partition_of(key, definition).corpus == corpus:
+                    assets_of.setdefault((definition, key), set()).add(subset.key)
     with partition_loading_context(dynamic_partitions_store=instance):
-        return build_run_requests_with_backfill_policies(wanted, graph, instance)
+        return [
+            request
+            for wanted in _independent(assets_of, graph.toposorted_asset_keys)
+            for request in build_run_requests_with_backfill_policies(wanted, graph, instance)
+        ]
 
 
-def _others_at_work(instance: dg.DagsterInstance, corpus: str) -> bool:
-    """Whether another process makes partitions of this corpus, so that more may become due."""
-    for run in instance.get_runs(dg.RunsFilter(statuses=_UNDER_WAY)):
-        if run.tags.get(PID) == str(os.getpid()):
-            continue
-        if any(corpus in value.split("|") for value in run.tags.values()):
-            return True
-    return False
+def _independent(
+    assets_of: Mapping[tuple[dg.PartitionsDefinition | None, str], Collection[dg.AssetKey]],
+    order: Sequence[dg.AssetKey],
+) -> list[list[AssetKeyPartitionKey]]:
+    """What is requested, in groups of partitions that want the same assets, upstream ones first.
+
+    All assets of a partition come into one run. Dagster's own grouping puts assets that want the
+    same partitions together, which can put one into a run before that of its input.
+    """
+    place = {key: i for i, key in enumerate(order)}
+    groups: dict[tuple, list[str]] = {}
+    for (definition, partition), assets in assets_of.items():
+        wanted = tuple(sorted(assets, key=place.__getitem__))
+        groups.setdefault((definition, wanted), []).append(partition)
+    return [
+        [AssetKeyPartitionKey(asset, partition) for asset in wanted for partition in partitions]
+        for (_, wanted), partitions in sorted(
+            groups.items(), key=lambda group: [place[asset] for asset in group[0][1]]
+        )
+    ]
+
+
+def _others_at_work(instance: dg.DagsterInstance, corpus: str) -> list[str]:
+    """Runs of other processes that make partitions of this corpus, so that more may become due."""
+    return [
+        run.run_id
+        for run in instance.get_runs(dg.RunsFilter(statuses=_UNDER_WAY))
+        if run.tags.get(PID) != str(os.getpid())
+        and any(corpus in value.split("|") for value in run.tags.values())
+    ]
 
 
 def _execute(

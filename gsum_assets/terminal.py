@@ -11,8 +11,9 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn
 from rich.table import Table as Grid
 
 from gsum_assets.ask import Answer
+from gsum_assets.corpus.settings import CorpusError
 from gsum_assets.definitions import Pipeline
-from gsum_assets.evaluation.leaderboard import SHOWN, cell, ranked_methods
+from gsum_assets.evaluation.leaderboard import grids
 from gsum_assets.run import Made, RunReport
 from gsum_assets.tables import TABLES
 from gsum_resources.parquet_store import Partition
@@ -56,6 +57,12 @@ class Console:
         label = f"{_names(assets)} {_where(partitions)}"
         self._bar.reset(self._task, description=label, total=None)
 
+    def wait(self, runs: Sequence[str]) -> None:
+        """Runs of other processes must end first."""
+        first, more = runs[0], f" and {len(runs) - 1} more" if len(runs) > 1 else ""
+        label = f"waiting for run {first}{more}, started elsewhere (see the Dagster UI)"
+        self._bar.reset(self._task, description=label, total=None)
+
     def made(self, made: Made) -> None:
         """A run ended."""
         mark = "[red]failed[/red]" if made.error else "made"
@@ -63,6 +70,10 @@ class Console:
         self._screen.print(f"{made.seconds:7.1f} s  {line}")
         if made.error:
             self._screen.print(f"           {made.error}", style="red", markup=False)
+
+    def failed(self, corpus: str, error: CorpusError) -> None:
+        """The corpus could not be taken up at all."""
+        self._screen.print(f"           {corpus}: {error}", style="red", markup=False)
 
     def done(self, corpus: str, report: RunReport) -> None:
         """The drive ended."""
@@ -82,19 +93,14 @@ def print_leaderboard(pipeline: Pipeline, corpus: str) -> None:
     """The leaderboard of a corpus, one table for each kind of question."""
     rows, _ = pipeline.store.read(TABLES["leaderboard"], [Partition(corpus)])
     screen = _screen()
-    for kind in sorted(set(rows["kind"].to_pylist())):
-        methods = ranked_methods(rows, kind)
-        shown = [m for m in SHOWN if any(m in metrics for _, metrics in methods)]
-        count = max((row["n"] for _, metrics in methods for row in metrics.values()), default=0)
-        grid = Grid(
-            title=f"{corpus}: {kind} questions (n ≤ {count}), percent, ± 95%", title_justify="left"
-        )
-        grid.add_column("method", no_wrap=True)
-        for metric in shown:
-            grid.add_column(metric, justify="right", no_wrap=True)
-        for method, metrics in methods:
-            grid.add_row(method, *(cell(metrics.get(metric)) for metric in shown))
-        screen.print(grid)
+    for grid in grids(rows):
+        shown = Grid(title=f"{corpus}: {grid.title}", title_justify="left")
+        shown.add_column("method", no_wrap=True)
+        for metric in grid.header[1:]:
+            shown.add_column(metric, justify="right", no_wrap=True)
+        for row in grid.rows:
+            shown.add_row(*row)
+        screen.print(shown)
 
 
 def print_next(corpus: str) -> None:

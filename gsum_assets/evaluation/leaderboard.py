@@ -3,6 +3,7 @@
 import io
 from collections import defaultdict
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import pyarrow as pa
 
@@ -57,27 +58,55 @@ def ranked_methods(
 
 
 def to_markdown(board: pa.Table, split: str = ALL) -> str:
-    """One table for each kind of question; means in percent, ROUGE with its 95% interval."""
+    """One Markdown table for each kind of question."""
     parts = []
-    for kind in sorted(set(board["kind"].to_pylist())):
-        methods = ranked_methods(board, kind, split)
-        shown = [m for m in SHOWN if any(m in metrics for _, metrics in methods)]
-        counts = {row["n"] for _, metrics in methods for row in metrics.values()}
-        parts.append(f"**{kind} questions** (n = {max(counts, default=0)}, split: {split})\n")
-        parts.append("| method | " + " | ".join(shown) + " |")
-        parts.append("|---" * (len(shown) + 1) + "|")
-        for method, metrics in methods:
-            cells = [cell(metrics.get(metric)) for metric in shown]
-            parts.append(f"| {method} | " + " | ".join(cells) + " |")
+    for grid in grids(board, split):
+        parts += [f"**{grid.title}**", "", "| " + " | ".join(grid.header) + " |"]
+        parts.append("|---" + "|---:" * (len(grid.header) - 1) + "|")
+        parts += ["| " + " | ".join(row) + " |" for row in grid.rows]
         parts.append("")
     return "\n".join(parts)
 
 
-def cell(row: dict | None) -> str:
-    """`28.5 ±1.9` in percent, the half-width of the 95% interval behind it; '–' for none."""
+@dataclass(frozen=True)
+class TextGrid:
+    """A table ready to print: methods, best first, in cells of text."""
+
+    title: str
+    header: Sequence[str]
+    rows: Sequence[Sequence[str]]
+
+
+def grids(board: pa.Table, split: str = ALL) -> list[TextGrid]:
+    """One grid for each kind of question; `s` is seconds from question to answer."""
+    found = []
+    for kind in sorted(set(board["kind"].to_pylist())):
+        methods = ranked_methods(board, kind, split)
+        if not methods:
+            continue
+        shown = [m for m in SHOWN if any(m in metrics for _, metrics in methods)]
+        count = max(row["n"] for _, metrics in methods for row in metrics.values())
+        rows = [
+            [method, *(_cell(metrics.get(metric)) for metric in shown), _seconds(metrics)]
+            for method, metrics in methods
+        ]
+        part = "all splits" if split == ALL else f"split {split}"
+        title = f"{kind} questions, n = {count}, {part}; percent, ± half the 95% interval"
+        found.append(TextGrid(title, ["method", *shown, "s"], rows))
+    return found
+
+
+def _cell(row: dict | None) -> str:
+    """`28.5 ±1.9` for ROUGE, `28.5` for the rest, which need the room; '–' for none."""
     if row is None:
         return "–"
-    return f"{100 * row['mean']:.1f} ±{50 * (row['high'] - row['low']):.1f}"
+    mean = f"{100 * row['mean']:.1f}"
+    is_rouge = row["metric"].startswith("rouge")
+    return f"{mean} ±{50 * (row['high'] - row['low']):.1f}" if is_rouge else mean
+
+
+def _seconds(metrics: dict[str, dict]) -> str:
+    return f"{max(row['latency_s'] for row in metrics.values()):.3f}"
 
 
 def picture(board: pa.Table, metrics: Sequence[str] = ("rouge1", "rouge2", "rougeL")) -> bytes:

@@ -79,9 +79,8 @@ class LedgeredModel:
             key: _decode(value, wanted[key]) for key, value in self._memo.get(wanted).items()
         }
         missing = [key for key in wanted if key not in replies]
-        fresh = dict(
-            zip(missing, self._model.complete([wanted[key] for key in missing]), strict=True)
-        )
+        asked = self._model.complete([wanted[key] for key in missing]) if missing else []
+        fresh = dict(zip(missing, asked, strict=True))
         self._memo.put({k: _encode(r) for k, r in fresh.items() if isinstance(r, Completion)})
         replies |= fresh
         self._ledger.enter(
