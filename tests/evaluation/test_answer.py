@@ -1,0 +1,81 @@
+"""Contexts to answers: order of passages, samples, failures."""
+
+import pyarrow as pa
+import pytest
+
+from gsum_assets.evaluation.answer import AnswerError, answer_questions
+from gsum_assets.tables import TABLES
+from tests.models import FirstWords
+
+
+def queries(*ids: str) -> pa.Table:
+    rows = [
+        {
+            "query_id": i,
+            "text": "?",
+            "retrieval_text": "?",
+            "kind": "general",
+            "document_id": None,
+            "references": [],
+            "relevant_document_ids": [],
+            "split": "dev",
+        }
+        for i in ids
+    ]
+    return pa.Table.from_pylist(rows, TABLES["queries"].schema)
+
+
+def contexts(*rows: tuple[str, int, int, str, int | None, str]) -> pa.Table:
+    names = ("query_id", "sample", "rank", "document_id", "position", "text")
+    fixed = {"node_id": "n", "node_kind": "chunk", "score": 0.0}
+    full = [{**dict(zip(names, row, strict=True)), **fixed} for row in rows]
+    return pa.Table.from_pylist(full, TABLES["contexts"].schema)
+
+
+def test_passages_come_by_document_of_the_best_and_in_reading_order() -> None:
+    found = contexts(
+        ("q", 0, 2, "a", 7, "a7"),
+        ("q", 0, 1, "b", 3, "b3"),
+        ("q", 0, 4, "b", 1, "b1"),
+        ("q", 0, 3, "a", 2, "a2"),
+    )
+    answers = answer_questions(queries("q"), found, FirstWords(), 100)
+    assert answers.rows["text"].to_pylist() == ["b1 b3 a2 a7"]
+
+
+def test_nodes_without_a_place_keep_their_rank() -> None:
+    found = contexts(("q", 0, 2, "a", None, "second"), ("q", 0, 1, "a", None, "first"))
+    answers = answer_questions(queries("q"), found, FirstWords(), 100)
+    assert answers.rows["text"].to_pylist() == ["first second"]
+
+
+def test_each_sample_is_an_answer_of_its_own() -> None:
+    found = contexts(("q", 1, 1, "a", 5, "late"), ("q", 0, 1, "a", 0, "early"))
+    answers = answer_questions(queries("q"), found, FirstWords(), 100)
+    assert answers.rows.select(["query_id", "sample", "text"]).to_pylist() == [
+        {"query_id": "q", "sample": 0, "text": "early"},
+        {"query_id": "q", "sample": 1, "text": "late"},
+    ]
+
+
+def test_a_failure_costs_its_row_and_is_told() -> None:
+    found = contexts(("good", 0, 1, "a", 0, "fine"), ("bad", 0, 1, "a", 0, "dynamite"))
+    model = FirstWords(refuses="dynamite")
+    answers = answer_questions(queries("good", "bad", "none"), found, model, 100)
+    assert answers.rows["query_id"].to_pylist() == ["good"]
+    assert [p.split("'")[1] for p in answers.problems] == ["bad", "none"]
+    assert "refused" in answers.problems[0]
+
+
+def test_no_answer_at_all_is_an_error() -> None:
+    found = contexts(("bad", 0, 1, "a", 0, "dynamite"))
+    with pytest.raises(
+        AnswerError, match="none of 1 questions was answered; first: question 'bad'"
+    ):
+        answer_questions(queries("bad"), found, FirstWords(refuses="dynamite"), 100)
+
+
+def test_no_question_no_answer() -> None:
+    answers = answer_questions(queries(), contexts(), FirstWords(), 100)
+    assert answers.rows.num_rows == 0
+    assert answers.rows.schema == TABLES["summaries"].schema
