@@ -132,7 +132,9 @@ def picture(board: pa.Table, metrics: Sequence[str] = ("rouge1", "rouge2", "roug
         axes.set_yticks(range(len(methods)), [name for name, _ in methods])
         axes.set_title(f"{kind} questions")
         axes.set_xlabel("F1, percent; whiskers: 95% bootstrap interval of the mean")
-        axes.legend(loc="lower right", fontsize="small")
+    if kinds:
+        handles, labels = figure.axes[0].get_legend_handles_labels()
+        figure.legend(handles, labels, loc="outside upper right", ncols=len(labels))
     buffer = io.BytesIO()
     figure.savefig(buffer, format="png", dpi=110)
     return buffer.getvalue()
