@@ -1,4 +1,4 @@
-"""Every comparison in one run, as Markdown tables; about three minutes on two cores.
+"""Every comparison in one run, as Markdown tables; about two minutes on two quiet cores.
 
     python -m benchmarks [--quality]
 
@@ -38,7 +38,7 @@ COMPARED = ("gsum", "sentence-transformers", "torch", "bm25s", "pyarrow", "sumy"
 
 
 def load() -> str:
-    """How busy the machine is; a quiet one has less than one process waiting."""
+    """How busy the machine is; a quiet one shows well under 1 before a run."""
     return f"{os.getloadavg()[0]:.1f} processes running on {os.cpu_count()} processors"
 
 

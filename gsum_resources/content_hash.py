@@ -41,6 +41,7 @@ def _update(digest: Any, chunks: list[pa.Array]) -> None:
         return
     if any(chunk.null_count for chunk in chunks):
         nulls = [pc.is_null(chunk).to_numpy(zero_copy_only=False) for chunk in chunks]
+        digest.update(b"nulls;")
         digest.update(np.packbits(np.concatenate(nulls)))
         chunks = [kept for kept in (chunk.drop_null() for chunk in chunks) if len(kept)]
         _update(digest, chunks)

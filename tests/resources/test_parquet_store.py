@@ -215,3 +215,10 @@ def test_version_of_a_set_changes_with_its_members() -> None:
     one = {HERE: "a", Partition("tales", "04"): "b"}
     assert version_of(one) == version_of(dict(reversed(one.items())))
     assert len({version_of(one), version_of({HERE: "a"}), version_of({**one, HERE: "b"})}) == 3
+
+
+def test_a_null_is_no_value_in_disguise() -> None:
+    false = [False] * 7
+    first = pa.table({"a": pa.array([*false, None], pa.bool_())})
+    second = pa.table({"a": pa.array([True, *false], pa.bool_())})
+    assert content_hash(first) != content_hash(second)

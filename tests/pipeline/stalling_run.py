@@ -1,0 +1,102 @@
+"""`python -m tests.pipeline.stalling_run STEP`: a drive that stalls once, in the midst of a step.
+
+Everything that a model is given is logged in the home. Where the step is reached for the first
+time, a file says so and the process waits to be killed; the same command again runs through.
+"""
+
+import os
+import sys
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import numpy as np
+
+from gsum_resources import memo
+from gsum_resources.home import Home
+from gsum_resources.llm import ledger
+from gsum_resources.protocols import Completion, CompletionError, Request
+from tests.conftest import House
+from tests.models import FirstWords, HashEmbedder
+
+BATCH = 2
+STEPS = ("chunks", "chunk_embeddings", "summaries")
+METHODS = ["bm25", "dense"]
+
+
+def stalled(home: Path, step: str) -> Path:
+    """The file that says that a step was reached."""
+    return home / f"stalled-{step}"
+
+
+class StallingEmbedder(HashEmbedder):
+    """Logs the texts of each batch, and calls `stall` before the second."""
+
+    def __init__(self, log: Path, stall: Callable[[], None]) -> None:
+        super().__init__()
+        self._log, self._stall = log, stall
+
+    def embed(self, texts: Sequence[str]) -> np.ndarray:
+        if self.n_embedded:
+            self._stall()
+        append(self._log, texts)
+        return super().embed(texts)
+
+
+class StallingModel(FirstWords):
+    """Logs the questions of each batch, and calls `stall` before the second."""
+
+    def __init__(self, log: Path, stall: Callable[[], None]) -> None:
+        super().__init__()
+        self._log, self._stall = log, stall
+
+    def complete(self, requests: Sequence[Request]) -> list[Completion | CompletionError]:
+        if self.n_asked and requests:
+            self._stall()
+        append(self._log, [f"{r.question} {hash(r.passages)}" for r in requests])
+        return super().complete(requests)
+
+
+def append(log: Path, texts: Sequence[str]) -> None:
+    """A line a text."""
+    with log.open("a") as file:
+        file.writelines(f"{text!r}\n" for text in texts)
+
+
+def stall_before_renaming(table: str, stall: Callable[[], None]) -> None:
+    """Call `stall` when the second file of a table is written and not yet in place."""
+    rename, written = os.replace, []
+
+    def replace(source: str | Path, target: str | Path) -> None:
+        if f"/{table}/" in str(target):
+            written.append(target)
+            if len(written) > 1:
+                stall()
+        rename(source, target)
+
+    os.replace = replace  # type: ignore[assignment]
+
+
+def main(step: str) -> None:
+    """Drive the home's corpus, stalling in `step` unless an earlier process did."""
+    home = Home.from_environment()
+    memo._BATCH = ledger.BATCH = BATCH
+
+    def stall_in(name: str) -> Callable[[], None]:
+        def stall() -> None:
+            file = stalled(home.root, name)
+            if name == step and not file.exists():
+                file.touch()
+                time.sleep(600)
+
+        return stall
+
+    stall_before_renaming("chunks", stall_in("chunks"))
+    embedder = StallingEmbedder(home.root / "embedded.log", stall_in("chunk_embeddings"))
+    model = StallingModel(home.root / "asked.log", stall_in("summaries"))
+    report = House(home, embedder, model).run(METHODS)
+    sys.exit("\n".join(report.errors) or 0)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1])
