@@ -65,7 +65,7 @@ class Models:
         if name == "embedding_model":
             return self.embedder.identity
         if name == "passage_scorer":
-            return "unigram"
+            return "unigram/mu=1000"  # the only scorer so far; it is fitted to each corpus
         raise ModelError(f"no model is called '{name}'")
 
     @cached_property

@@ -10,21 +10,27 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import dagster as dg
+import duckdb
 import pyarrow.parquet as pq
 import pytest
 
-from gsum_resources.memo import Memo
+from gsum_assets.corpus.load import N_BUCKETS
+from gsum_assets.tables import TABLES
+from gsum_resources.catalogue import define_views
 from tests.conftest import House, document_in
 from tests.pipeline.homes import contents, house_at, write_lines
 from tests.pipeline.stalling_run import METHODS, STEPS, stalled
 
 ROOT = Path(__file__).parents[2]
 PATIENCE_S = 120.0  # a busy machine is no failure
+N_DOCUMENTS = 7
+Visible = tuple[dict[str, int], dict[str, int]]
+Survivor = tuple[House, list[Visible]]
 
 
 def furnish(house: House) -> None:
     """Documents in seven buckets, and questions enough for several batches."""
-    documents = [document_in(bucket) for bucket in range(7)]
+    documents = [document_in(bucket) for bucket in range(N_DOCUMENTS)]
     for document_id in documents:
         house.write_document(document_id)
     questions = [
@@ -73,57 +79,65 @@ def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
 
 
 @pytest.fixture(scope="module")
-def survivor(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[House, list[list[str]]]]:
-    """A home whose run was killed three times and then ended; what a reader saw after each kill."""
+def survivor(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Survivor]:
+    """A home whose run was killed in each step, then ended; what was visible each time."""
     with house_at(tmp_path_factory.mktemp("killed")) as house:
         furnish(house)
         seen = []
         for step in STEPS:
             kill_in(house.home.root, step)
-            seen.append(files(house))
+            seen.append(visible(house))
         again = command(STEPS[-1])
         subprocess.run(again, cwd=ROOT, env=environment(), check=True, timeout=PATIENCE_S)
-        yield house, seen
+        yield house, [*seen, visible(house)]
 
 
-def files(house: House) -> list[str]:
-    """Every file that a glob of the store names; each is whole, for its rows can be read."""
-    patterns = ["**/data.parquet", "_memo/**/*.parquet", "llm_calls/**/*.parquet"]
-    found = [path for p in patterns for path in house.store.fs.glob(f"{house.store.root}/{p}")]
-    for path in found:
+def visible(house: House) -> Visible:
+    """Files in the store by table or memo, each read whole, and rows by view."""
+    n_files = Counter()
+    for path in Path(house.store.root).rglob("*.parquet"):
         pq.ParquetFile(path).read()
-    return found
+        n_files[path.relative_to(house.store.root).parts[: 2 if "_memo" in path.parts else 1]] += 1
+    with duckdb.connect() as connection:
+        define_views(connection, house.store, TABLES.values())
+        n_rows = {
+            name: connection.sql(f'select count(columns(*)) from "{name}"').fetchall()[0][0]
+            for name in TABLES
+        }
+    return {"/".join(parts): n for parts, n in n_files.items()}, n_rows
 
 
-def test_each_kill_found_the_run_in_the_midst_of_its_step(survivor) -> None:
-    _, (in_chunks, in_embeddings, in_summaries) = survivor
-    assert [sum("/chunks/" in path for path in in_chunks)] == [1]
-    assert sum("/chunks/" in path for path in in_embeddings) == 8
-    assert not [path for path in in_embeddings if "/chunk_embeddings/" in path]
-    assert [path for path in in_embeddings if "/_memo/embeddings/" in path]
-    assert [path for path in in_summaries if "/chunk_embeddings/" in path]
-    assert not [path for path in in_summaries if "/leaderboard/" in path]
-    assert [path for path in in_summaries if "/_memo/completions/" in path]
+def test_each_kill_found_the_run_in_the_midst_of_its_step(survivor: Survivor) -> None:
+    _, (in_chunks, in_embeddings, in_summaries, _) = survivor
+    assert in_chunks[0]["chunks"] == 1
+    assert "_memo/embeddings" not in in_chunks[0]
+    assert in_embeddings[0]["chunks"] > 1
+    assert in_embeddings[0]["_memo/embeddings"] == 1
+    assert "chunk_embeddings" not in in_embeddings[0]
+    assert in_summaries[0]["chunk_embeddings"] == N_BUCKETS
+    assert in_summaries[0]["_memo/completions"] == 1
+    assert "summaries" not in in_summaries[0]
 
 
-def test_no_half_written_file_is_seen(survivor) -> None:
-    house, seen = survivor
-    assert list(Path(house.store.root).rglob("*.part")), "no kill met a file between the two names"
-    for found in [*seen, files(house)]:
-        assert not [path for path in found if not path.endswith(".parquet")]
-    import duckdb
+def test_no_half_written_file_is_seen(survivor: Survivor) -> None:
+    house, (in_chunks, *_, at_the_end) = survivor
+    beside = [file for file in Path(house.store.root).rglob("*") if file.name.endswith(".part")]
+    assert beside, "no kill met a file between writing and renaming"
+    assert in_chunks[1]["documents"] == N_DOCUMENTS
+    assert 0 <= in_chunks[1]["chunks"] < at_the_end[1]["chunks"]
+    for name, n_rows in at_the_end[1].items():
+        if name != "llm_calls":
+            assert n_rows == house.table(name).num_rows, name
 
-    with duckdb.connect(str(house.home.catalogue), read_only=True) as connection:
-        (n_files,) = connection.sql("select count(distinct file) from provenance").fetchall()[0]
-        assert n_files == len(list(Path(house.store.root).rglob("data.parquet")))
 
-
-def test_every_table_equals_that_of_an_undisturbed_home(survivor, undisturbed) -> None:
+def test_every_table_equals_that_of_an_undisturbed_home(
+    survivor: Survivor, undisturbed: dict
+) -> None:
     house, _ = survivor
     assert contents(house) == undisturbed
 
 
-def test_what_was_saved_before_a_kill_is_not_computed_again(survivor) -> None:
+def test_what_was_saved_before_a_kill_is_not_computed_again(survivor: Survivor) -> None:
     house, _ = survivor
     for log in ("embedded.log", "asked.log"):
         times = Counter(logged(house, log))
@@ -131,15 +145,9 @@ def test_what_was_saved_before_a_kill_is_not_computed_again(survivor) -> None:
         assert set(times.values()) == {1}, log
 
 
-def test_killed_runs_are_marked_as_failed(survivor) -> None:
+def test_killed_runs_are_marked_as_failed(survivor: Survivor) -> None:
     house, _ = survivor
     with house.instance() as instance:
         statuses = Counter(run.status for run in instance.get_runs())
     assert statuses.pop(dg.DagsterRunStatus.FAILURE) == len(STEPS)
     assert set(statuses) == {dg.DagsterRunStatus.SUCCESS}
-
-
-def test_a_memo_opens_in_the_midst_of_another_process_writing(survivor) -> None:
-    house, _ = survivor
-    memo = Memo(house.store, "embeddings", house.embedder.identity)
-    assert memo.get([b"\0" * 16]) == {}
