@@ -131,7 +131,8 @@ def sql(query: str, csv: bool) -> None:
             else:
                 result.show(max_rows=60, max_width=_width())
         except duckdb.Error as error:
-            raise click.ClickException(f"SQL: {error}") from error
+            said = str(error).split("\n\nLINE ")[0]  # without the excerpt of the query
+            raise click.ClickException(f"SQL: {' '.join(said.split())}") from error
 
 
 @main.command(context_settings={"ignore_unknown_options": True})

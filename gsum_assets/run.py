@@ -27,7 +27,6 @@ from dagster._core.definitions.partitions.context import partition_loading_conte
 from gsum_assets.corpus.load import scan
 from gsum_assets.corpus.settings import CorpusError, corpus_name_problem, load_settings
 from gsum_assets.definitions import FAMILIES, Pipeline
-from gsum_assets.partitions import corpora
 from gsum_resources.parquet_store import Partition
 from gsum_resources.warehouse_io import partition_of
 
@@ -140,7 +139,7 @@ def register(pipeline: Pipeline, instance: dg.DagsterInstance, corpus: str) -> N
         if not (pipeline.home.corpora / gone).is_dir():
             forget_corpus(pipeline, instance, gone)
     if not instance.has_dynamic_partition("corpora", corpus):
-        instance.add_dynamic_partitions(corpora.name or "corpora", [corpus])
+        instance.add_dynamic_partitions("corpora", [corpus])
 
 
 def forget_corpus(pipeline: Pipeline, instance: dg.DagsterInstance, corpus: str) -> None:

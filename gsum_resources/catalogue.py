@@ -101,7 +101,7 @@ def _comment(connection: duckdb.DuckDBPyConnection, name: str, table: Table) -> 
 
 def _provenance(store: ParquetStore, patterns: list[str]) -> str:
     """One row per file: its footer, taken apart."""
-    text_fields = ("asset", "content_hash", "code_version", "run_id")
+    text_fields = ("asset", "content_hash", "code_version", "settings_hash", "run_id")
     columns = ", ".join(f"footer->>'{name}' AS {name}" for name in text_fields)
     if not patterns:
         empty = ", ".join(f"NULL::VARCHAR AS {name}" for name in ("file", *text_fields))

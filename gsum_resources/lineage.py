@@ -6,7 +6,7 @@ condition, the command line and the check `lineage_is_current` all ask `Lineage.
 """
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 from gsum_resources.parquet_store import ParquetStore, Partition, Provenance, version_of
@@ -48,11 +48,6 @@ class Reads:
             )
             inputs[f"table:{name}/{shared.path}"] = version_of(matching)
         return inputs
-
-    def forget(self, step: Step) -> None:
-        """Drop the notes of a step that has ended."""
-        self.tables.pop(step, None)
-        self.others.pop(step, None)
 
 
 def feeds(source: Partition, target: Partition) -> bool:
@@ -145,8 +140,3 @@ class Lineage:
         if provenance.code_version != code_version_of(self._tables[table], code_version):
             changed.append("code")
         return changed
-
-
-def summarize_changes(changes: Iterable[str]) -> str:
-    """`table:chunks/…, settings:chunking/…` as one short line for a person."""
-    return ", ".join(sorted(changes))

@@ -12,7 +12,7 @@ import uuid
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, field, fields, replace
 from typing import Any
 
 import fsspec
@@ -115,7 +115,8 @@ class ParquetStore:
         provenance = replace(
             provenance, content_hash=content_hash(rows, table.measured), rows=rows.num_rows
         )
-        footer = {FOOTER_KEY: json.dumps(asdict(provenance), sort_keys=True)}
+        told = asdict(provenance) | {"settings_hash": provenance.settings_hash}
+        footer = {FOOTER_KEY: json.dumps(told, sort_keys=True)}
         rows = rows.replace_schema_metadata(footer)
         texts = [f.name for f in rows.schema if not pa.types.is_fixed_size_list(f.type)]
         how: dict[str, Any] = {
@@ -289,7 +290,8 @@ def _leaves(schema: pa.Schema) -> list[str]:
 def _provenance(metadata: Mapping[bytes, bytes] | None) -> Provenance:
     if not metadata or FOOTER_KEY not in metadata:
         raise StoreError("a file of the warehouse has no provenance: not written by gsum")
-    return Provenance(**json.loads(metadata[FOOTER_KEY]))
+    told = json.loads(metadata[FOOTER_KEY])
+    return Provenance(**{f.name: told[f.name] for f in fields(Provenance)})
 
 
 def _with_dimensions(table: Table, partition: Partition, rows: pa.Table) -> pa.Table:

@@ -1,5 +1,7 @@
-"""The command line as a person meets it, with the real embedded models."""
+"""The command line, from a benchmark's file to an answer, with the packaged models."""
 
+import csv
+import io
 import json
 import subprocess
 import sys
@@ -10,96 +12,201 @@ import pytest
 from click.testing import CliRunner, Result
 
 from gsum_assets.cli import main
-from tests.pipeline.homes import house_at
 
-MEETING = {
-    "topic_list": [{"topic": "Price of the remote", "relevant_text_span": [["0", "3"]]}],
-    "general_query_list": [
-        {"query": "Summarize the meeting.", "answer": "The team set the price at 25 euros."}
+COMMANDS = ("import", "run", "ask", "sql", "ui")
+TURNS = {
+    "Budget": [
+        ("Ann", "The budget for the remote control is twelve euro fifty a piece."),
+        ("Bob", "Then we cannot afford a solar cell , {vocalsound} only a plain battery ."),
+        ("Ann", "Agreed . We take the battery and keep the budget at twelve fifty ."),
     ],
-    "specific_query_list": [
-        {
-            "query": "What did Marketing want?",
-            "answer": "Marketing wanted a lower price.",
-            "relevant_text_span": [["1", "2"]],
-        }
-    ],
-    "meeting_transcripts": [
-        {"speaker": "Project Manager", "content": "Okay , we set the price at 25 euros {gap} ."},
-        {"speaker": "Marketing", "content": "I want a lower price , um , say 20 euros for it ."},
-        {"speaker": "Project Manager", "content": "No , the price of 25 euros was decided ."},
+    "Colour": [
+        ("Cleo", "The marketing report says that young people want fruit colours ."),
+        ("Dan", "The case will be yellow , with a spongy feel and the logo on the side ."),
+        ("Cleo", "So yellow it is , and we test it with users next week ."),
     ],
 }
 
 
-@pytest.fixture(scope="module")
-def home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
-    root = tmp_path_factory.mktemp("cli")
-    with house_at(root):
-        (root / "official").mkdir()
-        lines = "".join(json.dumps(MEETING) + "\n" for _ in range(2))
-        (root / "official" / "val.jsonl").write_text(lines)
-        yield root
+def meeting(topic: str) -> dict:
+    """One line of QMSum's official files."""
+    words = " ".join(content for _, content in TURNS[topic])
+    span = [["0", "2"]]
+    return {
+        "topic_list": [{"topic": topic, "relevant_text_span": span}],
+        "general_query_list": [{"query": "Summarize the meeting.", "answer": words}],
+        "specific_query_list": [
+            {
+                "query": f"What was decided on the {topic.lower()}?",
+                "answer": TURNS[topic][-1][1],
+                "relevant_text_span": span,
+            }
+        ],
+        "meeting_transcripts": [
+            {"speaker": speaker, "content": content} for speaker, content in TURNS[topic]
+        ],
+    }
 
 
 def gsum(*arguments: str) -> Result:
     return CliRunner().invoke(main, list(arguments))
 
 
-def test_every_command_has_help() -> None:
-    for name in (None, *main.commands):
-        result = gsum(*([name] if name else []), "--help")
-        assert result.exit_code == 0
-        assert "Usage:" in result.output
+def flat(result: Result) -> str:
+    """What a command printed, without the line breaks of a narrow screen."""
+    return " ".join(result.output.split())
 
 
-def test_from_import_to_answer(home: Path) -> None:
-    imported = gsum("import", "qmsum", str(home / "official"))
-    assert imported.exit_code == 0, imported.output
-    assert "qmsum: 2 documents, 4 questions" in imported.output
-    assert "next: gsum run qmsum" in imported.output
+def printed(*arguments: str) -> str:
+    """What a command that succeeds prints."""
+    result = gsum(*arguments)
+    assert result.exit_code == 0, result.output
+    return result.output
 
-    first = gsum("run", "qmsum", "--methods", "bm25,dense")
-    assert first.exit_code == 0, first.output
-    for part in ("chunk_embeddings", "retrieval", "partitions made", "rouge1", "dense", "next:"):
-        assert part in first.output
-    second = gsum("run", "qmsum")
-    assert "nothing to make, all is current" in second.output
 
-    answer = gsum("ask", "qmsum", "What is the price?", "--document", "qmsum-val-001")
-    assert answer.exit_code == 0, answer.output
-    assert "25 euros" in answer.output
-    assert "from:" in answer.output
+@pytest.fixture(scope="module")
+def home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    root = tmp_path_factory.mktemp("home")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("GSUM_HOME", str(root))
+        patch.setenv("DAGSTER_HOME", str(root / "dagster"))
+        for name in ("WAREHOUSE", "LANGUAGE_MODEL", "EMBEDDING_MODEL", "EMBEDDING_PRECISION"):
+            patch.delenv(f"GSUM_{name}", raising=False)
+        yield root
 
-    csv = gsum("sql", "select method, n from leaderboard where metric = 'rouge1'", "--csv")
-    assert csv.output.splitlines()[0] == "method,n"
-    shown = gsum("sql", "select count(*) as n_documents from documents")
-    assert shown.exit_code == 0
+
+@pytest.fixture(scope="module")
+def imported(home: Path) -> str:
+    """What the import of two meetings prints."""
+    source = home / "official"
+    source.mkdir()
+    (source / "val.jsonl").write_text("".join(json.dumps(meeting(t)) + "\n" for t in TURNS))
+    return printed("import", "qmsum", str(source), "--corpus", "two-meetings")
+
+
+@pytest.fixture(scope="module")
+def first_run(imported: str) -> str:
+    return printed("run", "two-meetings", "--methods", "bm25, dense")
+
+
+@pytest.mark.parametrize("flag", ["-h", "--help"])
+def test_help_names_every_command(flag: str) -> None:
+    text = printed(flag)
+    assert "GSUM_HOME" in text
+    for command in COMMANDS:
+        assert f"  {command} " in text
+        assert f"Usage: main {command}" in printed(command, flag)
+    assert set(main.commands) == set(COMMANDS)
+
+
+def test_import_says_what_came_in_and_what_is_next(imported: str) -> None:
+    assert "two-meetings: 2 documents, 4 questions" in imported
+    assert "next: gsum run two-meetings" in imported
+
+
+def test_run_prints_runs_leaderboard_and_what_is_next(first_run: str) -> None:
+    assert "failed" not in first_run
+    # 4 tables of 8 buckets, the questions, 4 results of 2 methods, the leaderboard
+    assert "two-meetings: 42 partitions made" in first_run
+    assert "made retrieval: rankings, contexts, summaries, scores dense" in first_run
+    for kind in ("general", "specific"):
+        assert f"two-meetings: {kind} questions" in first_run
+    board = first_run[first_run.index("two-meetings: general questions") :]
+    for word in ("bm25", "dense", "rougeL", "next:", 'gsum ask two-meetings "…"'):
+        assert word in board
+
+
+def test_a_second_run_says_that_all_is_current(first_run: str) -> None:
+    text = printed("run", "two-meetings")
+    assert "two-meetings: nothing to make, all is current" in text
+    assert "bm25" in text[text.index("two-meetings: general questions") :]
+
+
+def test_ask_prints_answer_and_passages(first_run: str) -> None:
+    question = "Which colour will the case have?"
+    text = printed("ask", "two-meetings", question, "--document", "qmsum-val-002")
+    answer, passages = text.split("\nfrom:\n")
+    assert "yellow" in answer
+    assert "  1. qmsum-val-002 · " in passages
+    assert "qmsum-val-001" not in passages
+
+
+def test_sql_prints_a_table_or_csv(first_run: str) -> None:
+    query = "select document_id, count(*) as n from chunks group by all order by all"
+    text = printed("sql", query)
+    for word in ("document_id", "qmsum-val-001", "qmsum-val-002", "│"):
+        assert word in text
+    rows = list(csv.reader(io.StringIO(printed("sql", query, "--csv"))))
+    assert rows == [["document_id", "n"], ["qmsum-val-001", "1"], ["qmsum-val-002", "1"]]
+    assert "leaderboard" in printed("sql", "show all tables", "--csv")
+    models = printed("sql", "select distinct model from summaries", "--csv")
+    assert models.split() == ["model", "extractive"]
 
 
 @pytest.mark.parametrize(
-    ("arguments", "message"),
+    ("arguments", "parts"),
     [
-        (("run", "nowhere"), "does not exist"),
-        (("run", "a|b"), "use letters, digits"),
-        (("ask", "nowhere", "Why?"), "run `gsum run nowhere` first"),
-        (("import", "magic", "."), "no benchmark 'magic'"),
-        (("import", "qmsum", "/nowhere"), "/nowhere does not exist"),
-        (("sql", "select wrong"), "SQL: "),
+        (["sql", "select nothing from nowhere"], ["Error: SQL: ", "nowhere"]),
+        (["sql", "selekt 1"], ["Error: SQL: ", '"selekt"']),
+        (["run", "no-such-corpus"], ["no-such-corpus", "does not exist", "create it"]),
+        (["run", "../up"], ["corpus '../up'", "use letters"]),
+        (["run", "two-meetings", "--methods", "bm52"], ["unknown methods bm52", "bm25"]),
+        (["ask", "two-meetings", "Who?", "--method", "bm52"], ["unknown method 'bm52'", "bm25"]),
+        (["ask", "two-meetings", "Who?", "--document", "x"], ["no document 'x'", "qmsum-val-001"]),
+        (["ask", "elsewhere", "Who?"], ["'elsewhere'", "gsum run elsewhere"]),
+        (["import", "qmsun", "."], ["Error: ", "qmsun", "qmsum"]),
+        (["import", "qmsum", "no-such-folder"], ["Error: ", "no-such-folder"]),
+        (["run"], ["Usage: ", "CORPUS"]),
+        (["fly"], ["No such command 'fly'"]),
     ],
 )
-def test_errors_are_one_message_and_a_status(
-    home: Path, arguments: tuple[str, ...], message: str
+def test_errors_are_told_without_a_traceback(
+    first_run: str, arguments: list[str], parts: list[str]
 ) -> None:
     result = gsum(*arguments)
-    assert result.exit_code != 0
-    assert message in " ".join(result.output.split())
+    assert result.exit_code in (1, 2)
+    assert isinstance(result.exception, SystemExit)
+    assert "Traceback" not in result.output
+    for part in parts:
+        assert part in flat(result)
+
+
+@pytest.mark.parametrize("query", ["select nothing\nfrom nowhere", "selekt 1", "select 'a'::int"])
+def test_a_sql_error_is_one_line(first_run: str, query: str) -> None:
+    assert gsum("sql", query).output.count("\n") == 1
+
+
+def test_a_model_that_cannot_be_had_is_told(
+    first_run: str, home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("GSUM_LANGUAGE_MODEL", "oracle")
+    result = gsum("run", "two-meetings")
+    assert result.exit_code == 1
+    assert isinstance(result.exception, SystemExit)
+    for part in ("'two-meetings' could not be looked at", "GSUM_LANGUAGE_MODEL", "'oracle'"):
+        assert part in flat(result)
+
+
+def test_a_run_that_fails_exits_with_1_and_prints_the_rest(first_run: str, home: Path) -> None:
+    settings = home / "corpora" / "two-meetings" / "corpus.toml"
+    kept = settings.read_text()
+    settings.write_text(kept + "\n[retrieval]\nk = 0\n")
+    result = gsum("run", "two-meetings")
+    settings.write_text(kept)
+    assert result.exit_code == 1
+    assert "failed retrieval: rankings bm25" in result.output
+    assert "table [retrieval]: key 'k' has value 0" in flat(result)
+    assert "2 runs failed" in result.output
+    assert "two-meetings: general questions" in result.output
     assert "Traceback" not in result.output
 
 
-def test_the_script_ends_with_the_status(home: Path) -> None:
+def test_the_script_runs_as_installed(first_run: str) -> None:
     script = str(Path(sys.executable).with_name("gsum"))
-    failed = subprocess.run([script, "run", "nowhere"], capture_output=True, text=True, check=False)
-    assert failed.returncode == 1
-    assert "Traceback" not in failed.stdout + failed.stderr
-    assert subprocess.run([script, "--version"], capture_output=True, check=False).returncode == 0
+    query = "select count(*) as n from documents"
+    good = subprocess.run([script, "sql", query, "--csv"], capture_output=True, text=True)
+    assert (good.returncode, good.stdout, good.stderr) == (0, "n\n2\n", "")
+    bad = subprocess.run([script, "sql", "selekt"], capture_output=True, text=True)
+    assert bad.returncode == 1
+    assert bad.stderr.startswith("Error: SQL: ")
+    assert "Traceback" not in bad.stderr

@@ -1,4 +1,4 @@
-"""The definitions load fast and light, and say what everything is."""
+"""The definitions: light to load, complete in what they say, and accepted by Dagster's tools."""
 
 import json
 import os
@@ -10,105 +10,138 @@ from pathlib import Path
 import dagster as dg
 import pytest
 
-from gsum_assets.definitions import FAMILIES
+from gsum_assets.definitions import FAMILIES, defs
 from gsum_assets.tables import TABLES, table_of
-from tests.conftest import House
 
 ROOT = Path(__file__).parents[1]
-HEAVY = [
+HEAVY = {
     "torch",
     "dgl",
     "transformers",
-    "sentence_transformers",
     "graspologic",
     "bert_score",
     "sklearn",
-    "scipy",
-    "numba",
     "matplotlib",
     "openai",
-    "bm25s",
-    "nltk",
-    "rouge_score",
-]
-COLUMNS = {  # read by others: design, section 7
-    "queries": "query_id text document_id references relevant_document_ids split",
-    "rankings": "query_id level rank item_id score",
-    "contexts": "query_id rank node_id node_kind document_id score text",
-    "summaries": "query_id text model calls tokens_in tokens_out latency_s",
-    "scores": "query_id metric value",
-    "llm_calls": "asset document_id model prompt_hash tokens_in tokens_out latency_s retries "
-    "cached cost_usd",
+    "sentence_transformers",
 }
+PROMISED = {
+    "queries": "corpus query_id text document_id references relevant_document_ids split",
+    "rankings": "corpus method query_id level rank item_id score",
+    "contexts": "corpus method query_id rank node_id node_kind document_id score text",
+    "summaries": "corpus method query_id text model calls tokens_in tokens_out latency_s",
+    "scores": "corpus method query_id metric value",
+    "llm_calls": "asset corpus document_id model tokens_in tokens_out latency_s retries cached",
+    "leaderboard": "corpus method metric",
+    "documents": "corpus document_id text",
+    "chunks": "corpus chunk_id document_id start end text",
+    "chunk_embeddings": "corpus chunk_id embedding",
+    "rejected_documents": "corpus document_id reason",
+}
+graph = defs.resolve_asset_graph()
+MADE = sorted(graph.materializable_asset_keys)
 
 
-def in_process(*command: str, home: Path) -> subprocess.CompletedProcess[str]:
-    environment = {**os.environ, "GSUM_HOME": str(home), "DAGSTER_HOME": str(home / "dagster")}
-    (home / "dagster").mkdir(exist_ok=True)
-    return subprocess.run(
-        command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False
+@pytest.fixture
+def environment(tmp_path: Path) -> dict[str, str]:
+    (tmp_path / "dagster").mkdir()
+    home = {"GSUM_HOME": str(tmp_path), "DAGSTER_HOME": str(tmp_path / "dagster")}
+    return {**os.environ, **home, "VIRTUAL_ENV": sys.prefix}
+
+
+def said(environment: dict[str, str], *command: str) -> str:
+    """What a command printed to stdout."""
+    result = subprocess.run(
+        command, cwd=ROOT, env=environment, capture_output=True, text=True, timeout=120
     )
+    assert result.returncode == 0, result.stdout + result.stderr
+    return result.stdout
 
 
-def test_loading_imports_nothing_heavy(tmp_path: Path) -> None:
-    code = (
-        "import sys, json, gsum_assets.definitions;"
-        f"print(json.dumps([m for m in {HEAVY!r} if m in sys.modules]))"
-    )
-    done = in_process(sys.executable, "-c", code, home=tmp_path)
-    assert done.returncode == 0, done.stderr
-    assert json.loads(done.stdout) == []
+def tool(name: str) -> str:
+    return str(Path(sys.executable).with_name(name))
 
 
-@pytest.mark.parametrize(
-    "command",
-    [
-        ("dagster", "definitions", "validate", "-w", "workspace.yaml"),
-        ("dg", "list", "defs", "--json"),
-    ],
-)
-def test_dagster_and_dg_load_the_project(command: tuple[str, ...], tmp_path: Path) -> None:
-    executable = str(Path(sys.executable).with_name(command[0]))
-    done = in_process(executable, *command[1:], home=tmp_path)
-    assert done.returncode == 0, done.stdout + done.stderr
-    if command[0] == "dg":
-        assert "retrieval/scores" in done.stdout
+def test_loading_imports_nothing_heavy(environment: dict[str, str]) -> None:
+    code = "import sys, gsum_assets.definitions; print(*{m.split('.')[0] for m in sys.modules})"
+    loaded = set(said(environment, sys.executable, "-c", code).split())
+    assert "dagster" in loaded
+    assert loaded & HEAVY == set()
 
 
-def test_every_asset_says_what_it_is(house: House) -> None:
-    graph = house.pipeline().definitions.resolve_asset_graph()
-    for key in graph.materializable_asset_keys:
-        node = graph.get(key)
-        assert table_of(key.path).name in TABLES
-        assert node.description
-        assert node.description.startswith("One row per "), key
-        assert node.group_name != "default", key
-        assert node.code_version, key
-        assert isinstance(node.automation_condition, dg.AutomationCondition), key
-    for key in graph.observable_asset_keys:
-        assert graph.get(key).description
+def test_loading_writes_nothing(environment: dict[str, str]) -> None:
+    said(environment, sys.executable, "-c", "import gsum_assets.definitions")
+    home = Path(environment["GSUM_HOME"])
+    assert sorted(home.rglob("*")) == [home / "dagster"]
 
 
-def test_every_column_has_a_meaning_and_a_plain_name() -> None:
-    for table in TABLES.values():
-        names = [column.name for column in table.columns]
-        assert len(set(names)) == len(names)
-        assert set(table.key) <= set(names)
-        for column in table.columns:
-            assert re.fullmatch(r"[a-z][a-z0-9_]*", column.name)
-            assert len(column.meaning) > 5
+@pytest.mark.parametrize("key", MADE, ids=lambda key: key.to_user_string())
+def test_every_asset_says_what_it_is(key: dg.AssetKey) -> None:
+    node = graph.get(key)
+    table = table_of(key.path)
+    assert node.description
+    assert node.description.startswith("One row per ")
+    assert node.group_name not in (None, "default")
+    assert node.code_version
+    assert node.automation_condition is not None
+    assert node.automation_condition.get_label() == "keep_current"
+    definition = node.partitions_def
+    names = {"corpus"}
+    if isinstance(definition, dg.MultiPartitionsDefinition):
+        names = {d.name for d in definition.partitions_defs}
+    assert names == {{"method": "variant"}.get(name, name) for name in table.dimensions}
 
 
-def test_the_columns_that_others_read_are_there() -> None:
-    for name, columns in COLUMNS.items():
-        assert set(columns.split()) <= set(TABLES[name].schema.names), name
-        assert "corpus" in TABLES[name].dimensions
-    for name in ("rankings", "contexts", "summaries", "scores"):
-        assert TABLES[name].dimensions == ("corpus", "method")
-
-
-def test_variants_are_unique_over_all_families() -> None:
-    variants = [variant for family in FAMILIES for variant in family.variants]
-    assert len(set(variants)) == len(variants)
+def test_every_family_gives_its_four_assets() -> None:
     for family in FAMILIES:
+        for table in ("rankings", "contexts", "summaries", "scores"):
+            node = graph.get(dg.AssetKey([family.name, table]))
+            assert node.group_name == family.name
+            definition = node.partitions_def
+            assert isinstance(definition, dg.MultiPartitionsDefinition)
+            (variants,) = (d for d in definition.partitions_defs if d.name == "variant")
+            assert variants.partitions_def.get_partition_keys() == list(family.variants)
         assert set(family.default) <= set(family.variants)
+    everything = [variant for family in FAMILIES for variant in family.variants]
+    assert len(everything) == len(set(everything))  # `method` alone tells them apart
+
+
+def test_models_and_sources_are_observed() -> None:
+    observed = {key.to_user_string() for key in graph.observable_asset_keys}
+    assert observed == {
+        "source_documents",
+        "source_queries",
+        "corpus_settings",
+        "language_model",
+        "embedding_model",
+        "passage_scorer",
+    }
+
+
+@pytest.mark.parametrize("table", TABLES.values(), ids=lambda table: table.name)
+def test_every_column_has_a_name_and_a_meaning(table) -> None:
+    names = [column.name for column in table.columns]
+    for part in (*table.name.split("."), *names):
+        assert re.fullmatch(r"[a-z][a-z0-9]*(_[a-z0-9]+)*", part), part
+    assert all(column.meaning.strip() for column in table.columns)
+    assert len(set(names)) == len(names)
+    assert set(table.key) <= set(names)
+    assert not set(table.dimensions) & set(names)
+    assert table.dimensions in (("corpus",), ("corpus", "bucket"), ("corpus", "method"))
+    assert table.row
+    assert not table.row.endswith(".")
+
+
+@pytest.mark.parametrize("name", PROMISED)
+def test_promised_columns_are_there(name: str) -> None:
+    table = TABLES[name]
+    assert set(PROMISED[name].split()) <= {*table.dimensions, *table.schema.names}
+
+
+def test_dagster_tools_accept_the_definitions(environment: dict[str, str]) -> None:
+    said(environment, tool("dagster"), "definitions", "validate", "-w", "workspace.yaml")
+    assert "loaded successfully" in said(environment, tool("dg"), "check", "defs")
+    listed = json.loads(said(environment, tool("dg"), "list", "defs", "--json"))
+    names = {asset["asset_key"] for asset in listed["assets"]}
+    assert {key.to_user_string() for key in graph.get_all_asset_keys()} <= names
+    assert [sensor["name"] for sensor in listed["sensors"]] == ["keep_current"]

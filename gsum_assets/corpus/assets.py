@@ -115,7 +115,6 @@ def chunks(documents: pa.Table, corpus_settings: SettingsReader) -> pa.Table:
     group_name=GROUP,
     code_version="1",
     description="One row per chunk: the unit-length vector of its text.",
-    op_tags={"gsum/heavy": "cpu"},
 )
 def chunk_embeddings(chunks: pa.Table, embedding_model: Lazy) -> pa.Table:
     return embed_chunks(chunks, embedding_model.get())

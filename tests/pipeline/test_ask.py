@@ -1,54 +1,100 @@
-"""A question over stored indexes: right scope, nothing made anew, clear errors."""
+"""One question over stored tables: answered from them, and nothing is made but its own traces."""
 
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
-from gsum_assets.ask import ask
+from gsum_assets.ask import Answer, ask
 from gsum_assets.corpus.settings import CorpusError
-from tests.conftest import CORPUS, House, document_in
-from tests.pipeline.homes import contents, house_at
+from gsum_assets.run import known_methods
+from tests.conftest import CORPUS, House, text_of
+from tests.pipeline.homes import house_at, write_lines
+
+DOCUMENTS = {"ash", "birch", "cedar"}
+QUESTION = "What met the boat?"
 
 
 @pytest.fixture(scope="module")
 def indexed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[House]:
-    with house_at(tmp_path_factory.mktemp("ask")) as house:
-        for bucket in (1, 2):
-            house.write_document(document_in(bucket))
-        house.write_queries([{"query_id": "q", "text": "Who met the clerk?"}])
-        assert not house.run(["bm25", "dense", "full_context"]).errors
+    with house_at(tmp_path_factory.mktemp("asked")) as house:
+        for document_id in DOCUMENTS:
+            house.write_document(document_id, text_of(document_id, 90))
+        write_lines(house.folder / "queries.jsonl", [{"query_id": "q", "text": "Who?"}])
+        assert house.run(["bm25"]).errors == []
         yield house
 
 
-@pytest.mark.parametrize("method", ["bm25", "dense", "full_context"])
-def test_an_answer_with_its_passages_and_nothing_made_anew(indexed: House, method: str) -> None:
-    before, embedded = contents(indexed), indexed.embedder.n_embedded
-    answer = ask(indexed.pipeline(), CORPUS, f"Who met the lamp by {method}?", method)
-    assert answer.text
-    known = set(indexed.table("chunks")["text"].to_pylist())
-    assert {passage["text"] for passage in answer.passages} <= known
-    assert [p["rank"] for p in answer.passages] == list(range(1, len(answer.passages) + 1))
-    assert contents(indexed) == before
-    # the question's vector, where the method needs one; no chunk's
-    assert indexed.embedder.n_embedded == embedded + (method == "dense")
+def asked(house: House, question: str = QUESTION, method: str = "dense", **scope: str) -> Answer:
+    return ask(house.pipeline(), CORPUS, question, method, **scope)
 
 
-def test_a_document_restricts_the_passages(indexed: House) -> None:
-    document = document_in(2)
-    answer = ask(indexed.pipeline(), CORPUS, "Who met the lamp?", "bm25", document)
-    assert {passage["document_id"] for passage in answer.passages} == {document}
+def files(house: House) -> dict[str, tuple[int, int]]:
+    """Time and size of every file of the home."""
+    root = house.home.root
+    stats = {path: path.stat() for path in root.rglob("*") if path.is_file()}
+    return {str(p.relative_to(root)): (s.st_mtime_ns, s.st_size) for p, s in stats.items()}
+
+
+def test_only_the_call_log_and_memos_are_written(indexed: House) -> None:
+    before = files(indexed)
+    for question in (QUESTION, "Who met the clerk?"):
+        asked(indexed, question)
+    after = files(indexed)
+    assert {path: after[path] for path in before} == before
+    new = {"/".join(Path(path).parts[:2]) for path in after.keys() - before.keys()}
+    assert new == {"warehouse/_memo", "warehouse/llm_calls"}
+
+
+def test_stored_vectors_are_used_and_the_question_alone_is_embedded(indexed: House) -> None:
+    question = "Where was the boat in winter?"
+    before = indexed.embedder.n_embedded
+    asked(indexed, question)
+    assert indexed.embedder.n_embedded == before + 1
+    asked(indexed, question)
+    assert indexed.embedder.n_embedded == before + 1  # known by now
+    asked(indexed, "A question in words alone?", method="bm25")
+    assert indexed.embedder.n_embedded == before + 1
+
+
+@pytest.mark.parametrize("method", known_methods())
+def test_every_method_answers_within_the_scope(indexed: House, method: str) -> None:
+    whole = asked(indexed, method=method)
+    assert {p["document_id"] for p in whole.passages} <= DOCUMENTS
+    ranks = [p["rank"] for p in whole.passages]
+    assert ranks == list(range(1, len(ranks) + 1))
+    assert whole.text
+    one = asked(indexed, method=method, document_id="birch")
+    assert {p["document_id"] for p in one.passages} == {"birch"}
+    chunks = {c["chunk_id"]: c["text"] for c in indexed.table("chunks").to_pylist()}
+    for passage in (*whole.passages, *one.passages):
+        assert passage["text"] == chunks[passage["node_id"]]
+    read = " ".join(p["text"] for p in sorted(one.passages, key=lambda p: p["position"]))
+    assert one.text == " ".join(read.split()[: len(one.text.split())])
+
+
+def test_the_corpus_is_searched_as_a_whole(indexed: House) -> None:
+    found = asked(indexed, "What about cedar?", method="bm25")
+    assert found.passages[0]["document_id"] == "cedar"
+    assert len({p["document_id"] for p in asked(indexed, method="full_context").passages}) == 3
 
 
 @pytest.mark.parametrize(
-    ("change", "message"),
+    ("wrong", "parts"),
     [
-        ({"method": "magic"}, "unknown method 'magic'; choose from .*bm25"),
-        ({"document_id": "tale-x"}, "no document 'tale-x'; it has 2, among them tale-"),
-        ({"corpus": "nowhere"}, "corpus 'nowhere' has no table .*run `gsum run nowhere` first"),
-        ({"question": "  "}, "the question is empty"),
+        ({"document_id": "oak"}, [f"'{CORPUS}'", "no document 'oak'", "it has 3", "ash, birch"]),
+        ({"method": "bm52"}, ["unknown method 'bm52'", "choose from", "bm25"]),
+        ({"corpus": "nowhere"}, ["'nowhere'", "'documents'", "run `gsum run nowhere` first"]),
+        ({"question": " \n"}, ["question is empty", "write one"]),
     ],
 )
-def test_errors_name_object_and_remedy(indexed: House, change: dict, message: str) -> None:
-    asked = {"corpus": CORPUS, "question": "Who?", "method": "bm25", **change}
-    with pytest.raises(CorpusError, match=message):
-        ask(indexed.pipeline(), **asked)
+def test_errors_name_object_and_remedy(indexed: House, wrong: dict, parts: list[str]) -> None:
+    before = files(indexed)
+    with pytest.raises(CorpusError) as error:
+        ask(
+            indexed.pipeline(),
+            **{"corpus": CORPUS, "question": QUESTION, "method": "dense", **wrong},
+        )
+    for part in parts:
+        assert part in str(error.value)
+    assert files(indexed) == before

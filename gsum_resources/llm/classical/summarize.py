@@ -4,7 +4,6 @@ from dataclasses import dataclass, field
 
 from gsum_resources.llm.classical.ranking import centrality, relevance
 from gsum_resources.llm.classical.reading import Reading
-from gsum_resources.llm.classical.rendering import render_sentences
 from gsum_resources.llm.classical.selection import SelectionSettings, select_sentences
 from gsum_resources.llm.classical.sentences import Sentence
 
@@ -45,8 +44,3 @@ def choose_sentences(
     sentence = reading.sentences[best]
     cut = " ".join(sentence.text.split()[: max(1, max_words - 3)]).rstrip(" ,;:.") + "…"
     return [Sentence(cut, sentence.speaker, sentence.run, whole=False)]
-
-
-def summarize(reading: Reading, max_words: int, settings: SummarySettings | None = None) -> str:
-    """The chosen sentences as text; see `choose_sentences`."""
-    return render_sentences(choose_sentences(reading, max_words, settings))

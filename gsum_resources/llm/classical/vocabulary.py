@@ -2,8 +2,6 @@
 
 import math
 import re
-from collections import Counter
-from collections.abc import Iterable
 
 _WORD = re.compile(r"[^\W_]+(?:['’][^\W\d_]+)?")
 
@@ -84,11 +82,3 @@ def count_tokens(text: str) -> int:
     """
     pieces = re.findall(r"\w+|[^\w\s]", text)
     return sum(math.ceil(len(p) / 6) if len(p) > 9 else 1 for p in pieces)
-
-
-def inverse_frequency(texts: Iterable[Iterable[str]]) -> dict[str, float]:
-    """ln((1 + n) / (1 + df)) + 1 of each term over n lists of terms."""
-    documents = [frozenset(terms) for terms in texts]
-    frequency = Counter(term for document in documents for term in document)
-    n = len(documents)
-    return {term: math.log((1 + n) / (1 + df)) + 1 for term, df in frequency.items()}
