@@ -249,7 +249,7 @@ def keep_current(currency: Currency, takes_what_exists: bool = False) -> dg.Auto
     given_up = StoreCondition(
         currency,
         "given_up",
-        "The last attempt failed; `gsum run` and the nightly job try again",
+        "The last attempt failed; `gsum run` tries again",
         lambda look, key, p: (key, p) in look.given_up,
     )
     in_progress = dg.AutomationCondition.in_progress()

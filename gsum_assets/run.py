@@ -6,14 +6,12 @@ evaluations, and that it tries again what had been given up.
 
 import logging
 import os
-import socket
 import time
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 import dagster as dg
-import psutil
 from dagster._core.definitions.asset_daemon_cursor import AssetDaemonCursor
 from dagster._core.definitions.automation_tick_evaluation_context import (
     build_run_requests_with_backfill_policies,
@@ -27,17 +25,11 @@ from dagster._core.definitions.partitions.context import partition_loading_conte
 from gsum_assets.corpus.load import scan
 from gsum_assets.corpus.settings import CorpusError, corpus_name_problem, load_settings
 from gsum_assets.definitions import FAMILIES, Pipeline
+from gsum_assets.processes import PID, UNDER_WAY, bury_dead_runs, tags_of_this_process
 from gsum_resources.parquet_store import Partition
 from gsum_resources.warehouse_io import partition_of
 
 QUIET = {"loggers": {"console": {"config": {"log_level": "CRITICAL"}}}}
-HOST, PID, BORN, CORPUS = "gsum/host", "gsum/pid", "gsum/born", "gsum/corpus"
-_UNDER_WAY = [
-    dg.DagsterRunStatus.STARTED,
-    dg.DagsterRunStatus.STARTING,
-    dg.DagsterRunStatus.NOT_STARTED,
-    dg.DagsterRunStatus.CANCELING,
-]
 _WAIT_S = 2.0
 
 
@@ -97,6 +89,7 @@ def drive(
     """
     asked = _methods(pipeline, corpus, methods)
     bury_dead_runs(instance)
+    pipeline.store.sweep()
     register(pipeline, instance, corpus)
     pipeline.requests.add(corpus, asked)
     observe(pipeline, instance, corpus)
@@ -160,37 +153,12 @@ def observe(pipeline: Pipeline, instance: dg.DagsterInstance, corpus: str) -> No
     result = job.execute_in_process(
         instance=instance,
         asset_selection=sorted(graph.observable_asset_keys),
-        tags=_tags(corpus),
+        tags=tags_of_this_process(corpus),
         run_config=QUIET,
         raise_on_error=False,
     )
     if not result.success:
         raise CorpusError(f"corpus '{corpus}' could not be looked at: {_cause(result)}")
-
-
-def bury_dead_runs(instance: dg.DagsterInstance) -> None:
-    """Mark as failed the runs of this host whose process is gone, as after `kill -9`."""
-    filters = dg.RunsFilter(statuses=_UNDER_WAY, tags={HOST: socket.gethostname()})
-    for run in instance.get_runs(filters):
-        if not _is_alive(int(run.tags[PID]), run.tags[BORN]):
-            instance.report_run_failed(run, "the process that ran this is gone")
-
-
-def _is_alive(pid: int, born: str) -> bool:
-    try:
-        return str(psutil.Process(pid).create_time()) == born
-    except psutil.Error:
-        return False
-
-
-def _tags(corpus: str) -> dict[str, str]:
-    me = psutil.Process()
-    return {
-        HOST: socket.gethostname(),
-        PID: str(os.getpid()),
-        BORN: str(me.create_time()),
-        CORPUS: corpus,
-    }
 
 
 def _methods(pipeline: Pipeline, corpus: str, methods: Collection[str] | None) -> list[str]:
@@ -282,7 +250,7 @@ def _others_at_work(instance: dg.DagsterInstance, corpus: str) -> list[str]:
     """Runs of other processes that make partitions of this corpus, so that more may become due."""
     return [
         run.run_id
-        for run in instance.get_runs(dg.RunsFilter(statuses=_UNDER_WAY))
+        for run in instance.get_runs(dg.RunsFilter(statuses=UNDER_WAY))
         if run.tags.get(PID) != str(os.getpid())
         and any(corpus in value.split("|") for value in run.tags.values())
     ]
@@ -308,7 +276,7 @@ def _execute(
         instance=instance,
         asset_selection=keys,
         partition_key=request.partition_key,
-        tags={**request.tags, **_tags(corpus)},
+        tags={**request.tags, **tags_of_this_process(corpus)},
         run_config=QUIET,
         raise_on_error=False,
     )

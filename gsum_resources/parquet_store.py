@@ -8,10 +8,11 @@ alone, on any machine.
 import io
 import json
 import os
+import time
 import uuid
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass, field, fields, replace
 from typing import Any
 
@@ -25,6 +26,7 @@ from gsum_resources.table import Table
 
 FOOTER_KEY = b"gsum.provenance"
 FILE_NAME = "data.parquet"
+_BESIDE = ".part"
 DIMENSIONS = ("corpus", "bucket", "method")
 _FILES_AT_ONCE = 4  # read together: hides an object store's latency, bounds what decoding takes
 
@@ -150,7 +152,7 @@ class ParquetStore:
     @contextmanager
     def _beside(self, path: str) -> Iterator[str]:
         """A local file to write, which takes the place of `path` if nothing goes wrong."""
-        beside = f"{path}.{uuid.uuid4().hex}.part"
+        beside = f"{path}.{uuid.uuid4().hex}{_BESIDE}"
         self.fs.makedirs(os.path.dirname(path), exist_ok=True)  # noqa: PTH120 - a URL's path
         try:
             yield beside
@@ -209,6 +211,15 @@ class ParquetStore:
         path = self.path(table, partition)
         if self.fs.exists(path):
             self.fs.rm_file(path)
+
+    def sweep(self, older_than_s: float = 3600) -> None:
+        """Remove what killed writers left beside their files; younger ones may be at work."""
+        if not self.is_local:
+            return  # an object store's put leaves nothing behind
+        for path in self.fs.glob(f"{self.root}/**/*{_BESIDE}"):
+            with suppress(FileNotFoundError):
+                if time.time() - os.stat(path).st_mtime > older_than_s:  # noqa: PTH116
+                    self.fs.rm_file(path)
 
     def _stamp(self, path: str) -> object:
         """Changes whenever the file at `path` does."""

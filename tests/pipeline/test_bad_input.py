@@ -154,7 +154,10 @@ def no_folder(house: House) -> None:
 
 
 def settings(text: str) -> Callable[[House], None]:
-    return lambda house: (house.folder / "corpus.toml").write_text(text) and None
+    def write(house: House) -> None:
+        (house.folder / "corpus.toml").write_text(text)
+
+    return write
 
 
 BROKEN = [

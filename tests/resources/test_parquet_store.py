@@ -222,3 +222,15 @@ def test_a_null_is_no_value_in_disguise() -> None:
     first = pa.table({"a": pa.array([*false, None], pa.bool_())})
     second = pa.table({"a": pa.array([True, *false], pa.bool_())})
     assert content_hash(first) != content_hash(second)
+
+
+def test_leftovers_of_killed_writers_are_swept_up_when_old(tmp_path: Path) -> None:
+    store = ParquetStore(str(tmp_path))
+    store.write(DOCUMENTS, HERE, documents("kept"), BY)
+    folder = Path(store.path(DOCUMENTS, HERE)).parent
+    old, young = folder / "data.parquet.0.part", folder / "data.parquet.1.part"
+    for leftover in (old, young):
+        leftover.touch()
+    os.utime(old, (0, 0))
+    store.sweep()
+    assert sorted(path.name for path in folder.iterdir()) == ["data.parquet", young.name]
