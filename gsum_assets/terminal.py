@@ -69,11 +69,15 @@ class Console:
         line = f"{mark} {_names(made.assets)} {_where(made.partitions)}"
         self._screen.print(f"{made.seconds:7.1f} s  {line}")
         if made.error:
-            self._screen.print(f"           {made.error}", style="red", markup=False)
+            self._screen.print(
+                f"           {made.error}", style="red", markup=False, soft_wrap=True
+            )
 
     def failed(self, corpus: str, error: CorpusError) -> None:
         """The corpus could not be taken up at all."""
-        self._screen.print(f"           {corpus}: {error}", style="red", markup=False)
+        self._screen.print(
+            f"           {corpus}: {error}", style="red", markup=False, soft_wrap=True
+        )
 
     def done(self, corpus: str, report: RunReport) -> None:
         """The drive ended."""
