@@ -17,7 +17,7 @@ from gsum_assets.automation import (
 )
 from gsum_assets.corpus.assets import corpus_assets
 from gsum_assets.corpus.load import bucket_of
-from gsum_assets.corpus.settings import load_settings
+from gsum_assets.corpus.settings import CorpusError, load_settings
 from gsum_assets.evaluation.assets import Family, family_assets, leaderboard_asset
 from gsum_assets.models.assets import model_assets
 from gsum_assets.partitions import partitions_of
@@ -62,12 +62,15 @@ def pipeline_for(home: Home, models: Models | None = None) -> Pipeline:
         value = getattr(settings, name) if name else settings
         return value.model_dump(mode="json") if isinstance(value, BaseModel) else value
 
-    def present_version(key: str) -> str:
+    def present_version(key: str) -> str | None:
         kind, _, rest = key.partition(":")
         if kind == "model":
             return models.identity(rest)
         name, _, corpus = rest.partition("/corpus=")
-        return section_version(section(corpus, name))
+        try:
+            return section_version(section(corpus, name))
+        except CorpusError:  # a broken corpus.toml; `gsum run` of that corpus tells, others go on
+            return None
 
     assets = [
         *corpus_assets,

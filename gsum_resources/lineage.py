@@ -76,19 +76,20 @@ class Lineage:
     ----------
     store : the warehouse.
     tables : the declared tables by name.
-    other_version : the present version of a `settings:` or `model:` key.
+    other_version : the present version of a `settings:` or `model:` key; None where it cannot be
+        told, which counts as unchanged.
     """
 
     def __init__(
         self,
         store: ParquetStore,
         tables: Mapping[str, Table],
-        other_version: Callable[[str], str],
+        other_version: Callable[[str], str | None],
     ) -> None:
         self._store = store
         self._tables = tables
         self._other_version = other_version
-        self._present: dict[str, str] = {}
+        self._present: dict[str, str | None] = {}
         self._listed: dict[tuple[str, str], dict[Partition, Provenance]] = {}
 
     def provenances(self, table: str, corpus: str) -> dict[Partition, Provenance]:
@@ -107,7 +108,7 @@ class Lineage:
         """Whether the partition has a file."""
         return partition in self.provenances(table, partition.corpus)
 
-    def present_version(self, key: str) -> str:
+    def present_version(self, key: str) -> str | None:
         """The version that `key` has now; that of nothing where a table has no file."""
         if key not in self._present:
             kind, _, rest = key.partition(":")
@@ -135,7 +136,7 @@ class Lineage:
         changed = [
             key
             for key, version in provenance.inputs.items()
-            if self.present_version(key) != version
+            if self.present_version(key) not in (version, None)
         ]
         if provenance.code_version != code_version_of(self._tables[table], code_version):
             changed.append("code")

@@ -73,7 +73,8 @@ class Models:
         """The embedder of chunks and queries."""
         given = self.overrides.get("embedding_model")
         if given is None:
-            given = self._local_embedder(self.settings.embedding_model)
+            wanted = self.settings
+            given = _local_embedder(wanted.embedding_model, wanted.embedding_precision)
         return MemoizedEmbedder(given, self.store)  # type: ignore[arg-type]
 
     def language_model(
@@ -94,20 +95,19 @@ class Models:
             )
         from gsum_resources.llm.extractive import ExtractiveModel
 
-        # always the packaged embedder: its answers do not change with the corpus's embedding model
-        return ExtractiveModel(MemoizedEmbedder(self._local_embedder("packaged"), self.store))
+        # always the same embedder: its answers do not change with the corpus's embedding model
+        embedder = _local_embedder("packaged", "float32")
+        return ExtractiveModel(MemoizedEmbedder(embedder, self.store))
 
-    def _local_embedder(self, model: str) -> Embedder:
-        from gsum_resources.embedder import LocalEmbedder
 
-        precision = self.settings.embedding_precision if model != "packaged" else "float32"
-        if model == self.settings.embedding_model:
-            precision = self.settings.embedding_precision
-        if precision not in ("float32", "bfloat16"):
-            raise ModelError(
-                f"GSUM_EMBEDDING_PRECISION is '{precision}'; choose 'float32' or 'bfloat16'"
-            )
-        return cast(Embedder, LocalEmbedder(model, precision=precision))
+def _local_embedder(model: str, precision: str) -> Embedder:
+    from gsum_resources.embedder import LocalEmbedder
+
+    if precision not in ("float32", "bfloat16"):
+        raise ModelError(
+            f"GSUM_EMBEDDING_PRECISION is '{precision}'; choose 'float32' or 'bfloat16'"
+        )
+    return cast(Embedder, LocalEmbedder(model, precision=precision))
 
 
 class ModelsIO(dg.IOManager):

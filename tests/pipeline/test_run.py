@@ -1,5 +1,6 @@
 """A drive of the conditions: what it makes, in what order, and what a failure leaves unmade."""
 
+import shutil
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
@@ -199,3 +200,14 @@ def test_the_daemon_gives_up_what_failed_and_a_drive_tries_again(changeable: Hou
             assert in_order(report) == [failed]
             assert len(report.errors) == 1
             assert requested(pipeline, instance) == set()
+
+
+def test_broken_settings_of_one_corpus_do_not_stop_another(house: House) -> None:
+    assert not house.run(["bm25"]).errors
+    shutil.copytree(house.folder, house.home.corpora / "second")
+    (house.folder / "corpus.toml").write_text("colour = 'red'")
+    report = house.run(["bm25"], "second")
+    assert not report.errors
+    assert report.made
+    with pytest.raises(CorpusError, match="unknown key 'colour'"):
+        house.run()
