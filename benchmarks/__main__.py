@@ -2,8 +2,9 @@
 
     python -m benchmarks [--quality]
 
-Speed of embedding, BM25 and the store; with `--quality` also ROUGE of the extractive model on
-QMSum and the baselines' retrieval on ODSum-Story, which embed two whole datasets first.
+Speed of embedding, BM25, the store and requests to a server; with `--quality` also ROUGE of the
+extractive model on QMSum and the baselines' retrieval on ODSum-Story, which embed two whole
+datasets first.
 """
 
 import argparse
@@ -20,6 +21,7 @@ from benchmarks import (
     MissingDataError,
     bm25,
     embedding,
+    endpoint,
     odsum,
     store,
     summarizer,
@@ -29,12 +31,13 @@ SPEED: dict[str, Callable[[], Measurement]] = {
     "embedding": embedding.measure,
     "bm25": bm25.measure,
     "store": store.measure,
+    "endpoint": endpoint.measure,
 }
 QUALITY: dict[str, Callable[[], Measurement]] = {
     "summarizer": summarizer.measure,
     "odsum": odsum.measure,
 }
-COMPARED = ("gsum", "sentence-transformers", "torch", "bm25s", "pyarrow", "sumy")
+COMPARED = ("gsum", "sentence-transformers", "torch", "bm25s", "pyarrow", "openai", "sumy")
 
 
 def load() -> str:

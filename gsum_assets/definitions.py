@@ -7,37 +7,42 @@ from typing import Any
 import dagster as dg
 from pydantic import BaseModel
 
-from gsum_assets.automation import (
-    Currency,
-    Look,
-    Node,
-    Requests,
-    automation_sensor,
-    with_conditions,
-)
+from gsum_assets.automation.attempts import Attempts
+from gsum_assets.automation.conditions import Currency, automation_sensor, with_conditions
+from gsum_assets.automation.corpora import Methods
+from gsum_assets.automation.currency import Look, Node, Requests
+from gsum_assets.automation.freshness import confirm_results, with_freshness
+from gsum_assets.automation.jobs import jobs, schedules
+from gsum_assets.automation.sensors import watch_corpora
+from gsum_assets.checks.assets import checks_of
 from gsum_assets.corpus.assets import corpus_assets
 from gsum_assets.corpus.load import bucket_of
 from gsum_assets.corpus.settings import CorpusError, load_settings
 from gsum_assets.evaluation.assets import Family, family_assets, leaderboard_asset
 from gsum_assets.models.assets import model_assets
 from gsum_assets.partitions import partitions_of
+from gsum_assets.presentation import presented
 from gsum_assets.retrieval.assets import RETRIEVAL
 from gsum_assets.tables import TABLES, table_of
 from gsum_resources.home import Home
 from gsum_resources.lineage import Lineage
-from gsum_resources.models import Models, ModelSettings, ModelsIO
+from gsum_resources.models import Models, ModelsIO
 from gsum_resources.parquet_store import ParquetStore
 from gsum_resources.settings_io import SettingsIO, section_version
 from gsum_resources.warehouse_io import WarehouseIO
 
 FAMILIES: tuple[Family, ...] = (RETRIEVAL,)
+METHODS = Methods(
+    known=[variant for family in FAMILIES for variant in family.variants],
+    default=[variant for family in FAMILIES for variant in family.default],
+)
 
 
 @dataclass(frozen=True)
 class Pipeline:
     """Everything that belongs to one home.
 
-    `section` reads a section of a corpus's `corpus.toml`.
+    `section` reads a section of a corpus's `corpus.toml`; `new_look` tells what is due now.
     """
 
     home: Home
@@ -45,7 +50,7 @@ class Pipeline:
     models: Models
     warehouse: WarehouseIO
     requests: Requests
-    currency: Currency
+    new_look: Callable[[dg.DagsterInstance], Look]
     section: Callable[[str, str], Any]
     definitions: dg.Definitions
 
@@ -53,7 +58,7 @@ class Pipeline:
 def pipeline_for(home: Home, models: Models | None = None) -> Pipeline:
     """Wire the assets to the store and the models of `home`."""
     store = ParquetStore(home.warehouse)
-    models = models or Models(ModelSettings.from_environment(), store, TABLES["llm_calls"])
+    models = models or Models(home.settings(), store, TABLES["llm_calls"])
     warehouse = WarehouseIO(home, store, TABLES, table_of, bucket_of)
     requests = Requests(store)
 
@@ -72,28 +77,42 @@ def pipeline_for(home: Home, models: Models | None = None) -> Pipeline:
         except CorpusError:  # a broken corpus.toml; `gsum run` of that corpus tells, others go on
             return None
 
-    assets = [
-        *corpus_assets,
-        *model_assets,
-        *(asset for family in FAMILIES for asset in family_assets(family)),
-        leaderboard_asset(FAMILIES),
-    ]
+    assets = presented(
+        [
+            *corpus_assets,
+            *model_assets,
+            *(asset for family in FAMILIES for asset in family_assets(family)),
+            leaderboard_asset(FAMILIES),
+        ]
+    )
     nodes = _nodes(assets)
 
-    def look(given_up: frozenset) -> Look:
-        return Look(nodes, Lineage(store, TABLES, present_version), requests, given_up)
+    def new_lineage() -> Lineage:
+        return Lineage(store, TABLES, present_version)
 
-    currency = Currency(look)
+    def look(instance: dg.DagsterInstance) -> Look:
+        return Look(nodes, new_lineage(), requests, Attempts(instance))
+
+    assets = with_freshness(with_conditions(assets, Currency(look), unite=("leaderboard",)))
+    observed = [asset.key for asset in assets if isinstance(asset, dg.SourceAsset)]
     definitions = dg.Definitions(
-        assets=with_conditions(assets, currency, unite=("leaderboard",)),
-        sensors=[automation_sensor(dg.AssetSelection.all())],
+        assets=assets,
+        asset_checks=checks_of(assets, store, new_lineage),
+        sensors=[
+            automation_sensor(dg.AssetSelection.all()),
+            watch_corpora(home.corpora, warehouse, requests, METHODS),
+            confirm_results(look),
+        ],
+        jobs=jobs(dg.AssetSelection.assets(*observed)),
+        schedules=schedules(home.settings().automation),
+        executor=dg.in_process_executor,  # one process a run: a step has no model to load again
         resources={
             "io_manager": warehouse,
             "models": ModelsIO(models, warehouse.reads),
             "settings": SettingsIO(section, warehouse.reads),
         },
     )
-    return Pipeline(home, store, models, warehouse, requests, currency, section, definitions)
+    return Pipeline(home, store, models, warehouse, requests, look, section, definitions)
 
 
 def _nodes(assets: list[dg.AssetsDefinition | dg.SourceAsset]) -> dict[dg.AssetKey, Node]:
@@ -103,6 +122,7 @@ def _nodes(assets: list[dg.AssetsDefinition | dg.SourceAsset]) -> dict[dg.AssetK
             key=spec.key,
             table=table_of(spec.key.path),
             code_version=spec.code_version,
+            definition=spec.partitions_def,
             partitions=_lister(spec.partitions_def),
             parents=frozenset(dep.asset_key for dep in spec.deps),
         )

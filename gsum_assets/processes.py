@@ -1,33 +1,30 @@
-"""Which runs belong to which process, so that those of a killed one can be told from live ones."""
+"""Which runs are alive, so that those of a killed process end and give back what they hold."""
 
 import os
 import socket
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 import dagster as dg
 import psutil
+from dagster._core.definitions.assets.graph.asset_graph import AssetGraph
+from dagster._core.execution.backfill import BulkActionsFilter, BulkActionStatus, PartitionBackfill
+from dagster._core.storage.runs.sqlite import SqliteRunStorage
 
 HOST, PID, BORN, CORPUS = "gsum/host", "gsum/pid", "gsum/born", "gsum/corpus"
+BURIED = "gsum/buried"
+"""Tag of a run of the command line that was killed: no attempt that the daemon would count."""
 UNDER_WAY = [
     dg.DagsterRunStatus.STARTED,
     dg.DagsterRunStatus.STARTING,
     dg.DagsterRunStatus.NOT_STARTED,
     dg.DagsterRunStatus.CANCELING,
 ]
-
-
-def bury_dead_runs(instance: dg.DagsterInstance) -> None:
-    """Mark as failed the runs of this host whose process is gone, as after `kill -9`."""
-    filters = dg.RunsFilter(statuses=UNDER_WAY, tags={HOST: socket.gethostname()})
-    for run in instance.get_runs(filters):
-        if not _is_alive(int(run.tags[PID]), run.tags[BORN]):
-            instance.report_run_failed(run, "the process that ran this is gone")
-
-
-def _is_alive(pid: int, born: str) -> bool:
-    try:
-        return str(psutil.Process(pid).create_time()) == born
-    except psutil.Error:
-        return False
+_START_S = 180.0  # a run that no process took up by then never will be; as in `dagster.yaml`
+_HEARTBEAT_S = 120.0  # the daemon tells every 30 s that it lives
+_BURY_EVERY_S = 10.0
 
 
 def tags_of_this_process(corpus: str) -> dict[str, str]:
@@ -39,3 +36,120 @@ def tags_of_this_process(corpus: str) -> dict[str, str]:
         BORN: str(me.create_time()),
         CORPUS: corpus,
     }
+
+
+def bury_dead_runs(instance: dg.DagsterInstance) -> None:
+    """End the runs whose process is gone, as after `kill -9`, and free what ended runs hold."""
+    for run in instance.get_runs(dg.RunsFilter(statuses=UNDER_WAY)):
+        if HOST in run.tags:
+            dead = run.tags[HOST] == socket.gethostname() and not _is_alive(
+                int(run.tags[PID]), run.tags[BORN]
+            )
+            if dead:
+                instance.add_run_tags(run.run_id, {BURIED: "true"})
+        else:
+            dead = _lost_its_worker(instance, run)
+        if dead:
+            instance.report_run_failed(run, "the process that ran this is gone")
+    _free_slots_of_ended_runs(instance)
+
+
+@contextmanager
+def burying_dead_runs(instance: dg.DagsterInstance) -> Iterator[None]:
+    """Bury now and every few seconds: a step may be waiting for what a killed process holds."""
+    bury_dead_runs(instance)
+    done = threading.Event()
+
+    def bury() -> None:
+        while not done.wait(_BURY_EVERY_S):
+            bury_dead_runs(instance)
+
+    thread = threading.Thread(target=bury, name="bury_dead_runs", daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        done.set()
+        thread.join()
+
+
+def runs_on(instance: dg.DagsterInstance, corpus: str) -> list[dg.DagsterRun]:
+    """The runs on a corpus that have not ended."""
+    unfinished = dg.RunsFilter(statuses=[*UNDER_WAY, dg.DagsterRunStatus.QUEUED])
+    return [
+        run
+        for run in instance.get_runs(unfinished)
+        if any(corpus in value.split("|") for value in run.tags.values())
+    ]
+
+
+def others_at_work(instance: dg.DagsterInstance, graph: AssetGraph, corpus: str) -> list[str]:
+    """Runs and backfills of other processes on this corpus, by id: more may become due.
+
+    What a daemon queued and no daemon will ever start is cancelled instead.
+    """
+    runs = [run for run in runs_on(instance, corpus) if run.tags.get(PID) != str(os.getpid())]
+    backfills = [
+        backfill
+        for backfill in instance.get_backfills(
+            BulkActionsFilter(statuses=[BulkActionStatus.REQUESTED])
+        )
+        if _concerns(backfill, graph, corpus)
+    ]
+    if not _daemon_is_alive(instance):
+        stranded = [run for run in runs if run.status == dg.DagsterRunStatus.QUEUED]
+        for run in stranded:
+            instance.report_run_canceled(run, "no daemon is there to start this; `gsum run` did")
+        for backfill in backfills:
+            instance.update_backfill(backfill.with_status(BulkActionStatus.CANCELED))
+        runs, backfills = [run for run in runs if run not in stranded], []
+    return [*(run.run_id for run in runs), *(backfill.backfill_id for backfill in backfills)]
+
+
+def _concerns(backfill: PartitionBackfill, graph: AssetGraph, corpus: str) -> bool:
+    if not backfill.is_asset_backfill:
+        return False
+    targets = backfill.get_asset_backfill_data(graph).target_subset.iterate_asset_partitions()
+    return any(corpus in (partition.partition_key or "").split("|") for partition in targets)
+
+
+def _daemon_is_alive(instance: dg.DagsterInstance) -> bool:
+    heartbeat = instance.get_daemon_heartbeats().get("QUEUED_RUN_COORDINATOR")
+    return heartbeat is not None and time.time() - heartbeat.timestamp < _HEARTBEAT_S
+
+
+def _is_alive(pid: int, born: str) -> bool:
+    try:
+        return str(psutil.Process(pid).create_time()) == born
+    except psutil.Error:
+        return False
+
+
+def _lost_its_worker(instance: dg.DagsterInstance, run: dg.DagsterRun) -> bool:
+    """Whether the process that the daemon started for a run is gone.
+
+    Told only where the instance is a file of this machine: elsewhere the process may be, too.
+    """
+    if not isinstance(instance.run_storage, SqliteRunStorage):
+        return False
+    for record in instance.all_logs(run.run_id, of_type=dg.DagsterEventType.ENGINE_EVENT):
+        data = record.get_dagster_event().engine_event_data
+        if pid := data.metadata.get("pid"):
+            try:
+                born = psutil.Process(int(str(pid.value))).create_time()
+            except psutil.Error:
+                return True
+            return born > record.timestamp  # another process got the number
+    (told,) = instance.get_run_records(dg.RunsFilter(run_ids=[run.run_id]))
+    return time.time() - told.create_timestamp.timestamp() > _START_S
+
+
+def _free_slots_of_ended_runs(instance: dg.DagsterInstance) -> None:
+    """A run that was killed cannot give back its places in the pools."""
+    storage = instance.event_log_storage
+    if not storage.supports_global_concurrency_limits:
+        return
+    for run_id in storage.get_concurrency_run_ids():
+        run = instance.get_run_by_id(run_id)
+        if run is None or run.is_finished:
+            storage.free_concurrency_slots_for_run(run_id)

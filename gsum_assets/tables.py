@@ -209,7 +209,7 @@ TABLES: Mapping[str, Table] = {
                 Column("tokens_in", INT, "tokens read"),
                 Column("tokens_out", INT, "tokens written"),
                 Column("latency_s", FLOAT, "seconds", measured=True),
-                Column("retries", INT, "attempts beyond the first"),
+                Column("retries", INT, "attempts that got no answer"),
                 Column("cached", pa.bool_(), "answered from the memo, at no cost"),
                 Column("cost_usd", FLOAT, "price of the call in US dollars"),
                 Column("error", TEXT, "why it failed; null where it did not", True),

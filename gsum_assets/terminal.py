@@ -14,7 +14,8 @@ from gsum_assets.ask import Answer
 from gsum_assets.corpus.settings import CorpusError
 from gsum_assets.definitions import Pipeline
 from gsum_assets.evaluation.leaderboard import grids
-from gsum_assets.run import Made, RunReport
+from gsum_assets.execute import Made
+from gsum_assets.run import RunReport
 from gsum_assets.tables import TABLES
 from gsum_resources.parquet_store import Partition
 from gsum_resources.progress import shown_by
@@ -69,15 +70,13 @@ class Console:
         line = f"{mark} {_names(made.assets)} {_where(made.partitions)}"
         self._screen.print(f"{made.seconds:7.1f} s  {line}")
         if made.error:
-            self._screen.print(
-                f"           {made.error}", style="red", markup=False, soft_wrap=True
-            )
+            self._tell(made.error, "red")
+        for gap in made.gaps:
+            self._tell(gap, "yellow")
 
     def failed(self, corpus: str, error: CorpusError) -> None:
         """The corpus could not be taken up at all."""
-        self._screen.print(
-            f"           {corpus}: {error}", style="red", markup=False, soft_wrap=True
-        )
+        self._tell(f"{corpus}: {error}", "red")
 
     def done(self, corpus: str, report: RunReport) -> None:
         """The drive ended."""
@@ -88,6 +87,12 @@ class Console:
             said = "nothing to make, all is current"
         failed = f", {len(report.errors)} runs failed" if report.errors else ""
         self._screen.print(f"{seconds:7.1f} s  {corpus}: {said}{failed}")
+        if report.not_made:
+            left = ", ".join(sorted(report.not_made))
+            self._tell(f"not made, for the language model is unavailable: {left}", "red")
+
+    def _tell(self, message: str, colour: str) -> None:
+        self._screen.print(f"           {message}", style=colour, markup=False, soft_wrap=True)
 
     def _advance(self, label: str, done: int, total: int) -> None:
         self._bar.update(self._task, description=label, completed=done, total=total)

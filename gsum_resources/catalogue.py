@@ -75,14 +75,15 @@ def _select(store: ParquetStore, table: Table, columns: str = "") -> str:
 
 def _empty(table: Table) -> str:
     fields = [(name, "VARCHAR") for name in table.dimensions]
-    fields += [(f.name, _duckdb_type(f.type)) for f in table.schema]
+    fields += [(f.name, duckdb_type(f.type)) for f in table.schema]
     columns = ", ".join(f'NULL::{kind} AS "{name}"' for name, kind in fields)
     return f"SELECT {columns} WHERE false"
 
 
-def _duckdb_type(kind: pa.DataType) -> str:
+def duckdb_type(kind: pa.DataType) -> str:
+    """The type that DuckDB gives a column of a view, `VARCHAR[]` for a list of texts."""
     if pa.types.is_list(kind):
-        return f"{_duckdb_type(kind.value_type)}[]"
+        return f"{duckdb_type(kind.value_type)}[]"
     names = {
         pa.string(): "VARCHAR",
         pa.bool_(): "BOOLEAN",

@@ -4,6 +4,8 @@ import os
 from dataclasses import dataclass
 from pathlib import Path
 
+from gsum_resources.settings import Settings, load_settings
+
 
 @dataclass(frozen=True)
 class Home:
@@ -20,6 +22,16 @@ class Home:
         """Read `GSUM_HOME` and `GSUM_WAREHOUSE`; empty counts as unset."""
         root = Path(os.environ.get("GSUM_HOME") or "data").resolve()
         return cls(root, os.environ.get("GSUM_WAREHOUSE") or str(root / "warehouse"))
+
+    def settings(self) -> Settings:
+        """What `gsum.toml` and the environment say.
+
+        Raises
+        ------
+        SettingsError
+            If a setting is unknown or bad.
+        """
+        return load_settings(self.root)
 
     @property
     def corpora(self) -> Path:

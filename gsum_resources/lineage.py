@@ -17,12 +17,13 @@ Step = tuple[str, str]  # run id, step key
 
 @dataclass
 class Reads:
-    """What each running step has read so far."""
+    """What each running step has read so far, and what it asked for in vain."""
 
     tables: dict[Step, dict[str, dict[Partition, str]]] = field(
         default_factory=lambda: defaultdict(lambda: defaultdict(dict))
     )
     others: dict[Step, dict[str, str]] = field(default_factory=lambda: defaultdict(dict))
+    failures: dict[Step, list[str]] = field(default_factory=lambda: defaultdict(list))
 
     def table(self, step: Step, name: str, hashes: Mapping[Partition, str]) -> None:
         """Note that `step` read these partitions of a table."""
@@ -31,6 +32,10 @@ class Reads:
     def other(self, step: Step, key: str, version: str) -> None:
         """Note that `step` used a model or a setting."""
         self.others[step][key] = version
+
+    def failure(self, step: Step, document_id: str) -> None:
+        """Note that a model gave `step` no valid reply on a document, "" for a whole corpus."""
+        self.failures[step].append(document_id)
 
     def inputs_of(self, step: Step, partition: Partition) -> dict[str, str]:
         """The part of what `step` read that `partition` of its output rests on."""

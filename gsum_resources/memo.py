@@ -1,13 +1,16 @@
 """Content-addressed memos: what an expensive call returned, kept by the hash of what it was asked.
 
-A memo is a folder of immutable segment files in the store, `<root>/_memo/<kind>/<identity>/`.
-Each `put` writes one segment in one step, so a killed run loses at most the calls in flight, and
-several processes can write at once. Segments are merged when there are many.
+A memo is a folder in the store, `<root>/_memo/<kind>/<identity>/`, of immutable segments: Parquet
+files, each written in one step, merged when there are many. Beside them lie the journals of calls
+under way (`journal.py`), which are read too. So a killed run loses at most the calls in flight,
+several processes can write at once, and each sees what the others have.
 """
 
 import hashlib
 import io
+import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from copy import copy
 
 import numpy as np
@@ -15,6 +18,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from gsum_resources.content_hash import hash_texts
+from gsum_resources.journal import Journal, JournalReader, open_journal
 from gsum_resources.parquet_store import ParquetStore
 from gsum_resources.protocols import Embedder
 
@@ -22,46 +26,60 @@ _BATCH = 512  # texts between two savings: about ten seconds of work on two core
 MERGE_AT = 64  # segments; a listing of that many is still one cheap request
 
 
+def memo_folder(store: ParquetStore, kind: str, identity: str) -> str:
+    """Where the memo of a model lies."""
+    return f"{store.root}/_memo/{kind}/{hash_texts([identity], 8)}"
+
+
 class Memo:
     """Bytes by key. Keys are 16-byte hashes, values are whatever the caller encodes."""
 
     def __init__(self, store: ParquetStore, kind: str, identity: str) -> None:
         self._store = store
-        self._folder = f"{store.root}/_memo/{kind}/{hash_texts([identity], 8)}"
+        self._folder = memo_folder(store, kind, identity)
         self._values: dict[bytes, tuple[pa.Array, int]] = {}
         self._segments: set[str] = set()
+        self._reader = JournalReader(store, self._folder)
+        self._journalled: dict[bytes, bytes] = {}
+        self._lock = threading.RLock()
 
     def get(self, keys: Iterable[bytes]) -> dict[bytes, bytes]:
         """The values of those keys that are known."""
-        self._load_new_segments()
         found = {}
-        for key in keys:
-            if key in self._values:
-                segment, row = self._values[key]
-                found[key] = segment[row].as_buffer().to_pybytes()
+        with self._lock:
+            self._store.fs.invalidate_cache(self._folder)
+            # journals first: one that is folded after this is in a segment by then
+            self._load_journals()
+            self._load_new_segments()
+            for key in keys:
+                if key in self._values:
+                    segment, row = self._values[key]
+                    found[key] = segment[row].as_buffer().to_pybytes()
+                elif key in self._journalled:
+                    found[key] = self._journalled[key]
         return found
 
     def put(self, items: Mapping[bytes, bytes]) -> None:
-        """Keep `items`; on return they are in the store."""
+        """Keep `items` as a segment; on return they are in the store."""
         if not items:
             return
-        table = pa.table(
-            {
-                "key": pa.array(list(items), pa.binary(16)),
-                "value": pa.array(list(items.values()), pa.large_binary()),
-            }
-        )
-        self._add(self._write(table), table)
-        if len(self._segments) > MERGE_AT:
-            self._merge()
+        with self._lock:
+            table = _as_table(items)
+            self._add(_write_segment(self._store, self._folder, table), table)
+            if len(self._segments) > MERGE_AT:
+                self._merge()
 
-    def _write(self, table: pa.Table) -> str:
-        digest = hashlib.blake2b(b"".join(table["key"].to_pylist()), digest_size=12)
-        path = f"{self._folder}/{digest.hexdigest()}.parquet"
-        buffer = io.BytesIO()
-        pq.write_table(table, buffer, compression="zstd", use_dictionary=False)
-        self._store.replace_file(path, buffer.getbuffer())
-        return path
+    def open_journal(self) -> Journal:
+        """A journal for single values, which every memo of this model reads from now on.
+
+        Whoever opened it puts its values as a segment in the end, and removes it then.
+        """
+        return open_journal(self._store, self._folder)
+
+    def _load_journals(self) -> None:
+        for entry in self._reader.new_entries():
+            if entry.value is not None:
+                self._journalled[entry.key] = entry.value
 
     def _add(self, path: str, table: pa.Table) -> None:
         keys = table["key"].to_pylist()
@@ -72,32 +90,53 @@ class Memo:
 
     def _load_new_segments(self) -> None:
         fs = self._store.fs
-        for path in sorted(set(fs.glob(f"{self._folder}/*.parquet")) - self._segments):
-            try:
-                with fs.open(path, "rb") as source:
-                    self._add(path, pq.read_table(source))
-            except FileNotFoundError:
-                continue  # another process merged it meanwhile; its rows are in a newer segment
+        complete = False
+        while not complete:  # what another process merged meanwhile is in a newer segment
+            complete = True
+            for path in sorted(set(fs.glob(f"{self._folder}/*.parquet")) - self._segments):
+                try:
+                    with fs.open(path, "rb") as source:
+                        self._add(path, pq.read_table(source))
+                except FileNotFoundError:
+                    fs.invalidate_cache(self._folder)
+                    complete = False
 
     def _merge(self) -> None:
         """Write all known rows as one segment, then remove the segments it replaces."""
         replaced = set(self._segments)
-        keys = sorted(self._values)
-        table = pa.table(
-            {
-                "key": pa.array(keys, pa.binary(16)),
-                "value": pa.array(
-                    (self._values[k][0][self._values[k][1]].as_py() for k in keys),
-                    pa.large_binary(),
-                ),
-            }
-        )
+        rows = ((key, *self._values[key]) for key in sorted(self._values))
+        table = _as_table({key: segment[row].as_py() for key, segment, row in rows})
         self._segments, self._values = set(), {}
-        merged = self._write(table)
+        merged = _write_segment(self._store, self._folder, table)
         self._add(merged, table)
         for path in replaced - {merged}:
-            if self._store.fs.exists(path):
+            with suppress(FileNotFoundError):
                 self._store.fs.rm_file(path)
+
+
+def fold_values(store: ParquetStore, folder: str, items: Mapping[bytes, bytes]) -> None:
+    """Put what an orphaned journal holds as a segment of the memo in `folder`."""
+    if items:
+        _write_segment(store, folder, _as_table(items))
+
+
+def _as_table(items: Mapping[bytes, bytes]) -> pa.Table:
+    return pa.table(
+        {
+            "key": pa.array(list(items), pa.binary(16)),
+            "value": pa.array(list(items.values()), pa.large_binary()),
+        }
+    )
+
+
+def _write_segment(store: ParquetStore, folder: str, table: pa.Table) -> str:
+    """A file named by its keys, so that to write it twice is to write it once."""
+    digest = hashlib.blake2b(b"".join(table["key"].to_pylist()), digest_size=12)
+    path = f"{folder}/{digest.hexdigest()}.parquet"
+    buffer = io.BytesIO()
+    pq.write_table(table, buffer, compression="zstd", use_dictionary=False)
+    store.replace_file(path, buffer.getbuffer())
+    return path
 
 
 class MemoizedEmbedder:
@@ -146,4 +185,5 @@ class MemoizedEmbedder:
             known.update(fresh)
             self._on_progress(start + len(part), len(pending))
         flat = np.frombuffer(b"".join(known[key] for key in keys), np.float32)
-        return flat.reshape(len(keys), self.dimension)
+        # a served model tells its dimension at the price of a request
+        return flat.reshape(len(keys), -1 if keys else self.dimension)

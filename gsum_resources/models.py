@@ -1,10 +1,9 @@
 """Which model serves what, built when first used, and handed to assets with memo and ledger."""
 
-import os
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from functools import cached_property
-from typing import cast
+from functools import cached_property, partial
+from typing import TYPE_CHECKING, cast
 
 import dagster as dg
 
@@ -14,36 +13,16 @@ from gsum_resources.memo import MemoizedEmbedder
 from gsum_resources.parquet_store import ParquetStore
 from gsum_resources.progress import reporter
 from gsum_resources.protocols import Embedder, LanguageModel
+from gsum_resources.settings import EmbeddingSettings, LlmSettings, Settings
 from gsum_resources.table import Table
 from gsum_resources.warehouse_io import Lazy, partition_of, step_of
 
+if TYPE_CHECKING:
+    from gsum_resources.endpoint import Endpoint
+
 
 class ModelError(ValueError):
-    """A model setting that cannot be met; the message names setting, value and remedy."""
-
-
-@dataclass(frozen=True)
-class ModelSettings:
-    """Each with the environment variable that sets it.
-
-    Attributes
-    ----------
-    language_model : `GSUM_LANGUAGE_MODEL`: `extractive`.
-    embedding_model : `GSUM_EMBEDDING_MODEL`: `packaged`, or a sentence-transformers or
-        transformers model by path or hub id.
-    embedding_precision : `GSUM_EMBEDDING_PRECISION`: `float32` or `bfloat16`.
-    """
-
-    language_model: str = "extractive"
-    embedding_model: str = "packaged"
-    embedding_precision: str = "float32"
-
-    @classmethod
-    def from_environment(cls) -> "ModelSettings":
-        """Read the variables; empty counts as unset."""
-        names = ("language_model", "embedding_model", "embedding_precision")
-        found = {name: os.environ.get(f"GSUM_{name.upper()}") for name in names}
-        return cls(**{name: value for name, value in found.items() if value})
+    """A model that nobody serves; the message names it."""
 
 
 @dataclass(frozen=True)
@@ -53,7 +32,7 @@ class Models:
     `overrides` replaces a model by its asset name, for tests and notebooks.
     """
 
-    settings: ModelSettings
+    settings: Settings
     store: ParquetStore
     ledger_table: Table
     overrides: dict[str, LanguageModel | Embedder] = field(default_factory=dict)
@@ -68,46 +47,89 @@ class Models:
             return "unigram/mu=1000"  # the only scorer so far; it is fitted to each corpus
         raise ModelError(f"no model is called '{name}'")
 
+    def check(self) -> None:
+        """One cheap call to each server in use, so that a wrong key is told before any work.
+
+        Raises
+        ------
+        SettingsError
+            If the variable that should hold a key does not.
+        ModelUnavailableError
+            If a server refuses the key or cannot be reached.
+        """
+        for name, settings in self._served.items():
+            if name not in self.overrides:
+                self._endpoint(settings).check()
+
+    @property
+    def _served(self) -> dict[str, LlmSettings | EmbeddingSettings]:
+        """The settings of those models that a server serves, by asset name."""
+        both = {"language_model": self.settings.llm, "embedding_model": self.settings.embedding}
+        return {name: s for name, s in both.items() if s.backend == "openai_compatible"}
+
     @cached_property
     def embedder(self) -> MemoizedEmbedder:
         """The embedder of chunks and queries."""
-        given = self.overrides.get("embedding_model")
-        if given is None:
-            wanted = self.settings
-            given = _local_embedder(wanted.embedding_model, wanted.embedding_precision)
+        given = self.overrides.get("embedding_model") or self._new_embedder()
         return MemoizedEmbedder(given, self.store)  # type: ignore[arg-type]
 
     def language_model(
-        self, ledger: Ledger, on_progress: Callable[[int, int], None] | None = None
+        self,
+        ledger: Ledger,
+        on_progress: Callable[[int, int], None] | None = None,
+        on_failure: Callable[[str], None] | None = None,
     ) -> LedgeredModel:
-        """The language model, entering its calls in `ledger`."""
-        return LedgeredModel(self._language_model, self.store, ledger, on_progress)
+        """The language model, entering its calls in `ledger`.
+
+        `on_failure` hears the document of each request that got no valid reply.
+        """
+        return LedgeredModel(self._language_model, self.store, ledger, on_progress, on_failure)
 
     @cached_property
     def _language_model(self) -> LanguageModel:
         given = self.overrides.get("language_model")
-        if given is not None:
-            return given  # type: ignore[return-value]
-        if self.settings.language_model != "extractive":
-            raise ModelError(
-                f"GSUM_LANGUAGE_MODEL is '{self.settings.language_model}'; this version serves "
-                "'extractive' only"
-            )
+        return given or self._new_language_model()  # type: ignore[return-value]
+
+    def _new_language_model(self) -> LanguageModel:
+        settings = self.settings.llm
+        if settings.backend == "openai_compatible":
+            from gsum_resources.llm.openai_compatible import OpenAICompatibleModel
+
+            return OpenAICompatibleModel(settings, self._endpoint(settings))
+        if settings.backend == "transformers_local":
+            from gsum_resources.llm.transformers_local import TransformersModel
+
+            return cast(LanguageModel, TransformersModel(settings))
         from gsum_resources.llm.extractive import ExtractiveModel
 
         # always the same embedder: its answers do not change with the corpus's embedding model
-        embedder = _local_embedder("packaged", "float32")
-        return ExtractiveModel(MemoizedEmbedder(embedder, self.store))
+        return ExtractiveModel(MemoizedEmbedder(_local_embedder(EmbeddingSettings()), self.store))
+
+    def _new_embedder(self) -> Embedder:
+        settings = self.settings.embedding
+        if settings.backend == "openai_compatible":
+            from gsum_resources.embedding.openai_compatible import OpenAICompatibleEmbedder
+
+            return OpenAICompatibleEmbedder(settings, self._endpoint(settings))
+        return _local_embedder(settings)
+
+    def _endpoint(self, settings: LlmSettings | EmbeddingSettings) -> "Endpoint":
+        """One client a table of `gsum.toml`: each has limits of its own."""
+        if settings not in self._endpoints:
+            from gsum_resources.endpoint import Endpoint
+
+            self._endpoints[settings] = Endpoint(settings, self.store)
+        return self._endpoints[settings]
+
+    @cached_property
+    def _endpoints(self) -> "dict[LlmSettings | EmbeddingSettings, Endpoint]":
+        return {}
 
 
-def _local_embedder(model: str, precision: str) -> Embedder:
+def _local_embedder(settings: EmbeddingSettings) -> Embedder:
     from gsum_resources.embedder import LocalEmbedder
 
-    if precision not in ("float32", "bfloat16"):
-        raise ModelError(
-            f"GSUM_EMBEDDING_PRECISION is '{precision}'; choose 'float32' or 'bfloat16'"
-        )
-    return cast(Embedder, LocalEmbedder(model, precision=precision))
+    return cast(Embedder, LocalEmbedder(settings.model, precision=settings.precision))
 
 
 class ModelsIO(dg.IOManager):
@@ -131,7 +153,8 @@ class ModelsIO(dg.IOManager):
                 return self.models.embedder.reporting(reporter(f"{asset}: texts embedded", info))
             ledger = Ledger(self.models.store, self.models.ledger_table, corpus, asset)
             answered = reporter(f"{asset}: requests answered", info)
-            return self.models.language_model(ledger, answered)
+            failed = partial(self._reads.failure, step)
+            return self.models.language_model(ledger, answered, failed)
 
         return Lazy(read)
 

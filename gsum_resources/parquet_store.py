@@ -68,6 +68,8 @@ class Provenance:
         `settings:chunking/corpus=qmsum`, `model:embedding_model`.
     asset, run_id, time : who wrote it, in which run, when (ISO 8601, UTC).
     rows : number of rows.
+    failed : requests to a model that got no valid reply, so that rows are missing; those are
+        asked again when the partition is tried again.
     """
 
     content_hash: str
@@ -77,6 +79,7 @@ class Provenance:
     run_id: str = ""
     time: str = ""
     rows: int = 0
+    failed: int = 0
 
     @property
     def settings_hash(self) -> str:
@@ -302,7 +305,7 @@ def _provenance(metadata: Mapping[bytes, bytes] | None) -> Provenance:
     if not metadata or FOOTER_KEY not in metadata:
         raise StoreError("a file of the warehouse has no provenance: not written by gsum")
     told = json.loads(metadata[FOOTER_KEY])
-    return Provenance(**{f.name: told[f.name] for f in fields(Provenance)})
+    return Provenance(**{f.name: told[f.name] for f in fields(Provenance) if f.name in told})
 
 
 def _with_dimensions(table: Table, partition: Partition, rows: pa.Table) -> pa.Table:

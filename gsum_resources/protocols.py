@@ -3,7 +3,7 @@
 Methods take these protocols as arguments and never see which backend serves them.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Literal, Protocol, runtime_checkable
 
@@ -53,7 +53,10 @@ class Request:
 
 @dataclass(frozen=True)
 class Completion:
-    """A model's valid reply to one `Request`; `tokens_*` in tokens, `latency_s` in seconds."""
+    """A model's valid reply to one `Request`; `tokens_*` in tokens, `latency_s` in seconds.
+
+    `calls` counts the answers it took, re-asks included; `retries` the attempts that got none.
+    """
 
     text: str
     model: str
@@ -69,12 +72,28 @@ class Completion:
 
 @dataclass(frozen=True)
 class CompletionError:
-    """Why one `Request` got no valid reply; never memoized."""
+    """Why one `Request` got no valid reply; never memoized. It may have cost something."""
 
     message: str
     model: str
     calls: int = 1
     retries: int = 0
+    tokens_in: int = 0
+    tokens_out: int = 0
+    latency_s: float = 0.0
+    cost_usd: float = 0.0
+
+
+class ModelUnavailableError(RuntimeError):
+    """Nothing more can be had from a model now: a refused key, a server that stays away.
+
+    The message names the server and the remedy, and never holds a key.
+    """
+
+
+Reply = Completion | CompletionError
+OnReply = Callable[[int, Reply], None]
+"""Called with the place of a request and its reply, as soon as the reply is there."""
 
 
 @runtime_checkable
@@ -86,8 +105,17 @@ class LanguageModel(Protocol):
         """What distinguishes this model's replies: backend, name, version, settings."""
         ...
 
-    def complete(self, requests: Sequence[Request]) -> list[Completion | CompletionError]:
-        """One result or one error for each request, in order."""
+    def complete(self, requests: Sequence[Request], on_reply: OnReply | None = None) -> list[Reply]:
+        """One result or one error for each request, in order.
+
+        `on_reply` hears of each as it comes, in any order and from any thread, before the call
+        returns or raises.
+
+        Raises
+        ------
+        ModelUnavailableError
+            If asking on is of no use. What was answered before has gone to `on_reply`.
+        """
         ...
 
 

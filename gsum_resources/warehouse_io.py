@@ -13,9 +13,9 @@ from gsum_resources.home import Home
 from gsum_resources.lineage import Reads, Step, code_version_of
 from gsum_resources.parquet_store import ParquetStore, Partition, Provenance, StoreError
 from gsum_resources.table import Table
+from gsum_resources.table_metadata import of_file
 
 LAZY = {"gsum/lazy": True}  # metadata of an AssetIn that is read only when the asset asks for it
-_PREVIEW_ROWS = 5
 
 
 class Lazy:
@@ -96,6 +96,7 @@ class WarehouseIO(dg.IOManager):
         step = step_of(context)
         code_version = context.step_context.job_def.asset_layer.get(context.asset_key).code_version
         is_first = not self.store.partitions(table)
+        written: dict[Partition, tuple[pa.Table, Provenance]] = {}
         for partition, rows in self._split(table, partitions, obj, context.asset_key):
             provenance = Provenance(
                 content_hash="",
@@ -104,15 +105,27 @@ class WarehouseIO(dg.IOManager):
                 asset=context.asset_key.to_user_string(),
                 run_id=context.run_id,
                 time=datetime.now(UTC).isoformat(),
+                failed=self._failed(step, partition),
             )
-            self.store.write(table, partition, rows, provenance)
+            written[partition] = rows, self.store.write(table, partition, rows, provenance)
         if is_first:
             self.rebuild_catalogue()
-        context.add_output_metadata(
-            {
-                "dagster/row_count": obj.num_rows,
-                "preview": dg.MetadataValue.md(_preview(obj)),
-            }
+        # the UI shows one of the buckets; where it is empty, rows of another say more
+        samples = {p.corpus: rows for p, (rows, _) in written.items() if rows.num_rows}
+        for key, partition in zip(context.asset_partition_keys, partitions, strict=True):
+            rows, provenance = written[partition]
+            sample = rows if rows.num_rows else samples.get(partition.corpus, rows)
+            context.step_context.add_asset_metadata(
+                of_file(self.store, table, partition, sample, provenance), context.asset_key, key
+            )
+
+    def _failed(self, step: Step, partition: Partition) -> int:
+        """Requests in vain that concern a partition: of a bucket, those on its documents."""
+        return sum(
+            partition.bucket is None
+            or not document
+            or self._bucket_of(document) == partition.bucket
+            for document in self.reads.failures[step]
         )
 
     def rebuild_catalogue(self) -> None:
@@ -135,18 +148,3 @@ class WarehouseIO(dg.IOManager):
             pc.cast(rows["corpus"], pa.string()), pa.array(buckets, pa.string()), "|"
         )
         return [(p, rows.filter(pc.equal(places, f"{p.corpus}|{p.bucket}"))) for p in partitions]
-
-
-def _preview(rows: pa.Table) -> str:
-    """The first rows as a Markdown table, long values cut."""
-    names = [n for n in rows.column_names if not pa.types.is_fixed_size_list(rows[n].type)]
-    lines = ["| " + " | ".join(names) + " |", "|" + "---|" * len(names)]
-    for row in rows.select(names).slice(0, _PREVIEW_ROWS).to_pylist():
-        lines.append("| " + " | ".join(_cell(value) for value in row.values()) + " |")
-    return "\n".join(lines)
-
-
-def _cell(value: object) -> str:
-    text = f"{value:.4g}" if isinstance(value, float) else str(value)
-    text = " ".join(text.split()).replace("|", "\\|").replace("<", "&lt;")
-    return text if len(text) <= 80 else text[:79] + "…"

@@ -14,8 +14,9 @@ from gsum_assets.run import RunReport, drive
 from gsum_assets.tables import TABLES
 from gsum_resources.home import Home
 from gsum_resources.instance import open_instance
-from gsum_resources.models import Models, ModelSettings
+from gsum_resources.models import Models
 from gsum_resources.parquet_store import ParquetStore
+from gsum_resources.settings import Settings
 from tests.models import FirstWords, HashEmbedder
 
 CORPUS = "tales"
@@ -68,7 +69,7 @@ class House:
 
     def pipeline(self) -> Pipeline:
         overrides = {"embedding_model": self.embedder, "language_model": self.model}
-        models = Models(ModelSettings(), self.store, TABLES["llm_calls"], overrides)
+        models = Models(Settings(), self.store, TABLES["llm_calls"], overrides)
         return pipeline_for(self.home, models)
 
     def instance(self) -> dg.DagsterInstance:

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from gsum_resources.protocols import Completion, CompletionError, Request
+from gsum_resources.protocols import Completion, CompletionError, OnReply, Reply, Request
 
 
 class HashEmbedder:
@@ -37,11 +37,16 @@ class FirstWords:
         self.refuses = refuses
         self.n_asked = 0
 
-    def complete(self, requests: Sequence[Request]) -> list[Completion | CompletionError]:
-        self.n_asked += len(requests)
-        return [self._one(request) for request in requests]
+    def complete(self, requests: Sequence[Request], on_reply: OnReply | None = None) -> list[Reply]:
+        replies = []
+        for place, request in enumerate(requests):
+            self.n_asked += 1
+            replies.append(self._one(request))
+            if on_reply:
+                on_reply(place, replies[-1])
+        return replies
 
-    def _one(self, request: Request) -> Completion | CompletionError:
+    def _one(self, request: Request) -> Reply:
         text = " ".join(request.passages)
         if self.refuses and self.refuses in text:
             return CompletionError(f"refused: '{self.refuses}' in the passages", self.identity)

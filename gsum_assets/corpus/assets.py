@@ -1,16 +1,22 @@
 """The corpus as assets: what lies in the folder, documents, chunks, embeddings, questions."""
 
+from collections.abc import Callable
+from functools import partial
+
 import dagster as dg
 import pyarrow as pa
 
 from gsum_assets.corpus import observe
 from gsum_assets.corpus.chunk import chunk_documents, default_tokenizer
 from gsum_assets.corpus.embed import embed_chunks
-from gsum_assets.corpus.load import Document, load
+from gsum_assets.corpus.load import N_BUCKETS, Document, load
 from gsum_assets.corpus.queries import load_queries
 from gsum_assets.corpus.rows import rows_of
 from gsum_assets.corpus.settings import CorpusSettings, load_settings
 from gsum_assets.partitions import corpora, corpus_buckets, to_corpus
+from gsum_assets.plots.chunk_lengths import chunk_lengths
+from gsum_assets.plots.embedding_map import embedding_map
+from gsum_assets.presentation import kind_tags, observed_table, picture
 from gsum_assets.tables import TABLES, by_corpus
 from gsum_resources.settings_io import SettingsReader
 from gsum_resources.warehouse_io import Lazy, WarehouseIO, partition_of
@@ -28,8 +34,11 @@ def _watched(context: dg.OpExecutionContext) -> list[str]:
     partitions_def=corpus_buckets,
     group_name=GROUP,
     required_resource_keys={"io_manager"},
-    description="One row per document found in the corpus folder; observed, its version is the "
-    "hash of the bucket's documents and of the settings that change how they are read.",
+    **observed_table(
+        "source_documents",
+        "Observed: its version is the hash of the bucket's documents and of the settings that "
+        "change how they are read.",
+    ),
 )
 def source_documents(context: dg.OpExecutionContext) -> dg.DataVersionsByPartition:
     warehouse: WarehouseIO = context.resources.io_manager
@@ -45,7 +54,7 @@ def source_documents(context: dg.OpExecutionContext) -> dg.DataVersionsByPartiti
     partitions_def=corpora,
     group_name=GROUP,
     required_resource_keys={"io_manager"},
-    description="One row per file of questions found in the corpus folder; observed.",
+    **observed_table("source_queries", "Observed: its version is the hash of the files."),
 )
 def source_queries(context: dg.OpExecutionContext) -> dg.DataVersionsByPartition:
     warehouse: WarehouseIO = context.resources.io_manager
@@ -59,7 +68,9 @@ def source_queries(context: dg.OpExecutionContext) -> dg.DataVersionsByPartition
     group_name=GROUP,
     io_manager_key="settings",
     required_resource_keys={"settings"},
-    description="The settings in `corpus.toml`; observed. Lineage names the sections read.",
+    description="The settings in `corpus.toml`. Observed; lineage names the sections read.",
+    metadata={"file": "corpora/<corpus>/corpus.toml"},
+    tags=kind_tags("file"),
 )
 def corpus_settings(context: dg.OpExecutionContext) -> dg.DataVersionsByPartition:
     return dg.DataVersionsByPartition(
@@ -69,10 +80,12 @@ def corpus_settings(context: dg.OpExecutionContext) -> dg.DataVersionsByPartitio
 
 @dg.multi_asset(
     outs={
-        name: dg.AssetOut(
-            description=f"One row per {TABLES[name].row}.", group_name=GROUP, code_version="1"
-        )
-        for name in ("documents", "rejected_documents")
+        name: dg.AssetOut(description=purpose, group_name=GROUP, code_version="1")
+        for name, purpose in {
+            "documents": "The texts that everything else rests on.",
+            "rejected_documents": "What is wrong with each, and how to repair it; the good rest "
+            "is taken in.",
+        }.items()
     },
     partitions_def=corpus_buckets,
     backfill_policy=dg.BackfillPolicy.single_run(),
@@ -97,15 +110,20 @@ def documents(context: dg.AssetExecutionContext, source_documents: pa.Table):  #
     backfill_policy=dg.BackfillPolicy.single_run(),
     group_name=GROUP,
     code_version="1",
-    description="One row per passage of a document, with its exact place in the text.",
+    description="What is found and read, with its exact place in the text.",
 )
-def chunks(documents: pa.Table, corpus_settings: SettingsReader) -> pa.Table:
+def chunks(
+    context: dg.AssetExecutionContext, documents: pa.Table, corpus_settings: SettingsReader
+) -> pa.Table:
     tokenizer = default_tokenizer()
     parts = []
     for corpus, rows in by_corpus(documents):
         settings = CorpusSettings(chunking=corpus_settings.section(corpus, "chunking"))
         texts = [Document(r["document_id"], r["title"], r["text"]) for r in rows.to_pylist()]
-        parts.append(rows_of(TABLES["chunks"], chunk_documents(texts, settings, tokenizer), corpus))
+        made = rows_of(TABLES["chunks"], chunk_documents(texts, settings, tokenizer), corpus)
+        limit = settings.chunking.max_tokens
+        _show(context, corpus, "chunk lengths", partial(chunk_lengths, made, limit))
+        parts.append(made)
     return _joined("chunks", parts)
 
 
@@ -114,10 +132,15 @@ def chunks(documents: pa.Table, corpus_settings: SettingsReader) -> pa.Table:
     backfill_policy=dg.BackfillPolicy.single_run(),
     group_name=GROUP,
     code_version="1",
-    description="One row per chunk: the unit-length vector of its text.",
+    description="The vector of its text: what lies close means something alike.",
 )
-def chunk_embeddings(chunks: pa.Table, embedding_model: Lazy) -> pa.Table:
-    return embed_chunks(chunks, embedding_model.get())
+def chunk_embeddings(
+    context: dg.AssetExecutionContext, chunks: pa.Table, embedding_model: Lazy
+) -> pa.Table:
+    embedded = embed_chunks(chunks, embedding_model.get())
+    for corpus, rows in by_corpus(embedded):
+        _show(context, corpus, "map of the chunks", partial(embedding_map, rows))
+    return embedded
 
 
 @dg.asset(
@@ -126,7 +149,8 @@ def chunk_embeddings(chunks: pa.Table, embedding_model: Lazy) -> pa.Table:
     code_version="1",
     ins={"documents": dg.AssetIn(partition_mapping=to_corpus)},
     required_resource_keys={"io_manager"},
-    description="One row per question asked of the corpus or of one of its documents.",
+    description="Asked of the whole corpus or of one document; with reference answers where the "
+    "source has them, so that answers can be scored.",
 )
 def queries(
     context: dg.AssetExecutionContext, source_queries: pa.Table, documents: pa.Table
@@ -137,8 +161,32 @@ def queries(
     questions, problems = load_queries(warehouse.home.corpora / corpus, known)
     for problem in problems:
         context.log.warning(problem)
-    context.add_output_metadata({"left_out": len(problems), "problems": problems[:20]})
-    return rows_of(TABLES["queries"], questions, corpus)
+    rows = rows_of(TABLES["queries"], questions, corpus)
+    context.add_asset_metadata(
+        {"questions": dg.MetadataValue.md(_counts(rows)), "left_out": len(problems)}
+        | ({"problems": problems[:20]} if problems else {})
+    )
+    return rows
+
+
+def _show(
+    context: dg.AssetExecutionContext, corpus: str, what: str, draw: Callable[[str], bytes]
+) -> None:
+    """Attach a picture of what was made of a corpus to its partitions."""
+    keys = [key for key in context.partition_keys if partition_of(key).corpus == corpus]
+    buckets = [partition_of(key).bucket or "" for key in keys]
+    title = corpus if len(buckets) == N_BUCKETS else f"{corpus}, bucket {', '.join(buckets)}"
+    plot = picture(draw(title), what)
+    for key in keys:
+        context.add_asset_metadata({"plot": plot}, partition_key=key)
+
+
+def _counts(questions: pa.Table) -> str:
+    """How many questions of each split and kind, as a Markdown table."""
+    counts = questions.group_by(["split", "kind"]).aggregate([("query_id", "count")])
+    rows = sorted(zip(*(counts[name].to_pylist() for name in counts.column_names), strict=True))
+    lines = [f"| {split} | {kind} | {n:,} |" for split, kind, n in rows]
+    return "\n".join(["| split | kind | questions |", "|---|---|---:|", *lines])
 
 
 def _joined(table: str, parts: list[pa.Table]) -> pa.Table:

@@ -1,6 +1,8 @@
 """Walks a corpus folder and gives its records in a fixed order."""
 
+import hashlib
 from collections.abc import Collection, Iterator
+from dataclasses import dataclass
 from pathlib import Path
 
 from gsum_assets.corpus.records import (
@@ -47,8 +49,43 @@ def read_records(
             continue
 
 
-def _files(folder: Path, prefix: str = "", above: tuple[Path, ...] = ()) -> Iterator:
+@dataclass(frozen=True)
+class Stamp:
+    """What the files of a folder look like from outside.
+
+    `digest` of their names, sizes and times; `youngest` is when the last of them was written,
+    Unix time, 0 where there is none.
+    """
+
+    digest: str
+    youngest: float
+
+
+def stamp_of(folder: Path) -> Stamp:
+    """Look at every file of a corpus folder, settings and questions too, without opening one."""
+    looks, youngest = [], 0.0
+    for name, path in _walk(folder):
+        try:
+            stat = path.stat()
+        except FileNotFoundError:  # deleted since the folder was listed
+            continue
+        looks.append((name, stat.st_size, stat.st_mtime_ns))
+        youngest = max(youngest, stat.st_mtime)
+    digest = hashlib.blake2b(repr(sorted(looks)).encode("utf-8", "backslashreplace"), digest_size=8)
+    return Stamp(digest.hexdigest(), youngest)
+
+
+def _files(folder: Path) -> Iterator[tuple[str, Path]]:
     """Pairs of relative name and path of all files that hold documents."""
+    for name, path in _walk(folder):
+        if name.lower().endswith(TEXT_SUFFIXES) or name in RECORD_FILES:
+            yield name, path
+
+
+def _walk(
+    folder: Path, prefix: str = "", above: tuple[Path, ...] = ()
+) -> Iterator[tuple[str, Path]]:
+    """Pairs of relative name and path of all files, but for hidden ones."""
     for child in folder.iterdir():
         if child.name.startswith((".", "~")):  # hidden, or an editor's temporary file
             continue
@@ -58,10 +95,8 @@ def _files(folder: Path, prefix: str = "", above: tuple[Path, ...] = ()) -> Iter
                 seen = (*above, folder.resolve())
                 if child.is_symlink() and child.resolve() in seen:
                     continue
-            yield from _files(child, f"{prefix}{child.name}/", seen)
-        elif child.name.lower().endswith(TEXT_SUFFIXES) or (
-            not prefix and child.name in RECORD_FILES
-        ):
+            yield from _walk(child, f"{prefix}{child.name}/", seen)
+        else:
             yield prefix + child.name, child
 
 

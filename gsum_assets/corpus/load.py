@@ -82,9 +82,25 @@ def scan(folder: Path, settings: CorpusSettings) -> list[SourceDocument]:
             SourceDocument(record.document_id, record.file, record.line, digest.hexdigest())
         )
     if not found:
-        accepted = ", ".join((*(f"*{suffix}" for suffix in TEXT_SUFFIXES), *RECORD_FILES))
-        raise CorpusError(f"corpus folder {folder} holds no document; put in any of {accepted}")
+        raise _no_document(folder)
     return found
+
+
+def require_documents(folder: Path, settings: CorpusSettings) -> None:
+    """Read the first record of a corpus folder, no more: `scan` without its cost.
+
+    Raises
+    ------
+    CorpusError
+        If the folder does not exist or holds no document.
+    """
+    if next(read_records(folder, settings.documents.max_bytes), None) is None:
+        raise _no_document(folder)
+
+
+def _no_document(folder: Path) -> CorpusError:
+    accepted = ", ".join((*(f"*{suffix}" for suffix in TEXT_SUFFIXES), *RECORD_FILES))
+    return CorpusError(f"corpus folder {folder} holds no document; put in any of {accepted}")
 
 
 def load(

@@ -1,6 +1,5 @@
 """The four assets that every family of methods gives, and the leaderboard that unites them."""
 
-import base64
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -9,9 +8,13 @@ import dagster as dg
 import pyarrow as pa
 
 from gsum_assets.evaluation.answer import answer_questions
-from gsum_assets.evaluation.leaderboard import leaderboard, picture, to_markdown
+from gsum_assets.evaluation.leaderboard import leaderboard, ranked_by_kind, to_markdown
 from gsum_assets.evaluation.score import score_answers
 from gsum_assets.partitions import across, corpora, corpus_variants, to_corpus
+from gsum_assets.plots.main_metrics import main_means
+from gsum_assets.plots.method_ranking import method_ranking
+from gsum_assets.plots.score_spread import score_spread
+from gsum_assets.presentation import picture
 from gsum_resources.warehouse_io import LAZY, Lazy, partition_of
 
 
@@ -76,8 +79,8 @@ def family_assets(family: Family) -> list[dg.AssetsDefinition]:
     }
     models = {n: dg.AssetIn(n) for n in ("embedding_model", "language_model")}
 
-    def made(table: str, step: Step, meaning: str, inputs: Mapping) -> dg.AssetsDefinition:
-        return _result_asset(family, table, step, meaning, {**inputs, **shared})
+    def made(table: str, step: Step, purpose: str, inputs: Mapping) -> dg.AssetsDefinition:
+        return _result_asset(family, table, step, purpose, {**inputs, **shared})
 
     mine = {
         n: dg.AssetIn([family.name, n], metadata=LAZY)
@@ -87,27 +90,25 @@ def family_assets(family: Family) -> list[dg.AssetsDefinition]:
         made(
             "rankings",
             family.rank,
-            "One row per question, level and rank: what the method finds, best first.",
+            "What the method finds, best first.",
             by_document | own | {"embedding_model": models["embedding_model"]},
         ),
         made(
             "contexts",
             family.contexts,
-            "One row per passage given to the language model.",
+            "All that the answer may rest on, in the order in which the model reads it.",
             by_document | own | {"rankings": mine["rankings"]},
         ),
         made(
             "summaries",
             _answer,
-            "One row per question: the answer, and what it cost.",
+            "The answer, and what it cost in calls, tokens and seconds.",
             {"contexts": mine["contexts"], "language_model": models["language_model"]},
         ),
         made(
             "scores",
-            lambda _, inputs: score_answers(
-                inputs.table("queries"), inputs.table("summaries"), inputs.table("rankings")
-            ),
-            "One row per question and metric: ROUGE of the answer, P, R and F1 of the ranking.",
+            _score,
+            "ROUGE of the answer against its references; P, R, F1, nDCG and MRR of the ranking.",
             {"rankings": mine["rankings"], "summaries": mine["summaries"]},
         ),
     ]
@@ -127,8 +128,18 @@ def _answer(_: str, inputs: Inputs) -> pa.Table:
     return answers.rows
 
 
+def _score(variant: str, inputs: Inputs) -> pa.Table:
+    scores = score_answers(
+        inputs.table("queries"), inputs.table("summaries"), inputs.table("rankings")
+    )
+    plot = picture(score_spread(scores, f"{inputs.corpus}, {variant}"), "spread of the scores")
+    # the means as numbers: the UI draws those over partitions and time
+    dg.AssetExecutionContext.get().add_asset_metadata({"plot": plot, **main_means(scores)})
+    return scores
+
+
 def _result_asset(
-    family: Family, table: str, step: Step, meaning: str, inputs: Mapping[str, dg.AssetIn]
+    family: Family, table: str, step: Step, purpose: str, inputs: Mapping[str, dg.AssetIn]
 ) -> dg.AssetsDefinition:
     @dg.asset(
         name=table,
@@ -137,7 +148,7 @@ def _result_asset(
         ins=dict(inputs),
         group_name=family.name,
         code_version="1",
-        description=meaning,
+        description=purpose,
     )
     def result(context: dg.AssetExecutionContext, **read: Lazy) -> pa.Table:
         partition = partition_of(context.partition_key)
@@ -159,16 +170,16 @@ def leaderboard_asset(families: Sequence[Family]) -> dg.AssetsDefinition:
         ins={"queries": dg.AssetIn("queries"), **scores},
         group_name="evaluation",
         code_version="1",
-        description="One row per method, split, kind of question and metric: the mean with its "
-        "95% interval.",
+        description="Unites the scores of all methods that were asked for: the mean over the "
+        "questions with its 95% bootstrap interval.",
     )
     def board(context: dg.AssetExecutionContext, queries: pa.Table, **scores: pa.Table) -> pa.Table:
         rows = leaderboard(queries, pa.concat_tables(scores.values()))
-        image = base64.b64encode(picture(rows)).decode()
-        context.add_output_metadata(
+        png = method_ranking(ranked_by_kind(rows), f"{context.partition_key}, all splits")
+        context.add_asset_metadata(
             {
+                "plot": picture(png, "methods by score"),
                 "leaderboard": dg.MetadataValue.md(to_markdown(rows)),
-                "plot": dg.MetadataValue.md(f"![scores](data:image/png;base64,{image})"),
             }
         )
         return rows

@@ -1,6 +1,5 @@
-"""Scores of all methods to one table, as rows, as Markdown and as a picture."""
+"""Scores of all methods to one table, as rows and as Markdown."""
 
-import io
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -57,6 +56,14 @@ def ranked_methods(
     return sorted(methods.items(), key=lambda m: (-m[1].get(by, {}).get("mean", 0.0), m[0]))
 
 
+def ranked_by_kind(
+    board: pa.Table, split: str = ALL
+) -> dict[str, list[tuple[str, dict[str, dict]]]]:
+    """`ranked_methods` of each kind of question."""
+    kinds = sorted(set(board["kind"].to_pylist()))
+    return {kind: ranked_methods(board, kind, split) for kind in kinds}
+
+
 def to_markdown(board: pa.Table, split: str = ALL) -> str:
     """One Markdown table for each kind of question."""
     parts = []
@@ -80,8 +87,7 @@ class TextGrid:
 def grids(board: pa.Table, split: str = ALL) -> list[TextGrid]:
     """One grid for each kind of question; `s` is seconds from question to answer."""
     found = []
-    for kind in sorted(set(board["kind"].to_pylist())):
-        methods = ranked_methods(board, kind, split)
+    for kind, methods in ranked_by_kind(board, split).items():
         if not methods:
             continue
         shown = [m for m in SHOWN if any(m in metrics for _, metrics in methods)]
@@ -107,34 +113,3 @@ def _cell(row: dict | None) -> str:
 
 def _seconds(metrics: dict[str, dict]) -> str:
     return f"{max(row['latency_s'] for row in metrics.values()):.3f}"
-
-
-def picture(board: pa.Table, metrics: Sequence[str] = ("rouge1", "rouge2", "rougeL")) -> bytes:
-    """Bars with 95% intervals, one panel a kind of question, as PNG."""
-    from matplotlib.figure import Figure
-
-    kinds = sorted(set(board["kind"].to_pylist()))
-    n_methods = len(set(board["method"].to_pylist()))
-    figure = Figure(
-        figsize=(8, max(1, len(kinds)) * (1.2 + 0.45 * n_methods)), layout="constrained"
-    )
-    for axes, kind in zip(
-        figure.subplots(max(1, len(kinds)), 1, squeeze=False)[:, 0], kinds, strict=False
-    ):
-        methods = ranked_methods(board, kind)[::-1]
-        for offset, metric in enumerate(metrics):
-            found = [(i, m[metric]) for i, (_, m) in enumerate(methods) if metric in m]
-            means = [100 * row["mean"] for _, row in found]
-            below = [100 * (row["mean"] - row["low"]) for _, row in found]
-            above = [100 * (row["high"] - row["mean"]) for _, row in found]
-            places = [i + 0.27 * (1 - offset) for i, _ in found]
-            axes.barh(places, means, 0.25, xerr=[below, above], label=metric, capsize=2)
-        axes.set_yticks(range(len(methods)), [name for name, _ in methods])
-        axes.set_title(f"{kind} questions")
-        axes.set_xlabel("F1, percent; whiskers: 95% bootstrap interval of the mean")
-    if kinds:
-        handles, labels = figure.axes[0].get_legend_handles_labels()
-        figure.legend(handles, labels, loc="outside upper right", ncols=len(labels))
-    buffer = io.BytesIO()
-    figure.savefig(buffer, format="png", dpi=110)
-    return buffer.getvalue()

@@ -2,14 +2,19 @@
 
 import dagster as dg
 
+from gsum_assets.presentation import kind_tags
 from gsum_resources.content_hash import hash_texts
 from gsum_resources.models import ModelsIO
 
 _MEANING = {
-    "language_model": "Writes answers, questions and extractions; version: backend, name, settings",
-    "embedding_model": "Embeds chunks and queries; version: weights, precision, pooling, window",
-    "passage_scorer": "Scores how well one passage predicts another; version: its settings",
+    "language_model": "Writes answers, questions and extractions. Observed: its version is "
+    "backend, name and settings",
+    "embedding_model": "Embeds chunks and questions. Observed: its version is weights, precision, "
+    "pooling and window",
+    "passage_scorer": "Scores how well one passage predicts another. Observed: its version is its "
+    "settings",
 }
+_SETTINGS = {"language_model": "[llm] in gsum.toml", "embedding_model": "[embedding] in gsum.toml"}
 
 
 def _model_asset(name: str, meaning: str) -> dg.SourceAsset:
@@ -18,6 +23,8 @@ def _model_asset(name: str, meaning: str) -> dg.SourceAsset:
         description=f"{meaning}.",
         group_name="models",
         io_manager_key="models",
+        metadata={"settings": _SETTINGS[name]} if name in _SETTINGS else {},
+        tags=kind_tags("source"),
         required_resource_keys={"models"},
     )
     def observe(context: dg.OpExecutionContext) -> dg.ObserveResult:

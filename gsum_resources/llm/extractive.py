@@ -8,7 +8,7 @@ import hashlib
 import threading
 import time
 from collections import OrderedDict
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -21,10 +21,19 @@ from gsum_resources.llm.classical.sentences import Sentence, read_sentences
 from gsum_resources.llm.classical.summarize import SummarySettings
 from gsum_resources.llm.classical.vocabulary import count_tokens
 from gsum_resources.llm.results import Entities, Facts, Score, Topic
-from gsum_resources.protocols import Completion, CompletionError, Embedder, Request, Task
+from gsum_resources.protocols import (
+    Completion,
+    CompletionError,
+    Embedder,
+    OnReply,
+    Reply,
+    Request,
+    Task,
+)
 
 NAME = "extractive"
 VERSION = "1"  # raise it with every change of a reply, so that memos of old replies expire
+_BATCH = 256  # requests whose sentences are embedded together
 _SCHEMAS: dict[Task, type[BaseModel]] = {
     "entities": Entities,
     "facts": Facts,
@@ -69,12 +78,21 @@ class ExtractiveModel:
         content = f"{self._settings}\n{self._embedder.identity}"
         return f"{NAME}-{VERSION}/{hashlib.sha256(content.encode()).hexdigest()[:12]}"
 
-    def complete(self, requests: Sequence[Request]) -> list[Completion | CompletionError]:
+    def complete(self, requests: Sequence[Request], on_reply: OnReply | None = None) -> list[Reply]:
         """One completion or error for each request, in order.
 
-        The sentences of all requests are embedded in one call. Latency is a request's own time
+        The sentences of 256 requests are embedded in one call. Latency is a request's own time
         plus an equal share of the embedding.
         """
+        replies: list[Reply] = []
+        for start in range(0, len(requests), _BATCH):
+            for reply in self._complete_batch(requests[start : start + _BATCH]):
+                if on_reply:
+                    on_reply(len(replies), reply)
+                replies.append(reply)
+        return replies
+
+    def _complete_batch(self, requests: Sequence[Request]) -> Iterator[Reply]:
         prepared = [self._prepare(request) for request in requests]
         started = time.perf_counter()
         vectors = self._embed(dict.fromkeys(s.text for p in prepared for s in p.sentences))
@@ -83,7 +101,8 @@ class ExtractiveModel:
             dict(zip(asked, self._embedder.embed_queries(asked), strict=True)) if asked else {}
         )
         share = (time.perf_counter() - started) / max(1, len(requests))
-        return [self._reply(p, vectors, aspects, share) for p in prepared]
+        for one in prepared:
+            yield self._reply(one, vectors, aspects, share)
 
     def _prepare(self, request: Request) -> _Prepared:
         started = time.perf_counter()
@@ -111,7 +130,7 @@ class ExtractiveModel:
         vectors: dict[str, np.ndarray],
         aspects: dict[str, np.ndarray],
         share: float,
-    ) -> Completion | CompletionError:
+    ) -> Reply:
         request, started = prepared.request, time.perf_counter()
         if not prepared.sentences:
             return CompletionError(_nothing_to_read(request), NAME)

@@ -1,23 +1,39 @@
-"""A language model with a memo and a ledger: no call is paid for twice, every call is on record."""
+"""A language model with a memo and a ledger: no call is paid for twice, every call is on record.
+
+Each reply is durable as soon as it is there, memo entry and ledger row as one record of a journal
+(`journal.py`), which the end of the call folds into a segment of the memo and a file of the
+ledger. Of a killed run, only the calls in flight are lost.
+"""
 
 import io
 import json
+import threading
+import time
 import uuid
-from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass, replace
-from datetime import UTC, datetime
+from collections.abc import Callable, Mapping, Sequence
+from contextvars import copy_context
+from dataclasses import dataclass
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from gsum_resources.arrow import pc
+from gsum_resources.journal import Entry, Journal, orphans
 from gsum_resources.llm.render import prompt_hash
-from gsum_resources.memo import Memo
+from gsum_resources.llm.stored_reply import decode, storable
+from gsum_resources.memo import Memo, fold_values
 from gsum_resources.parquet_store import ParquetStore, conform
-from gsum_resources.protocols import Completion, CompletionError, LanguageModel, Request
+from gsum_resources.protocols import (
+    Completion,
+    CompletionError,
+    LanguageModel,
+    OnReply,
+    Reply,
+    Request,
+)
 from gsum_resources.table import Table
 
-Reply = Completion | CompletionError
-BATCH = 256  # requests between two savings
+_MEMO = "completions"
 
 
 @dataclass(frozen=True)
@@ -29,21 +45,58 @@ class Ledger:
     corpus: str
     asset: str
 
-    def enter(self, rows: Sequence[dict]) -> None:
-        """Append rows as one more file of the partition, in one step."""
-        if not rows:
-            return
-        declared = conform(self.table, pa.Table.from_pylist(list(rows)), self.asset)
-        buffer = io.BytesIO()
-        pq.write_table(declared, buffer)
-        folder = f"{self.store.root}/{self.table.name}/corpus={self.corpus}"
-        self.store.replace_file(f"{folder}/{uuid.uuid4().hex}.parquet", buffer.getbuffer())
+    def row(self, key: bytes, request: Request, reply: Reply) -> dict:
+        """What is on record of one call of a model, which has just ended."""
+        return {
+            "asset": self.asset,
+            "document_id": request.document_id,
+            "model": reply.model,
+            "prompt_hash": key.hex(),
+            "tokens_in": reply.tokens_in,
+            "tokens_out": reply.tokens_out,
+            "latency_s": reply.latency_s,
+            "retries": reply.retries,
+            "cached": False,
+            "cost_usd": reply.cost_usd,
+            "error": reply.message if isinstance(reply, CompletionError) else None,
+            "time": time.time_ns() // 1000,
+        }
+
+    def cached(self, answered: Sequence[tuple[bytes, Request, Completion]]) -> pa.Table:
+        """What is on record of requests that no model was asked, column by column."""
+        n = len(answered)
+        columns = {
+            "asset": [self.asset] * n,
+            "document_id": [request.document_id for _, request, _ in answered],
+            "model": [reply.model for *_, reply in answered],
+            "prompt_hash": [key.hex() for key, *_ in answered],
+            "tokens_in": [reply.tokens_in for *_, reply in answered],
+            "tokens_out": [reply.tokens_out for *_, reply in answered],
+            "latency_s": [0.0] * n,
+            "retries": [reply.retries for *_, reply in answered],
+            "cached": [True] * n,
+            "cost_usd": [0.0] * n,
+            "error": [None] * n,
+            "time": [time.time_ns() // 1000] * n,
+        }
+        return pa.Table.from_pydict(columns, self.table.schema)
+
+    def enter(self, name: str, rows: Sequence[dict], cached: pa.Table) -> None:
+        """Put rows into the partition as one more file, in one step."""
+        called = pa.Table.from_pylist(list(rows), self.table.schema)
+        every = conform(self.table, pa.concat_tables([called, cached]), self.asset)
+        _write(self.store, _path(self.store, self.table, self.corpus, name), every)
 
 
 class LedgeredModel:
     """Wraps a language model: answers from the memo where it can, and enters every request.
 
     A failed or invalid reply is entered, never memoized.
+
+    Parameters
+    ----------
+    on_progress : hears how many requests are answered, and of how many.
+    on_failure : hears the `document_id` of each request that got no valid reply.
     """
 
     def __init__(
@@ -52,73 +105,184 @@ class LedgeredModel:
         store: ParquetStore,
         ledger: Ledger,
         on_progress: Callable[[int, int], None] | None = None,
+        on_failure: Callable[[str], None] | None = None,
     ) -> None:
         self._model = model
-        self._memo = Memo(store, "completions", model.identity)
+        self._memo = Memo(store, _MEMO, model.identity)
         self._ledger = ledger
-        self._on_progress = on_progress
+        self._on_progress = on_progress or (lambda done, total: None)
+        self._on_failure = on_failure or (lambda document_id: None)
 
     @property
     def identity(self) -> str:
         """That of the model within."""
         return self._model.identity
 
-    def complete(self, requests: Sequence[Request]) -> list[Reply]:
-        """One result or one error for each request, in order; equal requests are asked once."""
-        replies: list[Reply] = []
-        for start in range(0, len(requests), BATCH):
-            replies += self._complete_batch(requests[start : start + BATCH])
-            if self._on_progress:
-                self._on_progress(len(replies), len(requests))
-        return replies
+    def complete(self, requests: Sequence[Request], on_reply: OnReply | None = None) -> list[Reply]:
+        """One result or one error for each request, in order; equal requests are asked once.
 
-    def _complete_batch(self, requests: Sequence[Request]) -> list[Reply]:
+        Raises
+        ------
+        ModelUnavailableError
+            If asking on is of no use. What was answered is kept.
+        """
+        if not requests:
+            return []
+        fold_orphans(self._ledger.store, self._ledger.table)
         keys = [bytes.fromhex(prompt_hash(self.identity, request)) for request in requests]
-        wanted = dict(zip(keys, requests, strict=True))
-        replies: dict[bytes, Reply] = {
-            key: _decode(value, wanted[key]) for key, value in self._memo.get(wanted).items()
-        }
-        missing = [key for key in wanted if key not in replies]
-        asked = self._model.complete([wanted[key] for key in missing]) if missing else []
-        fresh = dict(zip(missing, asked, strict=True))
-        self._memo.put({k: _encode(r) for k, r in fresh.items() if isinstance(r, Completion)})
-        replies |= fresh
-        self._ledger.enter(
-            [
-                self._row(key, request, replies[key])
-                for key, request in zip(keys, requests, strict=True)
-            ]
+        places: dict[bytes, list[int]] = {}
+        for place, key in enumerate(keys):
+            places.setdefault(key, []).append(place)
+        tell = self._teller(places, len(requests), on_reply)
+        record = _Record(self._memo, self._ledger, requests, places, tell)
+        try:
+            if missing := record.recall():
+                first = [requests[places[key][0]] for key in missing]
+                asked = self._model.complete(first, lambda i, r: record.hear(missing[i], r))
+                for key, reply in zip(missing, asked, strict=True):
+                    if key not in record.replies:  # from a model that tells nothing on the way
+                        record.hear(key, reply)
+        finally:
+            record.fold()
+        for key, request in zip(keys, requests, strict=True):
+            if isinstance(record.replies[key], CompletionError):
+                self._on_failure(request.document_id)
+        return [record.replies[key] for key in keys]
+
+    def _teller(
+        self, places: Mapping[bytes, Sequence[int]], total: int, on_reply: OnReply | None
+    ) -> Callable[[bytes, Reply], None]:
+        """Tells the reply to a key for each place that wants it, and how many are done."""
+        context = copy_context()  # where progress is shown is not known to a model's own threads
+        done = 0
+
+        def tell(key: bytes, reply: Reply) -> None:
+            nonlocal done
+            if on_reply:
+                for place in places[key]:
+                    on_reply(place, reply)
+            done += len(places[key])
+            context.run(self._on_progress, done, total)
+
+        return tell
+
+
+class _Record:
+    """What is known of the requests of one `complete`, kept as it comes.
+
+    Parameters
+    ----------
+    places : where each key stands among the requests.
+    tell : hears of every key and reply, one at a time.
+    """
+
+    def __init__(
+        self,
+        memo: Memo,
+        ledger: Ledger,
+        requests: Sequence[Request],
+        places: Mapping[bytes, Sequence[int]],
+        tell: Callable[[bytes, Reply], None],
+    ) -> None:
+        self._memo, self._ledger = memo, ledger
+        self._requests, self._places, self._tell = requests, places, tell
+        self.replies: dict[bytes, Reply] = {}
+        self._values: dict[bytes, bytes] = {}
+        self._rows: list[dict] = []
+        self._journal: Journal | None = None
+        self._lock = threading.Lock()
+
+    def recall(self) -> list[bytes]:
+        """Take from the memo what it has, and return the keys of the rest."""
+        known = self._memo.get(self._places)
+        for key, value in known.items():
+            schema = self._requests[self._places[key][0]].schema
+            self.replies[key] = decode(value, schema, cached=True)
+            self._tell(key, self.replies[key])
+        return [key for key in self._places if key not in known]
+
+    def hear(self, key: bytes, reply: Reply) -> None:
+        """Make a model's reply durable. Called from any thread."""
+        reply, value = storable(reply)
+        row = self._ledger.row(key, self._requests[self._places[key][0]], reply)
+        note = json.dumps({"corpus": self._ledger.corpus} | row).encode()
+        with self._lock:
+            self.replies[key] = reply
+            self._rows.append(row)
+            if value is not None:
+                self._values[key] = value
+            if self._journal is None:
+                self._journal = self._memo.open_journal()
+            self._journal.append(Entry(key, value, note))
+            self._tell(key, reply)
+
+    def fold(self) -> None:
+        """Put everything into memo and ledger; the journal has then done its service."""
+        called = {row["prompt_hash"] for row in self._rows}
+        cached = [
+            (key, self._requests[place], reply)
+            for key, reply in self.replies.items()
+            if isinstance(reply, Completion)
+            for place in self._places[key][1 if key.hex() in called else 0 :]
+        ]
+        name = self._journal.name if self._journal else uuid.uuid4().hex
+        try:
+            self._memo.put(self._values)
+            if self._rows or cached:
+                self._ledger.enter(name, self._rows, self._ledger.cached(cached))
+            if self._journal:
+                self._journal.remove()
+        finally:
+            if self._journal:
+                self._journal.close()
+
+
+def fold_orphans(store: ParquetStore, table: Table) -> int:
+    """Enter what killed runs had answered into memos and ledger, and return how many calls.
+
+    Parameters
+    ----------
+    table : the ledger's, `llm_calls`.
+    """
+    n_calls = 0
+    for folder, name, entries in orphans(store, f"{store.root}/_memo/{_MEMO}/*"):
+        fold_values(store, folder, {e.key: e.value for e in entries if e.value is not None})
+        rows_of: dict[str, list[dict]] = {}
+        for entry in entries:
+            row = json.loads(entry.note)
+            rows_of.setdefault(row.pop("corpus"), []).append(row)
+        for corpus, rows in rows_of.items():
+            _enter_once(store, table, _path(store, table, corpus, name), rows)
+        n_calls += len(entries)
+    return n_calls
+
+
+def _enter_once(store: ParquetStore, table: Table, path: str, rows: Sequence[dict]) -> None:
+    """Enter rows of which an earlier attempt to fold the same journal may have entered some."""
+    # an older gsum may have left the journal, without the columns that were added since
+    schema = pa.schema([field for field in table.schema if field.name in rows[0]])
+    every = pa.Table.from_pylist(list(rows), schema)
+    if store.fs.exists(path):
+        with store.fs.open(path, "rb") as source:
+            entered = pq.read_table(source)
+        known = set(zip(*_calls(entered), strict=True))
+        is_new = [call not in known for call in zip(*_calls(every), strict=True)]
+        every = pa.concat_tables(
+            [entered, every.filter(pa.array(is_new))], promote_options="default"
         )
-        return [replies[key] for key in keys]
-
-    def _row(self, key: bytes, request: Request, reply: Reply) -> dict:
-        completed = reply if isinstance(reply, Completion) else None
-        paid = completed if completed and not completed.cached else None
-        return {
-            "asset": self._ledger.asset,
-            "document_id": request.document_id,
-            "model": reply.model,
-            "prompt_hash": key.hex(),
-            "tokens_in": completed.tokens_in if completed else 0,
-            "tokens_out": completed.tokens_out if completed else 0,
-            "latency_s": paid.latency_s if paid else 0.0,
-            "retries": reply.retries,
-            "cached": bool(completed and completed.cached),
-            "cost_usd": paid.cost_usd if paid else 0.0,
-            "error": reply.message if isinstance(reply, CompletionError) else None,
-            "time": datetime.now(UTC),
-        }
+    _write(store, path, every)
 
 
-def _encode(reply: Completion) -> bytes:
-    fields = asdict(replace(reply, parsed=None))
-    fields["parsed"] = reply.parsed.model_dump(mode="json") if reply.parsed else None
-    return json.dumps(fields).encode()
+def _calls(rows: pa.Table) -> tuple[list[str], list[int]]:
+    """Prompt and time, which tell calls apart."""
+    return rows["prompt_hash"].to_pylist(), pc.cast(rows["time"], pa.int64()).to_pylist()
 
 
-def _decode(value: bytes, request: Request) -> Completion:
-    fields = json.loads(value)
-    parsed = fields.pop("parsed")
-    if parsed is not None and request.schema is not None:
-        parsed = request.schema.model_validate(parsed)
-    return Completion(**fields | {"parsed": parsed, "cached": True})
+def _path(store: ParquetStore, table: Table, corpus: str, name: str) -> str:
+    return f"{store.root}/{table.name}/corpus={corpus}/{name}.parquet"
+
+
+def _write(store: ParquetStore, path: str, rows: pa.Table) -> None:
+    buffer = io.BytesIO()
+    pq.write_table(rows, buffer, compression="zstd")
+    store.replace_file(path, buffer.getbuffer())

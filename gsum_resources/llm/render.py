@@ -1,6 +1,9 @@
 """What identifies a request: everything that its reply depends on."""
 
 import json
+from functools import cache
+
+from pydantic import BaseModel
 
 from gsum_resources.content_hash import hash_texts
 from gsum_resources.protocols import Request
@@ -8,7 +11,6 @@ from gsum_resources.protocols import Request
 
 def prompt_hash(identity: str, request: Request) -> str:
     """32 hex digits over model identity, full prompt, sampling settings and schema."""
-    schema = request.schema.model_json_schema() if request.schema else None
     return hash_texts(
         [
             identity,
@@ -17,6 +19,12 @@ def prompt_hash(identity: str, request: Request) -> str:
             request.question,
             *request.passages,
             json.dumps([request.max_words, request.temperature, request.seed]),
-            json.dumps(schema, sort_keys=True),
+            _schema_text(request.schema) if request.schema else "null",
         ]
     )
+
+
+@cache
+def _schema_text(schema: type[BaseModel]) -> str:
+    """Made once a schema: making it takes longer than all the rest of a call."""
+    return json.dumps(schema.model_json_schema(), sort_keys=True)

@@ -14,12 +14,12 @@ import numpy as np
 
 from gsum_resources import memo
 from gsum_resources.home import Home
-from gsum_resources.llm import ledger
-from gsum_resources.protocols import Completion, CompletionError, Request
+from gsum_resources.protocols import Reply, Request
 from tests.conftest import House
 from tests.models import FirstWords, HashEmbedder
 
-BATCH = 2
+BATCH = 2  # texts
+N_ANSWERED = 3  # calls of the language model before the kill, in the midst of a `complete`
 STEPS = ("chunks", "chunk_embeddings", "summaries")
 METHODS = ["bm25", "dense"]
 
@@ -44,17 +44,17 @@ class StallingEmbedder(HashEmbedder):
 
 
 class StallingModel(FirstWords):
-    """Logs the questions of each batch, and calls `stall` before the second."""
+    """Logs each question that it answers, and calls `stall` before the fourth."""
 
     def __init__(self, log: Path, stall: Callable[[], None]) -> None:
         super().__init__()
         self._log, self._stall = log, stall
 
-    def complete(self, requests: Sequence[Request]) -> list[Completion | CompletionError]:
-        if self.n_asked and requests:
+    def _one(self, request: Request) -> Reply:
+        if self.n_asked > N_ANSWERED:
             self._stall()
-        append(self._log, [f"{r.question} {hash(r.passages)}" for r in requests])
-        return super().complete(requests)
+        append(self._log, [f"{request.question} {hash(request.passages)}"])
+        return super()._one(request)
 
 
 def append(log: Path, texts: Sequence[str]) -> None:
@@ -80,7 +80,7 @@ def stall_before_renaming(table: str, stall: Callable[[], None]) -> None:
 def main(step: str) -> None:
     """Drive the home's corpus, stalling in `step` unless an earlier process did."""
     home = Home.from_environment()
-    memo._BATCH = ledger.BATCH = BATCH
+    memo._BATCH = BATCH
 
     def stall_in(name: str) -> Callable[[], None]:
         def stall() -> None:

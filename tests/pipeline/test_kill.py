@@ -11,6 +11,7 @@ from pathlib import Path
 
 import dagster as dg
 import duckdb
+import pyarrow.dataset as ds
 import pyarrow.parquet as pq
 import pytest
 
@@ -19,7 +20,7 @@ from gsum_assets.tables import TABLES
 from gsum_resources.catalogue import define_views
 from tests.conftest import House, document_in
 from tests.pipeline.homes import contents, house_at, write_lines
-from tests.pipeline.stalling_run import METHODS, STEPS, stalled
+from tests.pipeline.stalling_run import METHODS, N_ANSWERED, STEPS, stalled
 
 ROOT = Path(__file__).parents[2]
 PATIENCE_S = 120.0  # a busy machine is no failure
@@ -93,8 +94,8 @@ def survivor(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Survivor]:
 
 
 def visible(house: House) -> Visible:
-    """Files in the store by table or memo, each read whole, and rows by view."""
-    n_files = Counter()
+    """Files in the store by table or memo, each read whole, journals, and rows by view."""
+    n_files = Counter({("journals",): len(list(Path(house.store.root).rglob("*.journal")))})
     for path in Path(house.store.root).rglob("*.parquet"):
         pq.ParquetFile(path).read()
         n_files[path.relative_to(house.store.root).parts[: 2 if "_memo" in path.parts else 1]] += 1
@@ -115,7 +116,9 @@ def test_each_kill_found_the_run_in_the_midst_of_its_step(survivor: Survivor) ->
     assert in_embeddings[0]["_memo/embeddings"] == 1
     assert "chunk_embeddings" not in in_embeddings[0]
     assert in_summaries[0]["chunk_embeddings"] == N_BUCKETS
-    assert in_summaries[0]["_memo/completions"] == 1
+    assert in_embeddings[0]["journals"] == 0
+    assert in_summaries[0]["journals"] == 1
+    assert "_memo/completions" not in in_summaries[0]
     assert "summaries" not in in_summaries[0]
 
 
@@ -143,6 +146,19 @@ def test_what_was_saved_before_a_kill_is_not_computed_again(survivor: Survivor) 
         times = Counter(logged(house, log))
         assert len(times) > 2
         assert set(times.values()) == {1}, log
+
+
+def test_every_call_is_on_record_once_also_those_before_the_kill(survivor: Survivor) -> None:
+    house, (*_, in_summaries, at_the_end) = survivor
+    assert in_summaries[1]["llm_calls"] == 0  # three replies are in the journal alone
+    assert at_the_end[0]["journals"] == 0
+    rows = ds.dataset(f"{house.store.root}/llm_calls").to_table().to_pylist()
+    called = Counter(row["prompt_hash"] for row in rows if not row["cached"])
+    assert set(called.values()) == {1}
+    assert called.total() == len(logged(house, "asked.log")) > N_ANSWERED
+    recalled = {row["prompt_hash"] for row in rows if row["cached"]}
+    assert len(recalled) >= N_ANSWERED
+    assert recalled <= called.keys()
 
 
 def test_killed_runs_are_marked_as_failed(survivor: Survivor) -> None:

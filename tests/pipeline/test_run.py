@@ -4,22 +4,31 @@ import shutil
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-import dagster as dg
 import numpy as np
 import pytest
 
 from gsum_assets.corpus.settings import CorpusError
-from gsum_assets.definitions import Pipeline
-from gsum_assets.run import RunReport, default_methods, drive, known_methods, observe
+from gsum_assets.definitions import pipeline_for
+from gsum_assets.run import (
+    DriveError,
+    RunReport,
+    default_methods,
+    drive,
+    known_methods,
+    observe,
+)
+from gsum_assets.tables import TABLES
+from gsum_resources.models import Models
 from gsum_resources.parquet_store import Partition
-from gsum_resources.warehouse_io import partition_of
+from gsum_resources.protocols import ModelUnavailableError, OnReply, Reply, Request
+from gsum_resources.settings import LlmSettings, Settings
 from tests.conftest import CORPUS, House, document_in, made_by
 from tests.models import FirstWords, HashEmbedder
+from tests.pipeline.daemon import AssetPartition, requested
 from tests.pipeline.homes import contents, copy_of, house_at, write_lines
 
 RESULTS = [f"retrieval/{table}" for table in ("rankings", "contexts", "summaries", "scores")]
 BUCKETS = [f"0{i}" for i in range(8)]
-AssetPartition = tuple[str, Partition]
 
 
 class BrokenEmbedder(HashEmbedder):
@@ -66,16 +75,6 @@ def fresh(tmp_path: Path) -> Iterator[House]:
 def in_order(report: RunReport) -> list[AssetPartition]:
     """What was made, run after run."""
     return [(a, p) for made in report.made for a in made.assets for p in made.partitions]
-
-
-def requested(pipeline: Pipeline, instance: dg.DagsterInstance) -> set[AssetPartition]:
-    """What the daemon would start now."""
-    result = dg.evaluate_automation_conditions(defs=pipeline.definitions, instance=instance)
-    return {
-        (found.key.to_user_string(), partition_of(key))
-        for found in result.results
-        for key in found.true_subset.expensively_compute_partition_keys()
-    }
 
 
 def test_corpora_do_not_touch_one_another(changeable: House) -> None:
@@ -200,6 +199,50 @@ def test_the_daemon_gives_up_what_failed_and_a_drive_tries_again(changeable: Hou
             assert in_order(report) == [failed]
             assert len(report.errors) == 1
             assert requested(pipeline, instance) == set()
+
+
+class Away(FirstWords):
+    """A server that does not answer."""
+
+    def complete(self, requests: Sequence[Request], on_reply: OnReply | None = None) -> list[Reply]:
+        self.n_asked += 1
+        raise ModelUnavailableError("server 'away' does not answer; start it")
+
+
+def test_an_unavailable_model_is_asked_once_and_the_rest_is_made(changeable: House) -> None:
+    changeable.model = Away("away")
+    report = changeable.run(["tfidf", "random"])
+    (error,) = report.errors
+    assert error == "retrieval/summaries: server 'away' does not answer; start it"
+    assert changeable.model.n_asked == 1
+    assert report.not_made == {"retrieval/summaries", "retrieval/scores", "leaderboard"}
+    assert not report.is_complete
+    ranked = set(changeable.table("rankings")["method"].to_pylist())
+    assert ranked == {"bm25", "tfidf", "random"}
+    changeable.model = FirstWords("away")
+    assert changeable.run().is_complete
+
+
+def test_a_model_that_cannot_be_had_is_told_before_any_work(changeable: House) -> None:
+    settings = LlmSettings(
+        backend="openai_compatible",
+        model="none",
+        base_url="http://127.0.0.1:9/v1",  # nobody listens on the discard port
+        api_key_env="",
+        max_retries=0,
+    )
+    models = Models(
+        Settings(llm=settings),
+        changeable.store,
+        TABLES["llm_calls"],
+        {"embedding_model": changeable.embedder},
+    )
+    pipeline = pipeline_for(changeable.home, models)
+    with changeable.instance() as instance:
+        before = len(changeable.table("llm_calls"))
+        with pytest.raises(DriveError, match=r"127\.0\.0\.1:9"):
+            drive(pipeline, instance, CORPUS)
+        assert len(changeable.table("llm_calls")) == before
 
 
 def test_broken_settings_of_one_corpus_do_not_stop_another(house: House) -> None:

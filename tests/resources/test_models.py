@@ -5,22 +5,43 @@ from pathlib import Path
 import pytest
 
 from gsum_assets.tables import TABLES
-from gsum_resources.models import ModelError, Models, ModelSettings
+from gsum_resources.models import Models
 from gsum_resources.parquet_store import ParquetStore
+from gsum_resources.settings import Settings, SettingsError
+
+SERVED = {"backend": "openai_compatible", "model": "small"}
 
 
-def models(root: Path, **settings: str) -> Models:
-    return Models(ModelSettings(**settings), ParquetStore(str(root)), TABLES["llm_calls"])
+def models(root: Path, **settings: dict) -> Models:
+    made = Settings.model_validate(settings)
+    return Models(made, ParquetStore(str(root)), TABLES["llm_calls"])
 
 
 def test_precision_changes_the_embedder_and_not_the_extractive_model(tmp_path: Path) -> None:
-    exact, fast = models(tmp_path), models(tmp_path, embedding_precision="bfloat16")
+    exact, fast = models(tmp_path), models(tmp_path, embedding={"precision": "bfloat16"})
     assert exact.identity("embedding_model") != fast.identity("embedding_model")
     assert exact.identity("language_model") == fast.identity("language_model")
     inner = (exact._language_model, fast._language_model)
     assert len({model._embedder.identity for model in inner}) == 1  # type: ignore[attr-defined]
 
 
-def test_a_wrong_setting_is_named(tmp_path: Path) -> None:
-    with pytest.raises(ModelError, match="GSUM_EMBEDDING_PRECISION is 'int8'; choose"):
-        models(tmp_path, embedding_precision="int8").identity("embedding_model")
+def test_a_changed_model_changes_the_identity_and_a_changed_limit_does_not(tmp_path: Path) -> None:
+    def identity(**changed: object) -> str:
+        llm = {**SERVED, "api_key_env": "", **changed}
+        return models(tmp_path, llm=llm).identity("language_model")
+
+    assert identity() == identity(base_url="http://elsewhere/v1", max_concurrent=2, max_retries=0)
+    assert len({identity(), identity(model="large"), identity(version="2")}) == 3
+
+
+def test_a_missing_key_is_told_before_any_work(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("NO_SUCH_KEY", raising=False)
+    served = models(tmp_path, llm={**SERVED, "api_key_env": "NO_SUCH_KEY"})
+    with pytest.raises(SettingsError, match="NO_SUCH_KEY"):
+        served.check()
+
+
+def test_local_models_need_no_check(tmp_path: Path) -> None:
+    models(tmp_path).check()

@@ -1,0 +1,87 @@
+"""What was tried in vain, as Dagster's run log tells it.
+
+One rule for the daemon and the command line: what failed is left alone until somebody wants it
+tried again. Whoever does so starts a run that carries the tag `TRY_AGAIN`: `gsum run` for its
+corpus, the job `reindex_everything` for all. A failure counts from the latest of these runs on,
+so that each is tried once more after it, and never in a loop.
+"""
+
+import dagster as dg
+from dagster._core.storage.dagster_run import RunRecord
+
+from gsum_assets.processes import BURIED
+from gsum_resources.parquet_store import Partition
+from gsum_resources.warehouse_io import partition_of
+
+TRY_AGAIN = "gsum/try_again"
+EVERY_CORPUS = "*"  # no corpus is called so
+_IN_VAIN = (dg.DagsterRunStatus.FAILURE, dg.DagsterRunStatus.CANCELED)
+
+
+class Attempts:
+    """The run log at one moment; what was looked up stays as it was."""
+
+    def __init__(self, instance: dg.DagsterInstance) -> None:
+        self._instance = instance
+        self._again: dict[str, float] = {}
+        self._given_up: dict[dg.AssetKey, frozenset[Partition]] = {}
+        self._began: dict[str, float | None] = {}
+
+    def try_again_at(self, corpus: str) -> float:
+        """When somebody last wanted everything of a corpus tried again, Unix time; 0 for never."""
+        if corpus not in self._again:
+            runs = self._instance.get_run_records(
+                dg.RunsFilter(tags={TRY_AGAIN: [corpus, EVERY_CORPUS]}), limit=5
+            )
+            self._again[corpus] = max((run.start_time or 0.0 for run in runs), default=0.0)
+        return self._again[corpus]
+
+    def given_up(
+        self, key: dg.AssetKey, definition: dg.PartitionsDefinition | None
+    ) -> frozenset[Partition]:
+        """The partitions of an asset whose last attempt was in vain, and that nobody wants again.
+
+        Parameters
+        ----------
+        definition : how the asset is partitioned.
+        """
+        if key not in self._given_up:
+            log = self._instance.event_log_storage
+            open_ = (
+                log.get_latest_asset_partition_materialization_attempts_without_materializations(
+                    key
+                )
+            )
+            self._look_up({run for run, _ in open_.values()})
+            began = {
+                partition_of(partition, definition): self._began[run]
+                for partition, (run, _) in open_.items()
+            }
+            self._given_up[key] = frozenset(
+                partition
+                for partition, time in began.items()
+                if time is not None and time > self.try_again_at(partition.corpus)
+            )
+        return self._given_up[key]
+
+    def _look_up(self, run_ids: set[str]) -> None:
+        """Note when each run began, if it was in vain."""
+        unknown = sorted(run_ids - self._began.keys())
+        if unknown:
+            self._began |= dict.fromkeys(unknown)  # a run that was deleted counts for nothing
+            for record in self._instance.get_run_records(dg.RunsFilter(run_ids=unknown)):
+                self._began[record.dagster_run.run_id] = _began_in_vain(record)
+
+
+def _began_in_vain(record: RunRecord) -> float | None:
+    """When a run that failed began, Unix time.
+
+    None for one that did not fail, that was killed at the command line, or that was cancelled
+    before it began: these say nothing about what they were to make.
+    """
+    run = record.dagster_run
+    if run.status not in _IN_VAIN or BURIED in run.tags:
+        return None
+    if run.status == dg.DagsterRunStatus.CANCELED:
+        return record.start_time
+    return record.start_time or record.create_timestamp.timestamp()

@@ -1,0 +1,159 @@
+"""The automation condition: the same answer for the daemon and the command line.
+
+A due partition is requested when nothing that it rests on is due or under way. Dagster's `eager()`
+decides by events since a cursor, which a killed run or a second process leaves wrong; this
+condition looks at the warehouse and has no memory.
+"""
+
+from collections.abc import Callable, Collection
+from typing import Any
+
+import dagster as dg
+
+from gsum_assets.automation.currency import Look
+from gsum_resources.parquet_store import Partition
+from gsum_resources.warehouse_io import partition_of
+
+WORK = "gsum/work"
+"""Tag of the runs that the daemon starts to make tables; `dagster.yaml` limits their number."""
+
+
+class Currency:
+    """Answers the conditions; one `Look` serves one evaluation of all assets.
+
+    Parameters
+    ----------
+    new_look : takes a fresh look at the warehouse and at an instance's run log.
+    """
+
+    def __init__(self, new_look: Callable[[dg.DagsterInstance], Look]) -> None:
+        self._new_look = new_look
+        self._look: tuple[object, Look] | None = None
+
+    def look(self, view: Any) -> Look:
+        """The look that belongs to `view`, which is that of one evaluation."""
+        if self._look is None or self._look[0] is not view:
+            self._look = (view, self._new_look(view.instance))
+        return self._look[1]
+
+
+class StoreCondition(dg.AutomationCondition):
+    """A condition that asks the warehouse about each partition."""
+
+    def __init__(
+        self,
+        currency: Currency,
+        label: str,
+        meaning: str,
+        holds: Callable[[Look, dg.AssetKey, Partition], bool],
+    ) -> None:
+        self._currency = currency
+        self._label = label
+        self._meaning = meaning
+        self._holds = holds
+
+    @property
+    def name(self) -> str:
+        """Shown in the UI's evaluation tree."""
+        return self._label
+
+    @property
+    def description(self) -> str:
+        """Shown in the UI's evaluation tree."""
+        return self._meaning
+
+    @property
+    def requires_cursor(self) -> bool:
+        """No: it has no memory."""
+        return False
+
+    def evaluate(self, context: dg.AutomationContext) -> dg.AutomationResult:  # type: ignore[override]
+        """Of the candidates, those that hold; none of an observed asset."""
+        view, key = context.asset_graph_view, context.key
+        look = self._currency.look(view)
+        definition = context.partitions_def
+        if key not in look.nodes or definition is None or context.candidate_subset.is_empty:
+            return dg.AutomationResult(context, context.get_empty_subset())
+        candidates = context.candidate_subset.expensively_compute_partition_keys()
+        keys = {k for k in candidates if self._holds(look, key, partition_of(k, definition))}
+        subset = view.get_subset_from_partition_keys(key, definition, keys)
+        return dg.AutomationResult(context, subset)
+
+
+def keep_current(currency: Currency, takes_what_exists: bool = False) -> dg.AutomationCondition:
+    """Make what is due, once nothing that it rests on is.
+
+    Parameters
+    ----------
+    takes_what_exists : for an asset that unites whatever exists (the leaderboard): methods that
+        failed do not hold it back.
+    """
+    missing = StoreCondition(
+        currency, "asked_for_and_missing", "Asked for, and has no file yet", Look.is_missing
+    )
+    out_of_date = StoreCondition(
+        currency,
+        "out_of_date",
+        "An input, a setting, a model or the code is not the one it was made from",
+        lambda look, key, p: bool(look.changes(key, p)),
+    )
+    incomplete = StoreCondition(
+        currency,
+        "incomplete",
+        "A model failed on some rows; they are asked for once more",
+        Look.is_incomplete,
+    )
+    unsettled = StoreCondition(
+        currency,
+        "unsettled",
+        "Due, or rests on something that is",
+        lambda look, key, p: (
+            p in look.unsettled(key, p.corpus)
+            and not (takes_what_exists and p.method and p in look.stuck(key, p.corpus))
+        ),
+    )
+    given_up = StoreCondition(
+        currency,
+        "given_up",
+        "The last attempt failed; `gsum run` or the job reindex_everything tries again",
+        Look.is_given_up,
+    )
+    in_progress = dg.AutomationCondition.in_progress()
+    any_deps = dg.AutomationCondition.any_deps_match
+    soon = dg.AutomationCondition.will_be_requested()
+    # a missing partition may be made in the run that makes its inputs; one that exists waits, for
+    # its inputs may turn out as they were
+    first_time = missing & ~any_deps(unsettled & ~soon)
+    again = (out_of_date | incomplete) & ~any_deps(unsettled)
+    ready = (first_time | again) & ~any_deps(in_progress) & ~in_progress & ~given_up
+    return ready.with_label("keep_current")
+
+
+def with_conditions(
+    assets: Collection[dg.AssetsDefinition | dg.SourceAsset],
+    currency: Currency,
+    unite: Collection[str],
+) -> list[dg.AssetsDefinition | dg.SourceAsset]:
+    """Every materializable asset with its condition; those named in `unite` take what exists."""
+
+    def conditioned(spec: dg.AssetSpec) -> dg.AssetSpec:
+        takes = spec.key.to_user_string() in unite
+        return spec.replace_attributes(automation_condition=keep_current(currency, takes))
+
+    return [
+        asset.map_asset_specs(conditioned) if isinstance(asset, dg.AssetsDefinition) else asset
+        for asset in assets
+    ]
+
+
+def automation_sensor(selection: dg.AssetSelection) -> dg.AutomationConditionSensorDefinition:
+    """Evaluates the conditions in the code location, since they ask the warehouse."""
+    return dg.AutomationConditionSensorDefinition(
+        "keep_current",
+        target=selection,
+        use_user_code_server=True,
+        default_status=dg.DefaultSensorStatus.RUNNING,
+        minimum_interval_seconds=30,
+        run_tags={WORK: "make"},
+        description="Makes what was asked for and is missing, out of date or incomplete.",
+    )

@@ -1,0 +1,58 @@
+"""Taking a corpus folder in, and forgetting it: one rule for the sensor and the command line."""
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from gsum_assets.automation.currency import Requests
+from gsum_assets.corpus.load import require_documents
+from gsum_assets.corpus.settings import CorpusError, corpus_name_problem, load_settings
+from gsum_resources.warehouse_io import WarehouseIO
+
+
+@dataclass(frozen=True)
+class Methods:
+    """The variants of all families, and those that a new corpus starts."""
+
+    known: Sequence[str]
+    default: Sequence[str]
+
+    def wanted(self, folder: Path, names: Collection[str] = ("default",)) -> list[str]:
+        """The variants that `names` stand for, if the corpus in `folder` can be taken in.
+
+        Parameters
+        ----------
+        names : variants; "default" stands for those that `corpus.toml` names, or else the
+            defaults of each family; "all" for every one.
+
+        Raises
+        ------
+        CorpusError
+            If the corpus cannot be read, or a method is unknown.
+        """
+        problem = corpus_name_problem(folder.name)
+        if problem:
+            raise CorpusError(f"corpus '{folder.name}': {problem}")
+        settings = load_settings(folder)
+        require_documents(folder, settings)
+        defaults = settings.methods or self.default
+        groups = {"default": defaults, "all": self.known}
+        wanted = [variant for name in names for variant in groups.get(name, [name])]
+        unknown = sorted(set(wanted) - set(self.known))
+        if unknown:
+            raise CorpusError(
+                f"corpus '{folder.name}': unknown methods {', '.join(unknown)}; "
+                f"choose from {', '.join(self.known)}"
+            )
+        return wanted
+
+
+def forget_tables(warehouse: WarehouseIO, requests: Requests, corpus: str) -> None:
+    """Remove a corpus's files and what was asked for; its partitions are Dagster's to remove."""
+    store = warehouse.store
+    for table in warehouse.tables.values():
+        folder = f"{store.root}/{table.name}/corpus={corpus}"
+        if store.fs.exists(folder):
+            store.fs.rm(folder, recursive=True)
+    requests.forget(corpus)
+    warehouse.rebuild_catalogue()

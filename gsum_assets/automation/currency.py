@@ -1,0 +1,157 @@
+"""What is due: what was asked for once is kept current.
+
+A partition is *due* when it was asked for and has no file, when an input, a setting, a model or
+the code is no longer the one its file was made from, or when it is incomplete and is to be tried
+again. All this is read from the warehouse at one moment; there is no memory that a killed run or
+a second process could leave wrong.
+"""
+
+import json
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any
+
+import dagster as dg
+
+from gsum_assets.automation.attempts import Attempts
+from gsum_resources.lineage import Lineage, feeds
+from gsum_resources.parquet_store import ParquetStore, Partition
+from gsum_resources.table import Table
+
+
+class Requests:
+    """What was asked for: for each corpus the variants of methods, kept in the store."""
+
+    def __init__(self, store: ParquetStore) -> None:
+        self._store = store
+
+    def of(self, corpus: str) -> frozenset[str] | None:
+        """The variants asked for, or None for a corpus that nobody asked for yet."""
+        try:
+            return frozenset(json.loads(self._store.fs.cat_file(self._path(corpus))))
+        except FileNotFoundError:
+            return None
+
+    def add(self, corpus: str, variants: Collection[str]) -> None:
+        """Ask for the corpus's own tables and these variants, besides what was asked before."""
+        wanted = sorted(set(variants) | (self.of(corpus) or frozenset()))
+        self._store.replace_file(self._path(corpus), json.dumps(wanted).encode())
+
+    def forget(self, corpus: str) -> None:
+        """Ask for nothing of this corpus any more."""
+        if self._store.fs.exists(self._path(corpus)):
+            self._store.fs.rm_file(self._path(corpus))
+
+    def _path(self, corpus: str) -> str:
+        return f"{self._store.root}/_asked/{corpus}.json"
+
+
+@dataclass(frozen=True)
+class Node:
+    """A materializable asset as the conditions see it.
+
+    `definition` is how Dagster partitions it, `partitions` gives its partitions for a corpus,
+    `parents` the assets it rests on.
+    """
+
+    key: dg.AssetKey
+    table: Table
+    code_version: str | None
+    definition: dg.PartitionsDefinition | None
+    partitions: Callable[[str], Sequence[Partition]]
+    parents: frozenset[dg.AssetKey]
+
+
+@dataclass
+class Look:
+    """The state of the warehouse at one moment; what was looked up stays as it was.
+
+    Parameters
+    ----------
+    nodes : the materializable assets.
+    attempts : what was tried in vain.
+    """
+
+    nodes: Mapping[dg.AssetKey, Node]
+    lineage: Lineage
+    requests: Requests
+    attempts: Attempts
+    _memo: dict[tuple[str, object], Any] = field(default_factory=dict)
+
+    def is_missing(self, key: dg.AssetKey, partition: Partition) -> bool:
+        """Whether a partition that was asked for has no file."""
+        corpus = partition.corpus
+        asked = self._once("asked", corpus, lambda: self.requests.of(corpus))
+        wanted = asked is not None and (partition.method is None or partition.method in asked)
+        return wanted and not self.lineage.exists(self.nodes[key].table.name, partition)
+
+    def changes(self, key: dg.AssetKey, partition: Partition) -> list[str]:
+        """The inputs of an existing partition that are no longer those it was made from."""
+        node = self.nodes[key]
+        return self._once(
+            "changes",
+            (key, partition),
+            lambda: self.lineage.changes(node.table.name, partition, node.code_version),
+        )
+
+    def is_incomplete(self, key: dg.AssetKey, partition: Partition) -> bool:
+        """Whether rows are missing, since a model failed, that are to be tried again."""
+        table = self.nodes[key].table.name
+        provenance = self.lineage.provenances(table, partition.corpus).get(partition)
+        if provenance is None or not provenance.failed:
+            return False
+        written = datetime.fromisoformat(provenance.time).timestamp()
+        return written < self.attempts.try_again_at(partition.corpus)
+
+    def is_due(self, key: dg.AssetKey, partition: Partition) -> bool:
+        """Missing though asked for, out of date, or incomplete and to be tried again."""
+        return (
+            self.is_missing(key, partition)
+            or bool(self.changes(key, partition))
+            or self.is_incomplete(key, partition)
+        )
+
+    def is_given_up(self, key: dg.AssetKey, partition: Partition) -> bool:
+        """Whether the last attempt failed, and nobody wanted it tried again since."""
+        return partition in self.attempts.given_up(key, self.nodes[key].definition)
+
+    def unsettled(self, key: dg.AssetKey, corpus: str) -> frozenset[Partition]:
+        """The partitions of a corpus that are due or rest on one that is, however far up."""
+        return self._once(
+            "unsettled",
+            (key, corpus),
+            lambda: self._reach(key, corpus, self.is_due, self.unsettled),
+        )
+
+    def stuck(self, key: dg.AssetKey, corpus: str) -> frozenset[Partition]:
+        """The partitions of a corpus that were given up or rest on one that was."""
+        return self._once(
+            "stuck", (key, corpus), lambda: self._reach(key, corpus, self.is_given_up, self.stuck)
+        )
+
+    def _reach(
+        self,
+        key: dg.AssetKey,
+        corpus: str,
+        holds: Callable[[dg.AssetKey, Partition], bool],
+        upstream: Callable[[dg.AssetKey, str], frozenset[Partition]],
+    ) -> frozenset[Partition]:
+        """Partitions for which `holds`, or that rest on partitions `upstream` names."""
+        node = self.nodes[key]
+        above = [
+            partition
+            for parent in node.parents
+            if parent in self.nodes
+            for partition in upstream(parent, corpus)
+        ]
+        return frozenset(
+            partition
+            for partition in node.partitions(corpus)
+            if holds(key, partition) or any(feeds(p, partition) for p in above)
+        )
+
+    def _once(self, what: str, of: object, compute: Callable[[], Any]) -> Any:
+        if (what, of) not in self._memo:
+            self._memo[what, of] = compute()
+        return self._memo[what, of]

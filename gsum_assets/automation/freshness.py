@@ -1,0 +1,96 @@
+"""When a result is late: it could not be brought up to date for more than a day.
+
+Dagster judges by the time of an asset's last materialization. Results are made only when something
+changed, so those found current are confirmed: their last materialization is told once more.
+"""
+
+import time
+from collections.abc import Callable, Collection
+from datetime import timedelta
+
+import dagster as dg
+
+from gsum_assets.automation.currency import Look
+
+LATE = dg.FreshnessPolicy.time_window(
+    warn_window=timedelta(hours=26), fail_window=timedelta(hours=36)
+)
+_CONFIRM_S = 12 * 3600.0  # age of the last event from which a result is confirmed
+_LOOKED_S = 3 * 3600.0  # the sources are looked at every hour
+_SOURCES = dg.AssetKey("source_documents")
+
+
+def is_result(key: dg.AssetKey) -> bool:
+    """Scores of a family, or the leaderboard."""
+    return key.path[-1] in ("scores", "leaderboard")
+
+
+def with_freshness(
+    assets: Collection[dg.AssetsDefinition | dg.SourceAsset],
+) -> list[dg.AssetsDefinition | dg.SourceAsset]:
+    """The results with a policy that says when they are late."""
+
+    def judged(spec: dg.AssetSpec) -> dg.AssetSpec:
+        return spec.replace_attributes(freshness_policy=LATE) if is_result(spec.key) else spec
+
+    return [
+        asset.map_asset_specs(judged) if isinstance(asset, dg.AssetsDefinition) else asset
+        for asset in assets
+    ]
+
+
+def confirmations(
+    instance: dg.DagsterInstance, look: Look, now: float
+) -> list[dg.AssetMaterialization]:
+    """The last materialization, once more, of each result that is old and yet current.
+
+    Current means that no partition of it, of any corpus, is due or rests on one that is, and that
+    the sources were looked at lately.
+
+    Parameters
+    ----------
+    now : Unix time.
+    """
+    looked = instance.fetch_observations(_SOURCES, limit=1).records
+    if not looked or now - looked[0].timestamp > _LOOKED_S:
+        return []
+    known = instance.get_dynamic_partitions("corpora")
+    found = []
+    for key in filter(is_result, look.nodes):
+        event = instance.get_latest_materialization_event(key)
+        if event is None or event.asset_materialization is None:
+            continue
+        if now - event.timestamp < _CONFIRM_S or any(look.unsettled(key, c) for c in known):
+            continue
+        found.append(_confirmed(event.asset_materialization, now))
+    return found
+
+
+def _confirmed(last: dg.AssetMaterialization, now: float) -> dg.AssetMaterialization:
+    """The same partition, metadata and data versions: the UI shows those of the last event."""
+    return dg.AssetMaterialization(
+        last.asset_key,
+        partition=last.partition,
+        description="Confirmed: it was looked at and is current.",
+        metadata={**last.metadata, "confirmed": dg.MetadataValue.timestamp(now)},
+        tags=last.tags,
+    )
+
+
+def confirm_results(new_look: Callable[[dg.DagsterInstance], Look]) -> dg.SensorDefinition:
+    """The sensor that keeps current results from looking late."""
+
+    @dg.sensor(
+        name="confirm_results",
+        minimum_interval_seconds=600,
+        default_status=dg.DefaultSensorStatus.RUNNING,
+        description="Tells that results which did not change for 12 hours are current; one that "
+        "could not be brought up to date is not confirmed, and so becomes late.",
+    )
+    def confirm(context: dg.SensorEvaluationContext) -> dg.SensorResult | dg.SkipReason:
+        events = confirmations(context.instance, new_look(context.instance), time.time())
+        if not events:
+            return dg.SkipReason("nothing to confirm")
+        return dg.SensorResult(asset_events=events)
+
+    return confirm

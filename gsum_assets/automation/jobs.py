@@ -1,0 +1,94 @@
+"""What can be started by name in the UI, and what runs on a schedule."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import dagster as dg
+from dagster._core.definitions.assets.job.asset_job import build_asset_job, get_asset_graph_for_job
+from dagster._core.definitions.unresolved_asset_job_definition import UnresolvedAssetJobDefinition
+
+from gsum_assets.automation.attempts import EVERY_CORPUS, TRY_AGAIN
+from gsum_resources.settings import AutomationSettings
+
+LOOK_FOR_CHANGES = "look_for_changes"
+REINDEX_EVERYTHING = "reindex_everything"
+CHECK_EVERYTHING = "check_everything"
+
+
+class _ObservingJob(UnresolvedAssetJobDefinition):
+    """An asset job over assets of different partitions.
+
+    Dagster allows that only to its own nameless job; observing takes no partition, so that nothing
+    stands against it.
+    """
+
+    def resolve(
+        self,
+        asset_graph: Any,
+        default_executor_def: dg.ExecutorDefinition | None = None,
+        resource_defs: Mapping[str, dg.ResourceDefinition] | None = None,
+    ) -> dg.JobDefinition:
+        chosen = get_asset_graph_for_job(
+            asset_graph, self.selection, allow_different_partitions_defs=True
+        )
+        return build_asset_job(
+            self.name,
+            chosen,
+            allow_different_partitions_defs=True,
+            resource_defs=resource_defs,
+            description=self.description,
+            tags=self.tags,
+            executor_def=default_executor_def,
+        )
+
+
+def jobs(observed: dg.AssetSelection) -> list[UnresolvedAssetJobDefinition]:
+    """What an operator may start by hand.
+
+    Parameters
+    ----------
+    observed : the sources and the models.
+    """
+    return [
+        _ObservingJob(
+            LOOK_FOR_CHANGES,
+            observed,
+            description="Looks at all corpora and models; what rests on something that changed is "
+            "then made anew by the sensor keep_current.",
+        ),
+        _ObservingJob(
+            REINDEX_EVERYTHING,
+            observed,
+            description="Looks at all corpora and models, and lets everything that failed or is "
+            "incomplete be tried once more.",
+            tags={TRY_AGAIN: EVERY_CORPUS},
+        ),
+        dg.define_asset_job(
+            CHECK_EVERYTHING,
+            dg.AssetSelection.all_asset_checks(),
+            description="Runs every check of every table: schema, keys, lineage, completeness.",
+        ),
+    ]
+
+
+def schedules(settings: AutomationSettings) -> list[dg.ScheduleDefinition]:
+    """When unattended work begins, running unless switched off in the UI."""
+    return [
+        dg.ScheduleDefinition(
+            name="look_for_changes_hourly",
+            job_name=LOOK_FOR_CHANGES,
+            cron_schedule="30 * * * *",
+            default_status=dg.DefaultScheduleStatus.RUNNING,
+            description="Notices what watching the folders does not: a changed model, a file "
+            "replaced by one of the same size and time.",
+        ),
+        dg.ScheduleDefinition(
+            name="reindex_nightly",
+            job_name=REINDEX_EVERYTHING,
+            cron_schedule=settings.nightly,
+            execution_timezone=settings.timezone,
+            default_status=dg.DefaultScheduleStatus.RUNNING,
+            description="Looks at everything, and tries again what failed. Set its time in "
+            "gsum.toml, [automation].",
+        ),
+    ]

@@ -1,0 +1,118 @@
+"""The checks of every asset, as Dagster runs them: one step an asset."""
+
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+
+import dagster as dg
+
+from gsum_assets.checks.evaluate import Verdict, evaluate
+from gsum_assets.checks.part import Subject
+from gsum_assets.checks.registry import checks_for
+from gsum_assets.partitions import partitions_of
+from gsum_assets.tables import table_of
+from gsum_resources.lineage import Lineage
+from gsum_resources.parquet_store import ParquetStore, Partition
+from gsum_resources.warehouse_io import partition_of
+
+_CELL = 200  # characters
+
+
+def checks_of(
+    assets: Collection[dg.AssetsDefinition | dg.SourceAsset],
+    store: ParquetStore,
+    new_lineage: Callable[[], Lineage],
+) -> list[dg.AssetChecksDefinition]:
+    """The checks of every materializable asset.
+
+    They have no partitions of their own: a check with partitions (in preview in Dagster 1.13)
+    loses them in a run over a range, and its badge in the UI is that of the last partition anyway.
+
+    Parameters
+    ----------
+    new_lineage : a fresh look at what tables are made from.
+    """
+    return [
+        _checks_of(spec, store, new_lineage)
+        for asset in assets
+        if isinstance(asset, dg.AssetsDefinition)
+        for spec in asset.specs
+    ]
+
+
+def _checks_of(
+    spec: dg.AssetSpec, store: ParquetStore, new_lineage: Callable[[], Lineage]
+) -> dg.AssetChecksDefinition:
+    subject = subject_of(spec)
+    checks = checks_for(subject)
+
+    @dg.multi_asset_check(
+        name=f"{spec.key.to_python_identifier()}_checks",
+        specs=[dg.AssetCheckSpec(c.name, asset=spec.key, description=c.meaning) for c in checks],
+        can_subset=True,
+    )
+    def look(context: dg.AssetCheckExecutionContext) -> Iterator[dg.AssetCheckResult]:
+        names = {key.name for key in context.selected_asset_check_keys}
+        wanted = [check for check in checks if check.name in names]
+        made = _made(context, spec.partitions_def)
+        for verdict in evaluate(subject, wanted, store, new_lineage(), made):
+            yield _result(spec.key, verdict)
+
+    return look
+
+
+def subject_of(spec: dg.AssetSpec) -> Subject:
+    """An asset as its checks see it."""
+    return Subject(
+        name=spec.key.to_user_string(),
+        table=table_of(spec.key.path),
+        code_version=spec.code_version,
+        methods=frozenset(p.method for p in partitions_of(spec.partitions_def, "")),
+        asks_model=any(dep.asset_key.path[-1] == "language_model" for dep in spec.deps),
+    )
+
+
+def _made(
+    context: dg.AssetCheckExecutionContext, definition: dg.PartitionsDefinition | None
+) -> list[Partition] | None:
+    """The partitions that the run is about; None where it is about none in particular."""
+    if context.has_partition_key:
+        keys: Sequence[str] = [context.partition_key]
+    elif context.has_partition_key_range:
+        keys = context.partition_keys
+    else:
+        return None
+    return [partition_of(key, definition) for key in keys]
+
+
+def _result(asset: dg.AssetKey, verdict: Verdict) -> dg.AssetCheckResult:
+    severe = verdict.broke or not verdict.check.warns
+    return dg.AssetCheckResult(
+        asset_key=asset,
+        check_name=verdict.check.name,
+        passed=verdict.passed,
+        severity=dg.AssetCheckSeverity.ERROR if severe else dg.AssetCheckSeverity.WARN,
+        description=verdict.description,
+        metadata=_metadata(verdict),
+    )
+
+
+def _metadata(verdict: Verdict) -> dict[str, dg.MetadataValue]:
+    metadata: dict[str, dg.MetadataValue] = {
+        "looked_at": dg.MetadataValue.int(verdict.looked_at),
+        "wrong": dg.MetadataValue.int(verdict.n_wrong),
+    }
+    if verdict.offenders:
+        metadata["first"] = dg.MetadataValue.md(_markdown(verdict.offenders))
+    return metadata
+
+
+def _markdown(rows: Sequence[Mapping[str, object]]) -> str:
+    """Rows as a Markdown table; those of several corpora may have several sets of columns."""
+    names = list(dict.fromkeys(name for row in rows for name in row))
+    lines = ["| " + " | ".join(names) + " |", "|" + "---|" * len(names)]
+    lines += ["| " + " | ".join(_cell(row.get(name, "")) for name in names) + " |" for row in rows]
+    return "\n".join(lines)
+
+
+def _cell(value: object) -> str:
+    text = " ".join(str(value).split()).replace("|", "\\|").replace("<", "&lt;")
+    return text if len(text) <= _CELL else text[: _CELL - 1] + "…"

@@ -1,0 +1,122 @@
+"""What should be true of documents, their chunks and the chunks' embeddings."""
+
+from collections.abc import Collection, Iterator
+
+import numpy as np
+import pyarrow as pa
+
+from gsum_assets.checks.finding import SHOWN, Finding, count, found, together
+from gsum_resources.arrow import pc
+
+UNIT_TOLERANCE = 1e-3
+
+
+def none_rejected(rejected: pa.Table, corpus: str) -> Finding:
+    """Every document of the folder could be taken in."""
+    looked_at = count(rejected.num_rows, "rejected document")
+    if not rejected.num_rows:
+        return Finding(looked_at)
+    first = rejected.select(["file", "line", "reason"]).slice(0, SHOWN).to_pylist()
+    problem = (
+        f"{looked_at} (first: {first[0]['file']}: {first[0]['reason']}); repair or remove the "
+        f"files, then `gsum run {corpus}`"
+    )
+    return Finding(looked_at, problem, rejected.num_rows, first)
+
+
+def cover_documents(chunks: pa.Table, documents: pa.Table) -> Finding:
+    """Chunks are slices of their documents, and leave out nothing but blanks.
+
+    Parameters
+    ----------
+    chunks, documents : rows of these tables, of the same buckets of one corpus.
+    """
+    looked_at = f"{count(chunks.num_rows, 'chunk')} of {count(documents.num_rows, 'document')}"
+    texts = dict(
+        zip(documents["document_id"].to_pylist(), documents["text"].to_pylist(), strict=True)
+    )
+    wrong = list(_wrong_chunks(chunks, texts)) + list(_gaps(chunks, texts))
+    if not wrong:
+        return Finding(looked_at)
+    first = wrong[0]
+    problem = (
+        f"{looked_at}: {count(len(wrong), 'place')} where chunks and documents do not fit (first: "
+        f"document '{first['document_id']}', character {first['character']}: {first['what']}); "
+        "materialize chunks again"
+    )
+    return Finding(looked_at, problem, len(wrong), wrong[:SHOWN])
+
+
+def _wrong_chunks(chunks: pa.Table, texts: dict[str, str]) -> Iterator[dict]:
+    """Chunks without a document, and those that are no slice of it."""
+    columns = (chunks[name].to_pylist() for name in ("document_id", "start", "end", "text"))
+    for document_id, start, end, text in zip(*columns, strict=True):
+        if document_id not in texts:
+            yield _place(document_id, start, "a chunk of a document that is not there")
+        elif texts[document_id][start:end] != text:
+            yield _place(document_id, start, "a chunk differs from the document")
+
+
+def _gaps(chunks: pa.Table, texts: dict[str, str]) -> Iterator[dict]:
+    """Stretches of a document that are not blank and lie in no chunk."""
+    ends = dict.fromkeys(texts, 0)
+    ordered = chunks.select(["document_id", "start", "end"]).sort_by(
+        [("document_id", "ascending"), ("start", "ascending")]
+    )
+    for document_id, start, end in zip(*(c.to_pylist() for c in ordered.columns), strict=True):
+        if document_id in texts:
+            covered = ends[document_id]
+            if texts[document_id][covered:start].strip():
+                yield _place(document_id, covered, "text in no chunk")
+            ends[document_id] = max(covered, end)
+    for document_id, covered in ends.items():
+        if texts[document_id][covered:].strip():
+            yield _place(document_id, covered, "text in no chunk")
+
+
+def _place(document_id: str, character: int, what: str) -> dict:
+    return {"document_id": document_id, "character": character, "what": what}
+
+
+def finite(embeddings: pa.Table, chunks: pa.Table, dimensions: Collection[int]) -> Finding:
+    """One finite vector of unit length for each chunk, all of one dimension.
+
+    Parameters
+    ----------
+    embeddings, chunks : rows of `chunk_embeddings` and `chunks`, of the same buckets.
+    dimensions : the vector lengths found in all buckets of the corpus.
+    """
+    sizes = ", ".join(str(d) for d in sorted(dimensions))
+    looked_at = f"{count(embeddings.num_rows, 'vector')} of dimension {sizes or 'none'}"
+    lengths = _lengths(embeddings["embedding"])
+    bad = np.flatnonzero(~(np.abs(lengths - 1) <= UNIT_TOLERANCE))  # also what is not a number
+    wrong = embeddings.select(["chunk_id"]).take(bad)
+    wrong = wrong.append_column("length", pa.array(lengths[bad], pa.float64()))
+    remedy = "materialize chunk_embeddings again"
+    n_chunks = count(chunks.num_rows, "chunk")
+    findings = [
+        found(looked_at, wrong, f"are not finite and of unit length; {remedy}"),
+        found(n_chunks, _absent(chunks, embeddings), f"have no vector; {remedy}"),
+        found(looked_at, _absent(embeddings, chunks), f"belong to no chunk; {remedy}"),
+    ]
+    if len(dimensions) > 1:
+        problem = f"{looked_at}: more than one dimension; {remedy}"
+        findings.append(Finding(looked_at, problem, len(dimensions)))
+    return together(findings)
+
+
+def _lengths(vectors: pa.ChunkedArray) -> np.ndarray:
+    """Euclidean lengths, `(n_vectors,)`; not a number where a vector holds what is none."""
+    parts = [
+        np.sqrt(np.einsum("ij,ij->i", matrix, matrix, dtype=np.float64))
+        for chunk in vectors.chunks
+        if len(chunk)
+        for matrix in [chunk.flatten().to_numpy(zero_copy_only=False).reshape(len(chunk), -1)]
+    ]
+    return np.concatenate(parts) if parts else np.empty(0)
+
+
+def _absent(rows: pa.Table, others: pa.Table) -> pa.Table:
+    """The ids of `rows` whose chunk is not among `others`."""
+    known = pc.is_in(rows["chunk_id"], value_set=others["chunk_id"].combine_chunks())
+    return rows.select(["chunk_id", "document_id"]).filter(pc.invert(known))

@@ -1,0 +1,111 @@
+"""What should be true of every table."""
+
+from collections.abc import Collection, Mapping, Sequence
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from gsum_assets.checks.finding import SHOWN, Finding, count
+from gsum_resources.arrow import pc
+from gsum_resources.parquet_store import FOOTER_KEY, Partition, Provenance
+from gsum_resources.table import Table
+
+
+def schema(table: Table, footers: Mapping[Partition, pq.FileMetaData]) -> Finding:
+    """The files' columns, types and nullability are those of `tables.py`; each has provenance."""
+    looked_at = count(len(footers), "file")
+    wrong = [
+        {"partition": partition.path, "difference": difference}
+        for partition, footer in footers.items()
+        for difference in _differences(table, footer)
+    ]
+    if not wrong:
+        return Finding(looked_at)
+    n_files = len({row["partition"] for row in wrong})
+    problem = (
+        f"{n_files:,} of {looked_at} are not as tables.py declares '{table.name}' "
+        f"(first: {wrong[0]['difference']}); materialize the asset again"
+    )
+    return Finding(looked_at, problem, n_files, wrong[:SHOWN])
+
+
+def _differences(table: Table, footer: pq.FileMetaData) -> list[str]:
+    """How a file differs from its declaration."""
+    present = {f.name: f for f in footer.schema.to_arrow_schema()}
+    declared = {f.name: f for f in table.schema}
+    told = [f"column '{name}' is missing" for name in declared if name not in present]
+    told += [f"column '{name}' is not declared" for name in present if name not in declared]
+    for name in declared.keys() & present.keys():
+        have, want = present[name], declared[name]
+        if have.type != want.type and not _is_vector_of(have.type, want.type):
+            told.append(f"column '{name}' has type {have.type}, declared {want.type}")
+        if have.nullable != want.nullable:
+            allowed = "may be null" if have.nullable else "may not be null"
+            told.append(f"column '{name}' {allowed}, unlike its declaration")
+    if FOOTER_KEY not in (footer.metadata or {}):
+        told.append("the footer has no provenance")
+    return sorted(told)
+
+
+def _is_vector_of(have: pa.DataType, want: pa.DataType) -> bool:
+    """Vectors are declared as lists and stored as lists of one length."""
+    return (
+        pa.types.is_fixed_size_list(have)
+        and pa.types.is_list(want)
+        and have.value_type == want.value_type
+    )
+
+
+def ids_unique(keys: pa.Table, key: Sequence[str], n_partitions: int) -> Finding:
+    """No two rows of a corpus (and method) have the same key."""
+    looked_at = f"{count(keys.num_rows, 'row')} in {count(n_partitions, 'partition')}"
+    groups = keys.group_by(list(key), use_threads=False).aggregate([([], "count_all")])
+    if groups.num_rows == keys.num_rows:
+        return Finding(looked_at)
+    repeated = groups.filter(pc.greater(groups["count_all"], 1))
+    repeated = repeated.rename_columns({"count_all": "rows"})
+    n_rows = pc.sum(repeated["rows"]).as_py()
+    problem = (
+        f"{n_rows:,} of {looked_at} share {count(repeated.num_rows, 'key')} ({', '.join(key)}); "
+        "materialize the asset again"
+    )
+    return Finding(looked_at, problem, n_rows, repeated.slice(0, SHOWN).to_pylist())
+
+
+def lineage_is_current(changes: Mapping[Partition, Collection[str]], corpus: str) -> Finding:
+    """Everything a partition was made from still has the version it had then."""
+    looked_at = count(len(changes), "partition")
+    wrong = [
+        {"partition": partition.path, "changed": ", ".join(changed)}
+        for partition, changed in changes.items()
+        if changed
+    ]
+    if not wrong:
+        return Finding(looked_at)
+    problem = (
+        f"{len(wrong):,} of {looked_at} are out of date (first: {wrong[0]['changed']} changed); "
+        f"`gsum run {corpus}` makes them again"
+    )
+    return Finding(looked_at, problem, len(wrong), wrong[:SHOWN])
+
+
+def requests_answered(
+    provenances: Mapping[Partition, Provenance], failures: pa.Table, corpus: str
+) -> Finding:
+    """Every request to a language model got a valid reply.
+
+    Parameters
+    ----------
+    failures : rows of `llm_calls` that hold an error, latest first.
+    """
+    failed = sum(provenance.failed for provenance in provenances.values())
+    looked_at = count(len(provenances), "partition")
+    if not failed:
+        return Finding(looked_at)
+    latest = failures.select(["document_id", "error"]).slice(0, min(failed, SHOWN)).to_pylist()
+    first = f" (latest: {latest[0]['error']})" if latest else ""
+    problem = (
+        f"{count(failed, 'request')} got no valid reply, so that rows are missing{first}; "
+        f"`gsum run {corpus}` asks again"
+    )
+    return Finding(looked_at, problem, failed, latest)

@@ -1,0 +1,43 @@
+"""Which requests to a language model failed, from the ledger of calls."""
+
+import duckdb
+import pyarrow as pa
+
+from gsum_assets.checks.part import Part
+from gsum_assets.tables import TABLES
+from gsum_resources.catalogue import define_views
+
+_LATEST = """
+    SELECT document_id, error
+    FROM (
+        SELECT *, row_number() OVER (PARTITION BY prompt_hash ORDER BY time DESC) AS age
+        FROM llm_calls
+        WHERE corpus = $corpus AND replace(asset, '__', '/') = $asset
+          AND time <= $written::TIMESTAMPTZ
+    )
+    WHERE age = 1 AND error IS NOT NULL
+    ORDER BY time DESC
+    LIMIT $n
+"""
+
+
+def latest_failures(part: Part) -> pa.Table:
+    """`document_id` and `error` of the requests that failed last, latest first.
+
+    The ledger knows no methods: they are those that had been made when the part was written.
+    """
+    provenances = part.provenances().values()
+    failed = sum(provenance.failed for provenance in provenances)
+    if not failed:
+        return pa.table(
+            {"document_id": pa.array([], pa.string()), "error": pa.array([], pa.string())}
+        )
+    with duckdb.connect() as connection:
+        define_views(connection, part.store, [TABLES["llm_calls"]])
+        values = {
+            "corpus": part.corpus,
+            "asset": part.subject.name,
+            "written": max(provenance.time for provenance in provenances),
+            "n": failed,
+        }
+        return connection.sql(_LATEST, params=values).to_arrow_table()

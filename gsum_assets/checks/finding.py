@@ -1,0 +1,56 @@
+"""What a check found."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import pyarrow as pa
+
+SHOWN = 10  # offenders named in a check's metadata
+
+
+@dataclass(frozen=True)
+class Finding:
+    """What a check saw in one corpus, or in one method of a corpus.
+
+    Attributes
+    ----------
+    looked_at : how much was looked at, "1,204 rows in 8 partitions".
+    problem : what is wrong and how to repair it; "" where nothing is.
+    n_wrong : how many rows, partitions or requests are wrong.
+    offenders : the first of them, value by column name.
+    broke : the check itself could not do its work.
+    """
+
+    looked_at: str
+    problem: str = ""
+    n_wrong: int = 0
+    offenders: Sequence[Mapping[str, object]] = ()
+    broke: bool = False
+
+
+def found(looked_at: str, wrong: pa.Table, problem: str) -> Finding:
+    """A finding whose offenders are the rows of `wrong`; without any, nothing is wrong.
+
+    Parameters
+    ----------
+    problem : completes "<n of looked_at> …", for example "have no embedding".
+    """
+    if not wrong.num_rows:
+        return Finding(looked_at)
+    first = wrong.slice(0, SHOWN).to_pylist()
+    return Finding(looked_at, f"{wrong.num_rows:,} of {looked_at} {problem}", wrong.num_rows, first)
+
+
+def together(findings: Sequence[Finding]) -> Finding:
+    """Several findings about the same rows as one."""
+    return Finding(
+        findings[0].looked_at,
+        "; ".join(f.problem for f in findings if f.problem),
+        sum(f.n_wrong for f in findings),
+        [offender for f in findings for offender in f.offenders][:SHOWN],
+    )
+
+
+def count(n: int, noun: str) -> str:
+    """`1 row`, `1,204 rows`."""
+    return f"{n:,} {noun if n == 1 else noun + 's'}"

@@ -1,0 +1,92 @@
+"""The part of a table that a check looks at: one corpus, or one method of a corpus."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from gsum_assets.tables import TABLES
+from gsum_resources.lineage import Lineage, feeds
+from gsum_resources.parquet_store import ParquetStore, Partition, Provenance
+from gsum_resources.table import Table
+
+
+@dataclass(frozen=True)
+class Subject:
+    """An asset whose table is checked.
+
+    Attributes
+    ----------
+    name : the asset, `retrieval/scores`.
+    methods : the variants that are this asset's share of a table of several families; {None} for
+        a table that is not partitioned by method.
+    asks_model : whether it makes requests of a language model.
+    """
+
+    name: str
+    table: Table
+    code_version: str | None
+    methods: frozenset[str | None]
+    asks_model: bool
+
+
+@dataclass(frozen=True)
+class Part:
+    """Some partitions of one corpus (and method), and what else a check may read.
+
+    Attributes
+    ----------
+    looked_at : the partitions to look at: all, or the buckets that a run made.
+    whole : all partitions of the corpus (and method) that have a file.
+    """
+
+    subject: Subject
+    store: ParquetStore
+    lineage: Lineage
+    looked_at: tuple[Partition, ...]
+    whole: tuple[Partition, ...]
+    _read: dict[tuple[str, tuple[str, ...]], pa.Table] = field(default_factory=dict)
+
+    @property
+    def corpus(self) -> str:
+        """The corpus that the part belongs to."""
+        return self.looked_at[0].corpus
+
+    def rows(self, name: str = "", columns: Sequence[str] = ()) -> pa.Table:
+        """Rows of a table (this one by default) that belong to what is looked at; read once."""
+        key = (name, tuple(columns))
+        if key not in self._read:
+            table = TABLES[name] if name else self.subject.table
+            wanted = [
+                p
+                for p in self.store.partitions(table, self.corpus)
+                if any(feeds(p, mine) for mine in self.looked_at)
+            ]
+            self._read[key] = self.store.read(table, wanted, columns)[0]
+        return self._read[key]
+
+    def keys(self) -> pa.Table:
+        """The columns that identify a row, of all partitions."""
+        table = self.subject.table
+        return self.store.read(table, self.whole, table.key)[0]
+
+    @cached_property
+    def footers(self) -> Mapping[Partition, pq.FileMetaData]:
+        """The Parquet metadata of all partitions."""
+        return {partition: self._footer(partition) for partition in self.whole}
+
+    def _footer(self, partition: Partition) -> pq.FileMetaData:
+        with self.store.fs.open(self.store.path(self.subject.table, partition), "rb") as file:
+            return pq.read_metadata(file)
+
+    def changes(self) -> dict[Partition, list[str]]:
+        """The inputs of each partition looked at that are not those it was made from."""
+        name, version = self.subject.table.name, self.subject.code_version
+        return {p: self.lineage.changes(name, p, version) for p in self.looked_at}
+
+    def provenances(self) -> dict[Partition, Provenance]:
+        """Where each partition looked at came from."""
+        known = self.lineage.provenances(self.subject.table.name, self.corpus)
+        return {p: known[p] for p in self.looked_at}

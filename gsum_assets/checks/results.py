@@ -1,0 +1,75 @@
+"""What should be true of rankings, contexts, answers, scores and the leaderboard."""
+
+import pyarrow as pa
+
+from gsum_assets.checks.finding import Finding, count, found, together
+from gsum_resources.arrow import pc
+
+ROUNDING = 1e-9
+
+
+def ranks_consecutive(rankings: pa.Table) -> Finding:
+    """The ranks of each question and level are 1, 2, 3, …"""
+    groups = rankings.group_by(["query_id", "level"], use_threads=False).aggregate(
+        [("rank", "min"), ("rank", "max"), ("rank", "count_distinct")]
+    )
+    complete = pc.and_(
+        pc.equal(groups["rank_min"], 1), pc.equal(groups["rank_max"], groups["rank_count_distinct"])
+    )
+    wrong = groups.filter(pc.invert(complete)).rename_columns(
+        ["query_id", "level", "first_rank", "last_rank", "n_ranks"]
+    )
+    looked_at = count(groups.num_rows, "ranking")
+    return found(looked_at, wrong, "do not count up from 1; materialize rankings again")
+
+
+def cite_what_exists(contexts: pa.Table, chunks: pa.Table) -> Finding:
+    """Passages that are chunks exist, with the same text.
+
+    Parameters
+    ----------
+    chunks : `chunk_id` and `text` of the whole corpus.
+    """
+    cited = contexts.filter(pc.equal(contexts["node_kind"], "chunk")).select(
+        ["query_id", "rank", "node_id", "text"]
+    )
+    place = pc.index_in(cited["node_id"], value_set=chunks["chunk_id"].combine_chunks())
+    unknown, known = cited.filter(pc.is_null(place)), cited.filter(pc.is_valid(place))
+    texts = chunks["text"].take(pc.drop_null(place))
+    other = known.filter(pc.not_equal(known["text"], texts))
+    looked_at = count(cited.num_rows, "cited chunk")
+    remedy = "materialize contexts again"
+    return together(
+        [
+            found(looked_at, unknown.drop_columns("text"), f"do not exist; {remedy}"),
+            found(looked_at, other.drop_columns("text"), f"have another text; {remedy}"),
+        ]
+    )
+
+
+def every_question_answered(queries: pa.Table, summaries: pa.Table, corpus: str) -> Finding:
+    """Each question has an answer."""
+    answered = pc.is_in(queries["query_id"], value_set=summaries["query_id"].combine_chunks())
+    open_ = queries.select(["query_id", "text"]).filter(pc.invert(answered))
+    looked_at = count(queries.num_rows, "question")
+    return found(looked_at, open_, f"have no answer; `gsum run {corpus}` asks again")
+
+
+def in_range(scores: pa.Table) -> Finding:
+    """Scores are finite and between 0 and 1."""
+    value = scores["value"]
+    fine = pc.and_(pc.greater_equal(value, -ROUNDING), pc.less_equal(value, 1 + ROUNDING))
+    wrong = scores.select(["query_id", "metric", "value"]).filter(pc.invert(fine))
+    return found(count(scores.num_rows, "score"), wrong, "are not between 0 and 1")
+
+
+def mean_in_interval(leaderboard: pa.Table) -> Finding:
+    """The mean lies within its 95% interval."""
+    low, mean, high = (leaderboard[name] for name in ("low", "mean", "high"))
+    fine = pc.and_(
+        pc.less_equal(low, pc.add(mean, ROUNDING)), pc.less_equal(mean, pc.add(high, ROUNDING))
+    )
+    wrong = leaderboard.select(["method", "split", "kind", "metric", "low", "mean", "high"])
+    wrong = wrong.filter(pc.invert(fine))
+    looked_at = count(leaderboard.num_rows, "mean")
+    return found(looked_at, wrong, "lie outside their interval; materialize leaderboard again")

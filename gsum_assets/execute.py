@@ -1,0 +1,170 @@
+"""Runs in this process: one request of the conditions, and a look at the sources."""
+
+import logging
+import re
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+import dagster as dg
+from dagster._core.definitions.partitions.context import partition_loading_context
+from dagster_shared.error import SerializableErrorInfo
+
+from gsum_assets.corpus.settings import CorpusError
+from gsum_assets.definitions import Pipeline
+from gsum_assets.processes import tags_of_this_process
+from gsum_assets.tables import table_of
+from gsum_resources.parquet_store import Partition
+from gsum_resources.protocols import ModelUnavailableError
+from gsum_resources.warehouse_io import partition_of
+
+_QUIET = {"loggers": {"console": {"config": {"log_level": "CRITICAL"}}}}
+_OWN_ERROR = re.compile(r"^gsum_[\w.]+: ")  # Dagster puts an error's class before its message
+OnStart = Callable[[Sequence[str], Sequence[Partition]], None]
+
+
+@dataclass(frozen=True)
+class Made:
+    """One run: which assets, how many partitions, how it went.
+
+    Attributes
+    ----------
+    error : None where all went well.
+    gaps : a line for each partition that lacks rows, since a model gave no valid reply.
+    model_is_unavailable : whether it failed because nothing more can be had from a model now.
+    """
+
+    assets: Sequence[str]
+    partitions: Sequence[Partition]
+    seconds: float
+    error: str | None = None
+    gaps: Sequence[str] = ()
+    model_is_unavailable: bool = False
+
+
+def execute(
+    pipeline: Pipeline,
+    instance: dg.DagsterInstance,
+    corpus: str,
+    request: dg.RunRequest,
+    keys: Sequence[dg.AssetKey],
+    on_start: OnStart,
+) -> Made:
+    """Make `keys` of what a request asks for; `on_start` hears of it before."""
+    definition = pipeline.definitions.resolve_asset_graph().get(keys[0]).partitions_def
+    with partition_loading_context(dynamic_partitions_store=instance):
+        partitions = [partition_of(key) for key in _partition_keys(request, definition)]
+    names = [key.to_user_string() for key in keys]
+    on_start(names, partitions)
+    started = time.monotonic()
+    result = pipeline.definitions.resolve_implicit_global_asset_job_def().execute_in_process(
+        instance=instance,
+        asset_selection=list(keys),
+        partition_key=request.partition_key,
+        tags={**request.tags, **tags_of_this_process(corpus)},
+        run_config=_QUIET,
+        raise_on_error=False,
+    )
+    seconds = time.monotonic() - started
+    if result.success:
+        return Made(
+            names, partitions, seconds, gaps=_gaps(pipeline, instance, result, keys, partitions)
+        )
+    error, unavailable = _cause(result)
+    return Made(names, partitions, seconds, error, model_is_unavailable=unavailable)
+
+
+def look_at_sources(
+    pipeline: Pipeline,
+    instance: dg.DagsterInstance,
+    corpus: str,
+    tags: Mapping[str, str],
+) -> None:
+    """Look at the corpus folder, its settings and the models now.
+
+    Raises
+    ------
+    CorpusError
+        If one of them cannot be looked at.
+    """
+    graph = pipeline.definitions.resolve_asset_graph()
+    result = pipeline.definitions.resolve_implicit_global_asset_job_def().execute_in_process(
+        instance=instance,
+        asset_selection=sorted(graph.observable_asset_keys),
+        tags={**tags, **tags_of_this_process(corpus)},
+        run_config=_QUIET,
+        raise_on_error=False,
+    )
+    if not result.success:
+        raise CorpusError(f"corpus '{corpus}' could not be looked at: {_cause(result)[0]}")
+
+
+def _partition_keys(
+    request: dg.RunRequest, definition: dg.PartitionsDefinition | None
+) -> Sequence[str]:
+    """The partition keys of a request for one partition or a range."""
+    if definition is None:
+        return []
+    if request.partition_key:
+        if isinstance(definition, dg.MultiPartitionsDefinition):
+            return [definition.get_partition_key_from_str(request.partition_key)]
+        return [request.partition_key]
+    chosen = dg.PartitionKeyRange(
+        request.tags["dagster/asset_partition_range_start"],
+        request.tags["dagster/asset_partition_range_end"],
+    )
+    return definition.get_partition_keys_in_range(chosen)
+
+
+def _gaps(
+    pipeline: Pipeline,
+    instance: dg.DagsterInstance,
+    result: dg.ExecuteInProcessResult,
+    keys: Sequence[dg.AssetKey],
+    partitions: Sequence[Partition],
+) -> list[str]:
+    """What a run could not fill, with the first reason that its step gave."""
+    gaps = []
+    for key in keys:
+        table = table_of(key.path)
+        footers = (pipeline.store.provenance(table, partition) for partition in partitions)
+        if failed := sum(footer.failed for footer in footers if footer):
+            reason = next(_warnings(instance, result.run_id, key.to_python_identifier()), "")
+            gaps.append(
+                f"{key.to_user_string()}: rows are missing: a model gave {failed} requests no "
+                f"valid reply{f' (first: {reason})' if reason else ''}; run it again to ask those "
+                "once more"
+            )
+    return gaps
+
+
+def _warnings(instance: dg.DagsterInstance, run_id: str, step: str) -> Iterator[str]:
+    """What a step warned of, in order."""
+    for entry in instance.all_logs(run_id):
+        if entry.level == logging.WARNING and entry.step_key == step:
+            yield entry.user_message
+
+
+def _cause(result: dg.ExecuteInProcessResult) -> tuple[str, bool]:
+    """The first step that failed and its message; whether a model was unavailable.
+
+    Without Dagster's wrapping, but not the innermost cause: what an error was raised from says
+    less than the error.
+    """
+    for event in result.all_events:
+        if event.is_step_failure and event.step_failure_data.error:
+            error = event.step_failure_data.error
+            while error.cause and (error.cls_name or "").startswith("Dagster"):
+                error = error.cause
+            step = (event.step_key or "").replace("__", "/")
+            said = _OWN_ERROR.sub("", error.message.strip())
+            return f"{step}: {said}", _is_unavailable(error)
+    return f"run {result.run_id} failed outside its steps; see it in the Dagster UI", False
+
+
+def _is_unavailable(error: SerializableErrorInfo | None) -> bool:
+    while error:
+        if error.cls_name == ModelUnavailableError.__name__:
+            return True
+        error = error.cause
+    return False

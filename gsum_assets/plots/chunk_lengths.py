@@ -1,0 +1,91 @@
+"""How long chunks are, and how many each document has."""
+
+from collections import Counter
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pyarrow as pa
+
+from gsum_assets.plots.figure import (
+    COLOURS,
+    INK,
+    axes_at,
+    heading,
+    label_rows,
+    new_figure,
+    nothing_to_show,
+    plain,
+    room_for,
+    to_png,
+)
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+_N_BINS = 32
+_MAX_BARS = 16  # documents that are shown by name
+_MIN_ROWS = 8  # room for bars, so that a few stay slim
+
+
+def chunk_lengths(chunks: pa.Table, limit: int, title: str) -> bytes:
+    """PNG of two panels: chunks by length in word pieces, and by document.
+
+    Parameters
+    ----------
+    chunks : rows of `chunks`.
+    limit : longest chunk allowed, word pieces; marked.
+    title : what is shown, a corpus for example.
+    """
+    if chunks.num_rows == 0:
+        return nothing_to_show(f"{title}: no chunks")
+    counts = Counter(chunks["document_id"].to_pylist())
+    names = list(counts) if len(counts) <= _MAX_BARS else []
+    margin = max(0.6, room_for(names))
+    height = max(2.0, 0.2 * len(names))
+    figure = new_figure(9, height + 1.15)
+    heading(figure, f"{title}: {chunks.num_rows:,} chunks of {_documents(len(counts))}")
+    lengths = plain(axes_at(figure, 0.65, 0.6, 4.4, height), x="word pieces", y="chunks")
+    _lengths(lengths, chunks["n_tokens"].to_numpy(), limit)
+    documents = plain(
+        axes_at(figure, 5.15 + margin, 0.6, 3.7 - margin, height), x="chunks per document"
+    )
+    _by_document(documents, counts)
+    return to_png(figure)
+
+
+def _lengths(axes: "Axes", lengths: np.ndarray, limit: int) -> None:
+    end = max(limit, int(lengths.max())) + 1
+    axes.stairs(*np.histogram(lengths, _N_BINS, (0, end)), fill=True, color=COLOURS[0])
+    axes.axvline(limit, color=COLOURS[3], linestyle="--", linewidth=1.2)
+    axes.set_xlim(0, end * 1.02)
+    axes.text(
+        limit,
+        1.01,
+        f"limit {limit:,}",
+        transform=axes.get_xaxis_transform(),
+        ha="right",
+        va="bottom",
+        fontsize=9,
+        color=COLOURS[3],
+    )
+    axes.locator_params(axis="y", integer=True)
+
+
+def _by_document(axes: "Axes", counts: Counter[str]) -> None:
+    """A bar a document by name, or how many documents have how many chunks."""
+    axes.locator_params(axis="x", integer=True)
+    if len(counts) > _MAX_BARS:
+        end = max(counts.values()) + 1
+        histogram = np.histogram(list(counts.values()), min(_N_BINS, end), (0, end))
+        axes.stairs(*histogram, fill=True, color=COLOURS[2])
+        axes.set_ylabel("documents", fontsize=9, color=INK)
+        axes.locator_params(axis="y", integer=True)
+        return
+    names = sorted(counts, key=lambda name: (-counts[name], name))
+    axes.barh(range(len(names)), [counts[name] for name in names], 0.7, color=COLOURS[2])
+    label_rows(axes, names)
+    axes.set_ylim(bottom=max(len(names), _MIN_ROWS) - 0.4)
+
+
+def _documents(n: int) -> str:
+    return f"{n:,} document{'s' if n > 1 else ''}"

@@ -1,0 +1,118 @@
+"""Where chunks lie to one another: their vectors in the plane of widest spread."""
+
+from collections import Counter
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pyarrow as pa
+
+from gsum_assets.plots.figure import (
+    COLOURS,
+    FAINT,
+    INK,
+    MARKERS,
+    axes_at,
+    label,
+    new_figure,
+    nothing_to_show,
+    plain,
+    to_png,
+)
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+_MAX_POINTS = 1000
+_OTHERS = "#b5b5b5"
+
+
+def embedding_map(embeddings: pa.Table, title: str) -> bytes:
+    """PNG of the chunks in two dimensions, coloured by document where there are few.
+
+    A large collection is shown by a sample of 1,000: the chunks of the smallest ids, which are
+    hashes, so that the same chunks always give the same picture.
+
+    Parameters
+    ----------
+    embeddings : rows of `chunk_embeddings`.
+    title : what is shown, a corpus for example.
+    """
+    if embeddings.num_rows == 0:
+        return nothing_to_show(f"{title}: no chunks")
+    ids = np.array(embeddings["chunk_id"].to_pylist())
+    sample = embeddings.take(np.argsort(ids, kind="stable")[:_MAX_POINTS])
+    vectors = sample["embedding"].combine_chunks().flatten().to_numpy().reshape(len(sample), -1)
+    points, shares = principal_plane(vectors)
+    shown = f"{len(points):,} of {len(ids):,}" if len(points) < len(ids) else f"{len(ids):,}"
+    figure = new_figure(8.4, 4.6)
+    axes = plain(
+        axes_at(figure, 0.35, 0.35, 5.7, 3.9),
+        f"{title}: {shown} chunks by meaning",
+        f"first principal axis, {shares[0]:.0%} of the spread",
+        f"second, {shares[1]:.0%}",
+    )
+    axes.set_xticks([])
+    axes.set_yticks([])
+    _scatter(axes, points, sample["document_id"].to_pylist())
+    return to_png(figure)
+
+
+def principal_plane(vectors: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The two principal components of `vectors (n, dim)`.
+
+    Returns
+    -------
+    points : `(n, 2)`; the farthest one along each axis lies on its positive side.
+    shares : `(2,)`, the share of the total variance along each axis, 0 where there is none.
+    """
+    from scipy.linalg import eigh
+
+    centred = vectors.astype(np.float64) - vectors.mean(axis=0, dtype=np.float64)
+    # the smaller Gram matrix holds the same components: (n, n) for few vectors, else (dim, dim)
+    is_short = centred.shape[0] < centred.shape[1]
+    gram = centred @ centred.T if is_short else centred.T @ centred
+    values, axes = eigh(gram, subset_by_index=[max(0, len(gram) - 2), len(gram) - 1])
+    values, axes = np.maximum(values[::-1], 0), axes[:, ::-1]  # ascending to widest first
+    found = axes * np.sqrt(values) if is_short else centred @ axes
+    points = np.zeros((len(vectors), 2))
+    points[:, : found.shape[1]] = found
+    farthest = np.take_along_axis(points, np.abs(points).argmax(axis=0)[None], axis=0)
+    shares = np.zeros(2)
+    shares[: len(values)] = values / max(float(np.trace(gram)), np.finfo(float).tiny)
+    return points * np.where(farthest < 0, -1, 1), shares
+
+
+def _scatter(axes: "Axes", points: np.ndarray, documents: list[str]) -> None:
+    """Each document its colour and marker; of many, the largest few, the others grey."""
+    counts = Counter(documents)
+    largest = sorted(counts, key=lambda name: (-counts[name], name))[: len(COLOURS)]
+    place = {name: i for i, name in enumerate(largest)}
+    which = np.array([place.get(name, -1) for name in documents])
+    size = 26 if len(points) < 300 else 12
+    if (which < 0).any():
+        rest = points[which < 0]
+        others = f" {len(counts) - len(largest):,} others"
+        axes.scatter(*rest.T, s=size, color=_OTHERS, label=others, linewidths=0, alpha=0.7)
+    for i, name in enumerate(largest):
+        mine = points[which == i]
+        axes.scatter(
+            *mine.T,
+            s=size,
+            color=COLOURS[i],
+            marker=MARKERS[i],
+            label=f" {label(name)}",  # matplotlib leaves out what begins with "_"
+            edgecolors="white",
+            linewidths=0.4,
+        )
+    legend = axes.legend(
+        loc="center left",
+        bbox_to_anchor=(1.0, 0.5),
+        fontsize=9,
+        frameon=False,
+        labelcolor=INK,
+        title="document",
+        title_fontsize=9,
+    )
+    legend.get_title().set_color(FAINT)
+    for text in legend.get_texts():
+        text.set_parse_math(False)

@@ -1,0 +1,103 @@
+"""How every picture looks: paper, colours, text; and a figure to bytes."""
+
+import io
+import warnings
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+import numpy as np
+from rich.cells import cell_len
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+DPI = 110
+INK, FAINT, PALE = "#333333", "#8c8c8c", "#dfe7ee"
+# Okabe and Ito (2008), told apart by colour-blind readers; without black, and yellow that white
+# paper swallows
+COLOURS = ("#0072b2", "#e69f00", "#009e73", "#d55e00", "#cc79a7", "#56b4e9")
+MARKERS = ("o", "s", "^", "D", "v", "P")
+_PALETTE = 48  # shades kept of a picture: a third of the bytes, and no difference to the eye
+_MAX_LABEL = 28  # characters
+
+
+def new_figure(width: float, height: float) -> "Figure":
+    """An empty white figure, `width` and `height` in inches."""
+    from matplotlib.figure import Figure
+
+    return Figure((width, height), dpi=DPI, facecolor="white")
+
+
+def axes_at(figure: "Figure", left: float, top: float, width: float, height: float) -> "Axes":
+    """Axes with their upper left corner at (`left`, `top`), in inches from the figure's.
+
+    Explicit places: matplotlib's layout engines take as long as the drawing.
+    """
+    across, down = figure.get_size_inches()
+    box = (left / across, 1 - (top + height) / down, width / across, height / down)
+    return figure.add_axes(box)
+
+
+def heading(figure: "Figure", text: str, top: float = 0.0) -> None:
+    """A line over the whole width, `top` inches from the figure's upper edge."""
+    y = 1 - (top + 0.28) / figure.get_size_inches()[1]
+    figure.text(0.01, y, text, fontsize=10, color=INK, parse_math=False)
+
+
+def room_for(names: Iterable[str]) -> float:
+    """Inches that the longest of these names takes as a label."""
+    return 0.15 + 0.075 * max((cell_len(label(name)) for name in names), default=0)
+
+
+def plain(axes: "Axes", title: str = "", x: str = "", y: str = "") -> "Axes":
+    """Title and axis labels; only the lines that help to read."""
+    axes.set_title(title, loc="left", fontsize=10, color=INK, parse_math=False)
+    axes.set_xlabel(x, fontsize=9, color=INK)
+    axes.set_ylabel(y, fontsize=9, color=INK)
+    axes.tick_params(labelsize=9, colors=INK, length=3, color=FAINT)
+    axes.spines[["top", "right"]].set_visible(False)
+    axes.spines[["left", "bottom"]].set_color(FAINT)
+    axes.set_axisbelow(True)
+    return axes
+
+
+def label_rows(axes: "Axes", names: list[str], are_shown: bool = True) -> None:
+    """Name the rows 0, 1, … from the top; names are shown as they are, never as formulas."""
+    shown = names if are_shown else []
+    axes.set_yticks(range(len(shown)), [label(name) for name in shown])
+    for text in axes.get_yticklabels():
+        text.set_parse_math(False)
+    axes.set_ylim(len(names) - 0.4, -0.6)
+
+
+def label(name: str) -> str:
+    """A name on one line, its middle cut out where it is long."""
+    text = " ".join(name.split())
+    if len(text) <= _MAX_LABEL:
+        return text
+    half = _MAX_LABEL // 2
+    return f"{text[:half]}…{text[-half + 1 :]}"
+
+
+def nothing_to_show(what: str) -> bytes:
+    """A picture that says so."""
+    figure = new_figure(5, 0.8)
+    figure.text(0.5, 0.5, what, ha="center", va="center", color=FAINT, parse_math=False)
+    return to_png(figure)
+
+
+def to_png(figure: "Figure") -> bytes:
+    """The figure as PNG; the same figure gives the same bytes."""
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from PIL import Image
+
+    canvas = FigureCanvasAgg(figure)
+    with warnings.catch_warnings():  # a letter that the font lacks is shown as a box
+        warnings.filterwarnings("ignore", message="Glyph .* missing")
+        canvas.draw()
+    image = Image.fromarray(np.asarray(canvas.buffer_rgba())).convert("RGB")
+    image = image.quantize(_PALETTE, method=Image.Quantize.MAXCOVERAGE, dither=Image.Dither.NONE)
+    packed = io.BytesIO()
+    image.save(packed, format="png", optimize=True)
+    return packed.getvalue()

@@ -1,0 +1,21 @@
+"""Which metrics a person looks at first."""
+
+from collections.abc import Iterable
+
+import pyarrow as pa
+
+MAIN = ("rouge1", "rouge2", "rougeL", "bertscore_f1", "mrr", "r@3", "p@3", "r@10", "p@10")
+_MOST = 12
+
+
+def main_metrics(names: Iterable[str]) -> list[str]:
+    """Those of `MAIN` that are among `names`, in its order; the first dozen where none is."""
+    given = set(names)
+    return [name for name in MAIN if name in given] or sorted(given)[:_MOST]
+
+
+def main_means(scores: pa.Table) -> dict[str, float]:
+    """Mean over the questions of each main metric, to four digits, from one method's `scores`."""
+    means = scores.group_by("metric").aggregate([("value", "mean")])
+    by_metric = {row["metric"]: round(row["value_mean"], 4) for row in means.to_pylist()}
+    return {metric: by_metric[metric] for metric in main_metrics(by_metric)}

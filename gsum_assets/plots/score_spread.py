@@ -1,0 +1,62 @@
+"""How the scores of one method spread over the questions."""
+
+import numpy as np
+import pyarrow as pa
+
+from gsum_assets.plots.figure import (
+    COLOURS,
+    FAINT,
+    INK,
+    PALE,
+    axes_at,
+    label_rows,
+    new_figure,
+    nothing_to_show,
+    plain,
+    room_for,
+    to_png,
+)
+from gsum_assets.plots.main_metrics import main_metrics
+
+_MAX_DOTS = 300  # questions drawn a metric; the mean and the box are those of all
+
+
+def score_spread(scores: pa.Table, title: str) -> bytes:
+    """PNG of a row a metric: a dot a question, a box from quarter to quarter, the mean.
+
+    Parameters
+    ----------
+    scores : rows of `scores` of one method; values from 0 to 1.
+    title : what is shown, corpus and method for example.
+    """
+    metrics = main_metrics(scores["metric"].to_pylist())
+    if not metrics:
+        return nothing_to_show(f"{title}: no scores")
+    names, values = np.array(scores["metric"].to_pylist()), scores["value"].to_numpy()
+    found = [values[names == metric] for metric in metrics]
+    rows = np.arange(len(metrics))
+    height, margin = 0.36 * len(metrics), room_for(metrics)
+    figure = new_figure(8, height + 0.95)
+    axes = axes_at(figure, margin, 0.35, 6.6 - margin, height)
+    plain(axes, title, "score of a question; box: the middle half; line: mean")
+    quarters = np.array([np.percentile(v, (25, 75)) for v in found])
+    axes.barh(rows, quarters[:, 1] - quarters[:, 0], 0.62, quarters[:, 0], color=PALE)
+    shown = [np.sort(v)[:: -(-len(v) // _MAX_DOTS)] for v in found]
+    dots = np.concatenate(shown)
+    heights = np.concatenate([row + _scattered(len(v)) for row, v in zip(rows, shown, strict=True)])
+    axes.scatter(dots, heights, s=12, color=COLOURS[0], alpha=0.55, linewidths=0)
+    means = [v.mean() for v in found]
+    axes.vlines(means, rows - 0.36, rows + 0.36, color=COLOURS[3], linewidth=2)
+    for row, (mean, v) in enumerate(zip(means, found, strict=True)):
+        place = {"transform": axes.get_yaxis_transform(), "va": "center", "fontsize": 9}
+        axes.text(1.02, row, f"{mean:.3f}", color=INK, **place)
+        axes.text(1.1, row, f"n = {len(v):,}", color=FAINT, **place)
+    axes.set_xlim(-0.02, max(1.02, float(dots.max())))
+    axes.grid(axis="x", color="#eeeeee")
+    label_rows(axes, metrics)
+    return to_png(figure)
+
+
+def _scattered(n: int) -> np.ndarray:
+    """Offsets `(n,)` within ±0.25 that keep neighbours apart: the golden ratio's multiples."""
+    return 0.5 * (np.arange(n) * 0.618034 % 1) - 0.25 if n > 1 else np.zeros(n)

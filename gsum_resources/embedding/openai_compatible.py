@@ -1,0 +1,186 @@
+"""`OpenAICompatibleEmbedder`: unit vectors of texts of any length, from a server."""
+
+import re
+from collections.abc import Iterator, Sequence
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+
+from gsum_resources.embedding.vectors import unit_length, weighted_means
+from gsum_resources.endpoint import Endpoint, EndpointError
+from gsum_resources.protocols import ModelUnavailableError
+from gsum_resources.settings import EmbeddingSettings
+
+VERSION = "1"  # raise it with every change of how texts are cut or vectors put together
+
+_BYTES_PER_TOKEN = 2
+_BATCH_WINDOWS = 32  # what the least generous servers take
+_BATCH_BYTES = 200_000
+_SHORTEST_WINDOW = 64  # bytes; whoever finds that too long has another complaint
+_REJECTED = frozenset({400, 413, 422})
+_TOO_LONG = re.compile(r"too (long|large|many)|context|length|maximum|exceed", re.IGNORECASE)
+
+
+class EmbeddingError(ValueError):
+    """Vectors that cannot be used, or a text that cannot be embedded; names model and server."""
+
+
+class OpenAICompatibleEmbedder:
+    """An `Embedder` served over HTTP.
+
+    A text is cut into windows of `2 * max_tokens` bytes of UTF-8, between words where there are
+    any. Two bytes a token is a cautious rule (English has four or five, Chinese two to three),
+    since some servers cut what is too long without a word. A window that a server still finds too
+    long is halved, again and again. A text's vector is the mean of its windows' vectors, weighted
+    by their bytes, brought to unit length. How a text is cut depends on nothing but the text.
+
+    Parameters
+    ----------
+    settings : model and `max_tokens`.
+    endpoint : the server of these settings.
+    """
+
+    def __init__(self, settings: EmbeddingSettings, endpoint: Endpoint) -> None:
+        self._settings = settings
+        self._endpoint = endpoint
+        self._name = f"embedding model '{settings.model}' at {settings.base_url}"
+        self._dimension = 0
+
+    @property
+    def identity(self) -> str:
+        """Backend, model, version and window."""
+        settings = self._settings
+        parts = [f"openai_compatible-{VERSION}", settings.model]
+        parts += [f"version={settings.version}"] if settings.version else []
+        return "/".join([*parts, f"window={settings.max_tokens}"])
+
+    @property
+    def dimension(self) -> int:
+        """Length of a vector, as the first reply tells; asks for one if there was none yet."""
+        if not self._dimension:
+            self.embed(["dimension"])
+        return self._dimension
+
+    def embed(self, texts: Sequence[str]) -> np.ndarray:
+        """Passages to float32 unit vectors, `(n_texts, dimension)`.
+
+        Raises
+        ------
+        EmbeddingError
+            If a text is blank or rejected, or the server sends other vectors than it should.
+        SettingsError
+            If the variable that should hold the key does not.
+        ModelUnavailableError
+            If the server refuses the key or the model, or gives no answer: nothing can do
+            without a vector.
+        """
+        if not len(texts):
+            return np.zeros((0, self.dimension), np.float32)
+        windows, owner = self._cut(texts)
+        n_bytes = np.array([len(window.encode("utf-8", "replace")) for window in windows])
+        batches = [windows[a:b] for a, b in pairwise(_batch_bounds(n_bytes))]
+        vectors = np.concatenate(self._endpoint.map(self._embed_batch, batches))
+        means = weighted_means(vectors, owner, n_bytes.astype(float), len(texts))
+        return unit_length(means, f"{self._settings.model}' at '{self._settings.base_url}")
+
+    def embed_queries(self, texts: Sequence[str]) -> np.ndarray:
+        """Queries likewise: such servers have one encoder."""
+        return self.embed(texts)
+
+    def _cut(self, texts: Sequence[str]) -> tuple[list[str], np.ndarray]:
+        """Windows of all texts, and the text of each, `(n_windows,)`."""
+        windows, owner = [], []
+        for index, text in enumerate(texts):
+            of_text = list(cut(text, self._settings.max_tokens * _BYTES_PER_TOKEN))
+            if not of_text:
+                raise EmbeddingError(
+                    f"{self._name}: text {index} of those to embed is blank; leave it out"
+                )
+            windows += of_text
+            owner += [index] * len(of_text)
+        return windows, np.asarray(owner, np.int64)
+
+    async def _embed_batch(self, windows: Sequence[str]) -> np.ndarray:
+        """Vectors of windows, `(n_windows, dimension)`; a rejected batch is split."""
+        body = {"model": self._settings.model, "input": windows, "encoding_format": "float"}
+        try:
+            answer = await self._endpoint.post("/embeddings", body, 0, _rows)
+        except EndpointError as error:
+            failure = error
+        else:
+            return self._checked(answer.value, len(windows))
+        if failure.status not in _REJECTED:
+            raise ModelUnavailableError(f"{self._name}: {failure}; run again later")
+        if len(windows) > 1:
+            half = len(windows) // 2
+            parts = [await self._embed_batch(part) for part in (windows[:half], windows[half:])]
+            return np.concatenate(parts)
+        return await self._embed_halves(windows[0], failure)
+
+    async def _embed_halves(self, window: str, failure: EndpointError) -> np.ndarray:
+        """The vector of one window that was rejected, `(1, dimension)`, from its halves."""
+        n_bytes = len(window.encode("utf-8", "replace"))
+        if not _TOO_LONG.search(str(failure)) or n_bytes < 2 * _SHORTEST_WINDOW:
+            raise EmbeddingError(f"{self._name} rejects the text {window[:40]!r}…: {failure}")
+        halves = list(cut(window, -(-n_bytes // 2)))
+        vectors = np.concatenate([await self._embed_batch([half]) for half in halves])
+        weights = [len(half.encode("utf-8", "replace")) for half in halves]
+        return np.average(vectors, axis=0, weights=weights)[None]
+
+    def _checked(self, rows: list[Any], n_windows: int) -> np.ndarray:
+        """The vectors of a reply, `(n_windows, dimension)`, float64."""
+        if len(rows) != n_windows:
+            raise EmbeddingError(
+                f"{self._name} sent {len(rows)} vectors for {n_windows} texts; it does not keep "
+                "the protocol, use another"
+            )
+        wanted = self._dimension or len(rows[0])
+        wrong = next((len(row) for row in rows if len(row) != wanted or not wanted), None)
+        if wrong is not None:
+            raise EmbeddingError(
+                f"{self._name} sent a vector of length {wrong}, others have {wanted}; change "
+                "version in [embedding] of gsum.toml if the model behind the name is a new one"
+            )
+        vectors = np.asarray(rows, np.float64)
+        if not np.isfinite(vectors).all():
+            raise EmbeddingError(f"{self._name} sent a vector that is not finite; use another")
+        self._dimension = wanted
+        return vectors
+
+
+def cut(text: str, max_bytes: int) -> Iterator[str]:
+    """Windows of at most `max_bytes` of UTF-8, none blank; nothing but blanks is left out.
+
+    A window ends behind the last blank in its second half; where there is none, behind a
+    character.
+    """
+    encoded = text.encode("utf-8", "replace")
+    start = 0
+    while start < len(encoded):
+        end = start + max_bytes
+        if end < len(encoded):
+            blank = max(encoded.rfind(mark, start + max_bytes // 2, end) for mark in (b" ", b"\n"))
+            end = blank + 1 if blank >= 0 else end
+            while encoded[end] & 0xC0 == 0x80:  # inside a character
+                end -= 1
+        window = encoded[start:end].decode()
+        if window.strip():
+            yield window
+        start = end
+
+
+def _batch_bounds(n_bytes: np.ndarray) -> list[int]:
+    """Where batches begin, and the end: `_BATCH_WINDOWS` and `_BATCH_BYTES` at most in each."""
+    bounds, filled = [0], 0
+    for i, n in enumerate(n_bytes.tolist()):
+        if i > bounds[-1] and (i - bounds[-1] == _BATCH_WINDOWS or filled + n > _BATCH_BYTES):
+            bounds.append(i)
+            filled = 0
+        filled += n
+    return [*bounds, len(n_bytes)]
+
+
+def _rows(reply: Any) -> list[list[float]]:
+    data = reply["data"]
+    return [row["embedding"] for row in sorted(data, key=lambda row: row.get("index", 0))]

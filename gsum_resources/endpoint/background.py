@@ -1,0 +1,46 @@
+"""An event loop in a thread of its own, so that synchronous code shares its connections."""
+
+import asyncio
+import threading
+from collections.abc import Coroutine
+from concurrent.futures import Future
+from functools import cached_property
+from typing import Any, TypeVar
+
+T = TypeVar("T")
+
+
+class BackgroundLoop:
+    """Runs coroutines for callers of any thread, those with a running loop included.
+
+    Parameters
+    ----------
+    name : of the thread, which begins with the first coroutine and ends with the process, or
+        when `stop` is called.
+    """
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+
+    @cached_property  # which locks, on the Python that the project is pinned to
+    def _loop(self) -> asyncio.AbstractEventLoop:
+        loop = asyncio.new_event_loop()
+        threading.Thread(target=loop.run_forever, name=self._name, daemon=True).start()
+        return loop
+
+    def start(self, work: Coroutine[Any, Any, T]) -> "Future[T]":
+        """Begin `work`; cancelling the future cancels it."""
+        return asyncio.run_coroutine_threadsafe(work, self._loop)
+
+    def run(self, work: Coroutine[Any, Any, T]) -> T:
+        """The result of `work`, awaited here; an interrupt here cancels it there."""
+        future = self.start(work)
+        try:
+            return future.result()
+        finally:
+            future.cancel()
+
+    def stop(self) -> None:
+        """End the thread, if it has begun."""
+        if "_loop" in self.__dict__:
+            self._loop.call_soon_threadsafe(self._loop.stop)

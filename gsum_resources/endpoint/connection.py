@@ -1,0 +1,117 @@
+"""`Connection`: sends one request, and tells what went wrong without ever telling the key."""
+
+import asyncio
+import logging
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+from gsum_resources.endpoint.failures import (
+    EndpointError,
+    Settings,
+    TransientError,
+    failure_of,
+    table_of,
+)
+from gsum_resources.endpoint.key import Key, read_key
+from gsum_resources.settings import SettingsError
+
+if TYPE_CHECKING:
+    from openai import AsyncOpenAI
+
+
+class Connection:
+    """The client of one server; the key is read when it is first wanted."""
+
+    def __init__(self, settings: Settings) -> None:
+        self._settings = settings
+
+    def prepare(self) -> None:
+        """Read the key and make the client, so that the first request leaves when it is sent.
+
+        Raises
+        ------
+        SettingsError
+            If the variable that should hold the key does not, or the address is none.
+        """
+        assert self._client
+
+    @cached_property
+    def key(self) -> Key:
+        """The key, hidden."""
+        return read_key(self._settings, table_of(self._settings))
+
+    async def send(self, path: str, content: bytes | None, seconds: float) -> str:
+        """The body of a good answer to one request, without the key.
+
+        Parameters
+        ----------
+        content : JSON to post; None: get.
+        seconds : bounds the whole attempt, the body's arrival included.
+
+        Raises
+        ------
+        EndpointError
+            What the failure means. It has no cause and no context, so that no traceback leads to
+            the client's own exceptions and what they hold.
+        """
+        answer = await self._answer(path, content, seconds)
+        if isinstance(answer, EndpointError):
+            raise answer
+        return answer
+
+    async def close(self) -> None:
+        """Close the connections."""
+        if "_client" in self.__dict__:
+            await self._client.close()
+
+    async def _answer(
+        self, path: str, content: bytes | None, seconds: float
+    ) -> str | EndpointError:
+        import httpx2
+        import openai
+
+        post: dict[str, Any] = {} if content is None else {"content": content}
+        call = self._client.get if content is None else self._client.post
+        try:
+            async with asyncio.timeout(seconds):
+                response = await call(path, cast_to=httpx2.Response, options=self._options, **post)
+        except openai.APIStatusError as error:
+            body = self.key.hide_in_error(error.response.content.decode("utf-8", "replace"))
+            return failure_of(error.response.status_code, error.response.headers, body)
+        except (TimeoutError, openai.APITimeoutError):
+            return TransientError(f"no whole answer within {seconds:g} s")
+        except (openai.OpenAIError, httpx2.HTTPError) as error:
+            cause = error.__cause__ or error
+            told = self.key.hide_in_error(f"{type(cause).__name__}: {cause}".rstrip(": "))
+            return TransientError(told, reached=not isinstance(cause, httpx2.ConnectError))
+        return self.key.hide_in_reply(response.content.decode("utf-8", "replace"))
+
+    @cached_property
+    def _options(self) -> Any:
+        """The client insists on a key; where the server wants none, none is sent."""
+        from openai import Omit
+
+        return {} if self.key.reveal() else {"headers": {"Authorization": Omit()}}
+
+    @cached_property
+    def _client(self) -> "AsyncOpenAI":
+        from httpx2 import InvalidURL, Limits
+        from openai import AsyncOpenAI, DefaultAsyncHttpxClient
+
+        # What they log of each request is of no use to an operator, and may repeat headers.
+        for name in ("openai", "httpx2", "httpcore2"):
+            logging.getLogger(name).setLevel(logging.WARNING)
+        most = self._settings.max_concurrent + 1  # and one for `check`
+        limits = Limits(max_connections=most, max_keepalive_connections=most)
+        try:
+            return AsyncOpenAI(
+                api_key=self.key.reveal() or "none",
+                base_url=self._settings.base_url,
+                max_retries=0,
+                timeout=None,  # `send` bounds the attempt as a whole
+                http_client=DefaultAsyncHttpxClient(timeout=None, limits=limits),
+            )
+        except InvalidURL as error:
+            problem = str(error)
+        table = table_of(self._settings)
+        raise SettingsError(f"base_url in [{table}] of gsum.toml: {problem}; correct it")

@@ -1,0 +1,87 @@
+"""The key of a server: read from the environment, sent to the server, shown to nobody."""
+
+import os
+import re
+from collections.abc import Mapping
+
+from gsum_resources.settings import EndpointSettings, SettingsError
+
+HIDDEN = "[key]"
+_RUN = 6  # characters in a row of the key that give a word away as a part of it
+_SECRET_FROM = 12  # shorter "keys" are words such as `ollama`, which a reply may well hold
+_WORD = re.compile(r"[^\s\"'`,;:()<>{}\[\]]+")
+_MASKED = re.compile(r"\*{3,}|\.{3,}|…|•{3,}|x{6,}", re.IGNORECASE)
+
+
+class Key:
+    """A key and the name of its variable; neither `repr` nor `str` shows the value.
+
+    >>> Key("OPENAI_API_KEY", "sk-abcdef")
+    Key(OPENAI_API_KEY)
+    """
+
+    def __init__(self, variable: str, value: str) -> None:
+        self.variable = variable
+        self._value = value
+        self._runs = {value[i : i + _RUN] for i in range(len(value) - _RUN + 1)}
+
+    def __repr__(self) -> str:
+        return f"Key({self.variable})"
+
+    def reveal(self) -> str:
+        """The value, for the client alone."""
+        return self._value
+
+    def hide_in_reply(self, text: str) -> str:
+        """`text` without the key, should a server repeat it in what it answers."""
+        if len(self._value) >= _SECRET_FROM and self._value in text:
+            return text.replace(self._value, HIDDEN)
+        return text
+
+    def hide_in_error(self, text: str) -> str:
+        """`text` without the key and without any word that shows a part of it.
+
+        Servers repeat a refused key with its middle masked (`sk-ab***wxyz`): such words go too.
+        """
+        if not self._value:
+            return text
+        text = text.replace(self._value, HIDDEN)
+        return _WORD.sub(lambda word: HIDDEN if self._tells(word.group()) else word.group(), text)
+
+    def _tells(self, word: str) -> bool:
+        if any(word[i : i + _RUN] in self._runs for i in range(len(word) - _RUN + 1)):
+            return True
+        start, end = self._value[:3], self._value[-3:]
+        return bool(_MASKED.search(word)) and (start in word or end in word)
+
+
+def read_key(
+    settings: EndpointSettings, table: str, environment: Mapping[str, str] = os.environ
+) -> Key:
+    """The key that the settings name; an empty one where the server wants none.
+
+    Parameters
+    ----------
+    table : of `gsum.toml` that the settings come from, for the message.
+
+    Raises
+    ------
+    SettingsError
+        If the variable is not set, or holds what cannot be a key.
+    """
+    variable = settings.api_key_env
+    if not variable:
+        return Key("", "")
+    value = environment.get(variable, "").strip()
+    if not value:
+        raise SettingsError(
+            f"environment variable {variable} is not set, and {settings.base_url} needs a key; put "
+            f"the key there, or let api_key_env in [{table}] of gsum.toml name the variable that "
+            "holds it ('' where the server wants none)"
+        )
+    if not (value.isascii() and value.isprintable()) or " " in value:
+        raise SettingsError(
+            f"environment variable {variable} holds blanks or characters that no key has; put the "
+            "key there alone"
+        )
+    return Key(variable, value)

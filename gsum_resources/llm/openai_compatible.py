@@ -1,0 +1,230 @@
+"""A language model behind any server that speaks OpenAI's chat protocol."""
+
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple
+
+from pydantic import BaseModel
+
+from gsum_resources.endpoint import Answer, Endpoint, EndpointError
+from gsum_resources.llm.dialect import Dialect
+from gsum_resources.llm.structure import (
+    StructureError,
+    json_directions,
+    parse,
+    re_ask,
+    without_reasoning,
+)
+from gsum_resources.protocols import Completion, CompletionError, OnReply, Reply, Request
+from gsum_resources.settings import LlmSettings
+
+VERSION = "1"  # raise it with every change of what a request looks like, so that memos expire
+
+_CUT_OFF = frozenset({"length", "max_tokens", "model_length"})  # as servers name that finish
+_MORE_ROOM = 4
+_MAX_QUOTED = 8000  # characters of a wrong reply that are shown to the model again
+_EMPTY = "Your reply was empty. Reply again."
+_CHARS_PER_WORD = 6  # of a language without blanks between its words, two or three are a word
+_BYTES_PER_TOKEN = 4  # where a server does not count
+
+
+class _Said(NamedTuple):
+    text: str
+    finish: str
+    refusal: str
+
+
+class _CutOffError(StructureError):
+    """A reply that needs more room."""
+
+
+class _NotAnsweredError(Exception):
+    """A reply that the model refuses to give."""
+
+
+@dataclass
+class _Spent:
+    """What one request took, re-asks included.
+
+    Attempts that got no answer stand apart from calls: they differ from run to run, and what is
+    stored of a reply must not.
+    """
+
+    calls: int = 0
+    in_vain: int = 0
+    tokens_in: int = 0
+    tokens_out: int = 0
+
+
+class OpenAICompatibleModel:
+    """A `LanguageModel` served over HTTP.
+
+    A reply may take `256 + 4 * max_words` tokens (English takes 1.3 a word, other scripts up to
+    three), a structured one `1024 + 8 * max_words` for names and brackets. A reply that was cut
+    off there is asked again with four times the room, as a reasoning model may need. A free text
+    that is cut off beyond the wanted length is taken as it is.
+
+    Parameters
+    ----------
+    settings : model, structure, re-asks and prices.
+    endpoint : the server of these settings.
+    """
+
+    def __init__(self, settings: LlmSettings, endpoint: Endpoint) -> None:
+        self._settings = settings
+        self._endpoint = endpoint
+        asked = settings.structured_output
+        self._dialect = Dialect("json_schema" if asked == "auto" else asked)
+
+    @property
+    def identity(self) -> str:
+        """Backend, model, version, and the form of structured requests if it is set."""
+        settings = self._settings
+        parts = [f"openai_compatible-{VERSION}", settings.model]
+        parts += [f"version={settings.version}"] if settings.version else []
+        if settings.structured_output != "auto":
+            parts.append(f"structured={settings.structured_output}")
+        return "/".join(parts)
+
+    def complete(self, requests: Sequence[Request], on_reply: OnReply | None = None) -> list[Reply]:
+        """One completion or error for each request, in order; prompts are never cut.
+
+        `on_reply` is called in the calling thread.
+
+        Raises
+        ------
+        SettingsError
+            If the variable that should hold the key does not.
+        ModelUnavailableError
+            If the server refuses the key or the model, or stays away.
+        """
+        return self._endpoint.map(self._reply, requests, on_reply)
+
+    async def _reply(self, request: Request) -> Reply:
+        started, spent, model = time.perf_counter(), _Spent(), self._settings.model
+        try:
+            text, parsed = await self._converse(request, spent)
+        except (StructureError, EndpointError, _NotAnsweredError) as problem:
+            where = f"the {request.task} request for document '{request.document_id}'"
+            error = f"{model}: {where}: {problem}"
+        else:
+            return Completion(text, model, **self._account(started, spent), parsed=parsed)
+        return CompletionError(error, model, **self._account(started, spent))
+
+    def _account(self, started: float, spent: _Spent) -> dict[str, Any]:
+        """What a request took, as `Completion` and `CompletionError` have it."""
+        prices = self._settings.usd_per_million_tokens_in, self._settings.usd_per_million_tokens_out
+        return {
+            "calls": spent.calls,
+            "retries": spent.in_vain,
+            "tokens_in": spent.tokens_in,
+            "tokens_out": spent.tokens_out,
+            "latency_s": time.perf_counter() - started,
+            "cost_usd": (spent.tokens_in * prices[0] + spent.tokens_out * prices[1]) / 1e6,
+        }
+
+    async def _converse(self, request: Request, spent: _Spent) -> tuple[str, BaseModel | None]:
+        """The first reply that can be used, of the first request and `max_repairs` re-asks."""
+        room = (1024 + 8 * request.max_words) if request.schema else 256 + 4 * request.max_words
+        turns: list[dict[str, str]] = []
+        problem = StructureError("")
+        for _ in range(self._settings.max_repairs + 1):
+            said = await self._ask(request, turns, room, spent)
+            try:
+                return _checked(said, request)
+            except _CutOffError as error:
+                problem, room = error, room * _MORE_ROOM
+            except StructureError as error:
+                problem = error
+                turns = [
+                    {"role": "assistant", "content": said.text[:_MAX_QUOTED] or "(empty)"},
+                    {"role": "user", "content": re_ask(problem) if request.schema else _EMPTY},
+                ]
+                self._note_ignored_schema(said)
+        raise problem
+
+    async def _ask(
+        self, request: Request, turns: list[dict[str, str]], room: int, spent: _Spent
+    ) -> _Said:
+        """What the model says, the request put as its server takes it."""
+        changes: dict[str, Any] = {}
+        while True:
+            dialect = replace(self._dialect, **changes)
+            messages = _opening(request, dialect) + turns
+            body = {"model": self._settings.model, "messages": messages}
+            body |= dialect.parameters(request, room)
+            try:
+                answer = await self._endpoint.post("/chat/completions", body, room, _said)
+            except EndpointError as error:
+                spent.in_vain += 1 + error.retries
+                auto = request.schema is not None and self._settings.structured_output == "auto"
+                change = dialect.adapted(str(error), auto) if error.status in (400, 422) else {}
+                if not change:
+                    raise
+                changes |= change
+                continue
+            if changes:  # remembered now that the server has taken them
+                self._dialect = replace(self._dialect, **changes)
+            _count(answer, messages, spent)
+            return answer.value
+
+    def _note_ignored_schema(self, said: _Said) -> None:
+        """A reply without any JSON shows that the server passed the schema over in silence."""
+        lowered = (
+            self._settings.structured_output == "auto" and self._dialect.format == "json_schema"
+        )
+        if lowered and said.text and not set(said.text) & set("{["):
+            self._dialect = replace(self._dialect, format="json_object")
+
+
+def _opening(request: Request, dialect: Dialect) -> list[dict[str, str]]:
+    instructions = request.instructions
+    if request.schema and dialect.format != "json_schema":
+        instructions += "\n\n" + json_directions(request.schema)
+    return [
+        {"role": "system", "content": instructions},
+        {"role": "user", "content": request.render()},
+    ]
+
+
+def _said(reply: Any) -> _Said:
+    choice = reply["choices"][0]
+    message = choice["message"]
+    content = message.get("content") or ""
+    if isinstance(content, list):  # parts, as some servers send them
+        content = "".join(part.get("text") or "" for part in content)
+    # surrogates are joined where they make a pair, and replaced where they do not
+    text = content.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+    return _Said(text, choice.get("finish_reason") or "", message.get("refusal") or "")
+
+
+def _checked(said: _Said, request: Request) -> tuple[str, BaseModel | None]:
+    """Text and parsed value of a reply that can be used."""
+    text, cut_off = without_reasoning(said.text).strip(), said.finish in _CUT_OFF
+    if said.finish == "content_filter" or (said.refusal and not text):
+        raise _NotAnsweredError(f"refused: {said.refusal or 'filtered by the server'}")
+    if request.schema and not cut_off:
+        parsed = parse(text, request.schema, truncated=False)
+        return parsed.model_dump_json(), parsed
+    long_enough = max(len(text.split()), len(text) // _CHARS_PER_WORD) >= request.max_words
+    if cut_off and (request.schema or not long_enough):
+        raise _CutOffError("it was cut off before its end")
+    if not text:
+        raise StructureError("it is empty")
+    return text, None
+
+
+def _count(answer: Answer[_Said], messages: list[dict[str, str]], spent: _Spent) -> None:
+    spent.calls += 1
+    spent.in_vain += answer.retries
+    tokens_in, tokens_out = answer.tokens_in, answer.tokens_out
+    if tokens_in is None:
+        tokens_in = sum(_estimate(message["content"]) for message in messages)
+    spent.tokens_in += tokens_in
+    spent.tokens_out += _estimate(answer.value.text) if tokens_out is None else tokens_out
+
+
+def _estimate(text: str) -> int:
+    """Tokens of a text, roughly: about four bytes each."""
+    return -(-len(text.encode("utf-8", "replace")) // _BYTES_PER_TOKEN)

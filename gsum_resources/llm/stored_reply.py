@@ -1,0 +1,41 @@
+"""Replies as the memo keeps them: JSON that any file and database takes."""
+
+import json
+from dataclasses import replace
+
+from pydantic import BaseModel
+
+from gsum_resources.protocols import Completion, CompletionError, Reply
+
+_json = json.JSONEncoder(ensure_ascii=False).encode
+
+
+def storable(reply: Reply) -> tuple[Reply, bytes | None]:
+    """A reply whose text can be written anywhere, and what the memo keeps of it."""
+    if isinstance(reply, CompletionError):
+        return replace(reply, message=well_formed(reply.message)), None
+    parsed = reply.parsed.model_dump(mode="json") if reply.parsed else None
+    content = _json(vars(reply) | {"parsed": parsed})
+    try:
+        return reply, content.encode()
+    except UnicodeEncodeError:
+        value = well_formed(content).encode()
+        return decode(value, type(reply.parsed) if reply.parsed else None), value
+
+
+def decode(value: bytes, schema: type[BaseModel] | None, cached: bool = False) -> Completion:
+    """What `storable` made of a reply, whose request had this schema."""
+    fields = json.loads(value)
+    parsed = fields.pop("parsed")
+    if parsed is not None and schema is not None:
+        parsed = schema.model_validate(parsed)
+    return Completion(**fields | {"parsed": parsed, "cached": cached})
+
+
+def well_formed(text: str) -> str:
+    """`text` with U+FFFD for half surrogate pairs, which no file or database takes."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+    return text

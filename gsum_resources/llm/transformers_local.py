@@ -1,0 +1,161 @@
+"""A causal language model that runs in this process, by path or hub id.
+
+Meant for small models and for machines that may reach no server. One request is generated at a
+time: in a batch of eight, logits of the same prompt differed in their last bits from those of the
+prompt alone (by 1e-6, float32), and so did padded ones from unpadded ones, so that a reply would
+depend on what else is asked. For throughput, serve the model (vLLM, `transformers serve`,
+llama.cpp) and use the backend `openai_compatible`.
+"""
+
+import json
+import threading
+import time
+from collections.abc import Sequence
+from functools import cached_property
+from pathlib import Path
+
+from pydantic import BaseModel
+
+from gsum_resources.content_hash import hash_texts
+from gsum_resources.embedding.model_files import model_digest, weight_files
+from gsum_resources.llm.causal_model import CausalModel, Generated, PromptError, message
+from gsum_resources.llm.structure import (
+    StructureError,
+    json_directions,
+    parse,
+    re_ask,
+    without_reasoning,
+)
+from gsum_resources.protocols import Completion, CompletionError, OnReply, Reply, Request
+from gsum_resources.settings import LlmSettings, SettingsError
+
+VERSION = "1"  # raise it with every change of prompts or decoding, so that memos expire
+_DESCRIPTION_FILES = ("tokenizer_config.json", "chat_template.jinja", "generation_config.json")
+
+
+class TransformersModel:
+    """A `LanguageModel` of the transformers library, loaded when first asked.
+
+    A reply gets `64 + 3 * max_words` tokens (English takes 1.3 a word, other scripts two or
+    three), a structured one 1,024 more as far as the context has room. A free text that reaches
+    this length is taken as it is. Temperature 0 is greedy; else each request is sampled with a
+    generator of its own, seeded by the request.
+
+    Parameters
+    ----------
+    settings : `model` is a folder or a hub id, `version` part of the identity, `max_repairs` the
+        re-asks after a reply of wrong structure.
+
+    Raises
+    ------
+    SettingsError
+        If there is no such folder; from `complete`, if the model cannot be loaded.
+    """
+
+    def __init__(self, settings: LlmSettings) -> None:
+        self._settings = settings
+        self._folder = _local_folder(settings.model)
+        self._name = self._folder.name if self._folder else settings.model
+        self._lock = threading.Lock()
+
+    @cached_property
+    def identity(self) -> str:
+        """The hub id, or a digest of a folder's weights, tokenizer, template and settings."""
+        folder, parts = self._folder, [self._settings.version]
+        if folder:
+            described = [folder / name for name in _DESCRIPTION_FILES]
+            texts = [path.read_text("utf-8") for path in described if path.is_file()]
+            parts += [hash_texts([model_digest(folder), *texts], 8)]
+        return "/".join([f"transformers_local-{VERSION}", self._name, *filter(None, parts)])
+
+    def complete(self, requests: Sequence[Request], on_reply: OnReply | None = None) -> list[Reply]:
+        """One completion or error for each request, in order; prompts are never cut."""
+        replies = []
+        for place, request in enumerate(requests):
+            with self._lock:
+                replies.append(self._reply(request))
+            if on_reply:
+                on_reply(place, replies[-1])
+        return replies
+
+    @cached_property
+    def _loaded(self) -> CausalModel:
+        return CausalModel(str(self._folder or self._settings.model))
+
+    def _reply(self, request: Request) -> Reply:
+        started = time.perf_counter()
+        generated: list[Generated] = []
+        try:
+            text, parsed = self._converse(request, generated)
+        except (StructureError, PromptError) as problem:
+            where = f"the {request.task} request for document '{request.document_id}'"
+            return CompletionError(
+                f"{self._name}: {where}: {problem}",
+                self._name,
+                calls=len(generated),
+                retries=max(0, len(generated) - 1),
+            )
+        return Completion(
+            text,
+            self._name,
+            sum(one.tokens_in for one in generated),
+            sum(one.tokens_out for one in generated),
+            time.perf_counter() - started,
+            parsed,
+            calls=len(generated),
+            retries=len(generated) - 1,
+        )
+
+    def _converse(
+        self, request: Request, generated: list[Generated]
+    ) -> tuple[str, BaseModel | None]:
+        """The first reply that can be used; all are appended to `generated`."""
+        instructions, re_asks = request.instructions, 0
+        if request.schema:
+            instructions += "\n\n" + json_directions(request.schema)
+            re_asks = self._settings.max_repairs
+        messages = [message("system", instructions), message("user", request.render())]
+        while True:
+            generated.append(self._loaded.generate(messages, request))
+            try:
+                return _read(generated[-1], request)
+            except StructureError as problem:
+                if len(generated) > re_asks:
+                    raise
+                messages += [
+                    message("assistant", generated[-1].text),
+                    message("user", re_ask(problem)),
+                ]
+
+
+def _read(generated: Generated, request: Request) -> tuple[str, BaseModel | None]:
+    text = without_reasoning(generated.text).strip()
+    if not text:
+        raise StructureError("the reply is empty")
+    if not request.schema:
+        return text, None
+    parsed = parse(text, request.schema, generated.truncated)
+    return json.dumps(parsed.model_dump(mode="json"), ensure_ascii=False), parsed
+
+
+def _local_folder(model: str) -> Path | None:
+    """The folder that `model` names, or None where it is a hub id."""
+    folder = Path(model).expanduser()
+    if folder.is_dir():
+        if weight_files(folder):
+            return folder
+        raise SettingsError(
+            f"[llm] model '{model}': no weights in that folder; save the model there with "
+            "`save_pretrained`, or download it again"
+        )
+    from huggingface_hub.errors import HFValidationError
+    from huggingface_hub.utils import validate_repo_id
+
+    try:
+        validate_repo_id(model)
+    except HFValidationError:
+        raise SettingsError(
+            f"[llm] model '{model}': no such folder; give one that exists, or a hub id such as "
+            "'Qwen/Qwen3-4B-Instruct-2507'"
+        ) from None
+    return None

@@ -1,0 +1,225 @@
+"""`gsum.toml`: which model serves what, and when the nightly work begins; with its mistakes told.
+
+One small file in the home, every key optional. An environment variable `GSUM_<TABLE>_<KEY>`
+(`GSUM_LLM_MODEL`, `GSUM_EMBEDDING_BASE_URL`) overrides the key of that table.
+"""
+
+import difflib
+import os
+import tomllib
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Literal, get_origin
+from zoneinfo import available_timezones
+
+from dagster._utils.schedules import is_valid_cron_string
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
+
+SETTINGS_FILE = "gsum.toml"
+PREFIX = "GSUM_"
+_OTHER_VARIABLES = frozenset({"GSUM_HOME", "GSUM_WAREHOUSE"})  # read by `home.py`
+
+
+class SettingsError(ValueError):
+    """A setting that cannot be used; the message names it, its value and the remedy."""
+
+
+class EndpointSettings(BaseModel):
+    """A server that speaks the OpenAI protocol, and how hard it may be pressed."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    base_url: str = Field(
+        default="https://api.openai.com/v1", description="address of the API, up to its version"
+    )
+    api_key_env: str = Field(
+        default="OPENAI_API_KEY",
+        description="environment variable that holds the key; empty: the server wants none",
+    )
+    max_concurrent: int = Field(default=16, ge=1, le=1024, description="requests in flight at once")
+    requests_per_minute: int = Field(
+        default=0, ge=0, description="in any 60 seconds, retries included; 0: no limit"
+    )
+    tokens_per_minute: int = Field(
+        default=0, ge=0, description="in and out, in any 60 seconds; 0: no limit"
+    )
+    timeout_s: float = Field(default=120.0, gt=0, description="for one attempt, seconds")
+    max_retries: int = Field(
+        default=6, ge=0, description="after 408, 409, 429, 5xx, a time-out or a broken connection"
+    )
+
+    @field_validator("base_url")
+    @classmethod
+    def _is_http(cls, url: str) -> str:
+        if not url.startswith(("http://", "https://")):
+            raise ValueError("must begin with http:// or https://")
+        return url.rstrip("/")
+
+    @field_validator("api_key_env")
+    @classmethod
+    def _is_a_name(cls, name: str) -> str:
+        if name and not name.replace("_", "").isalnum():
+            # what stands here may be a key by mistake: never repeat it
+            raise ValueError("names a variable, it is not the key itself")
+        return name
+
+
+class LlmSettings(EndpointSettings):
+    """Table `[llm]`: the language model."""
+
+    backend: Literal["extractive", "openai_compatible", "transformers_local"] = Field(
+        default="extractive", description="what serves it"
+    )
+    model: str = Field(default="", description="name at the server, or path or hub id")
+    version: str = Field(
+        default="",
+        description="change it when the model behind the name changes: replies are asked anew",
+    )
+    structured_output: Literal["auto", "json_schema", "json_object", "prompt"] = Field(
+        default="auto", description="how JSON is asked for; auto: the best that the server takes"
+    )
+    max_repairs: int = Field(default=2, ge=0, description="re-asks after a reply of wrong structure")
+    usd_per_million_tokens_in: float = Field(default=0.0, ge=0, description="price, US dollars")
+    usd_per_million_tokens_out: float = Field(default=0.0, ge=0, description="price, US dollars")
+
+    @model_validator(mode="after")
+    def _backend_fits_model(self) -> "LlmSettings":
+        if self.backend == "extractive" and self.model not in ("", "extractive"):
+            raise ValueError(
+                f"model is '{self.model}', but backend is 'extractive', which has no other model; "
+                "set backend to 'openai_compatible' or 'transformers_local', or remove model"
+            )
+        if self.backend != "extractive" and not self.model:
+            raise ValueError(f"backend '{self.backend}' needs a model; set model")
+        return self
+
+
+class EmbeddingSettings(EndpointSettings):
+    """Table `[embedding]`: the embedder of chunks and queries."""
+
+    backend: Literal["local", "openai_compatible"] = Field(
+        default="local", description="what serves it"
+    )
+    model: str = Field(default="packaged", description="packaged, path, hub id, name at the server")
+    precision: Literal["float32", "bfloat16"] = Field(
+        default="float32", description="of a local model; bfloat16: two to three times as fast"
+    )
+    version: str = Field(default="", description="change it when the model behind the name changes")
+    max_tokens: int = Field(
+        default=8000, ge=16, description="longest text a server takes; longer ones go in windows"
+    )
+    usd_per_million_tokens: float = Field(default=0.0, ge=0, description="price, US dollars")
+
+
+class AutomationSettings(BaseModel):
+    """Table `[automation]`: when unattended work begins."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    nightly: str = Field(default="0 2 * * *", description="cron line of the nightly re-index")
+    timezone: str = Field(default="UTC", description="of that cron line, IANA name")
+
+    @field_validator("nightly")
+    @classmethod
+    def _is_cron(cls, line: str) -> str:
+        if not is_valid_cron_string(line):
+            raise ValueError("not a cron line of five fields such as '0 2 * * *'")
+        return line
+
+    @field_validator("timezone")
+    @classmethod
+    def _is_known(cls, name: str) -> str:
+        if name not in available_timezones():
+            raise ValueError("not the name of a time zone such as 'Europe/Berlin'")
+        return name
+
+
+class Settings(BaseModel):
+    """Everything in `gsum.toml`."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    llm: LlmSettings = LlmSettings()
+    embedding: EmbeddingSettings = EmbeddingSettings()
+    automation: AutomationSettings = AutomationSettings()
+
+
+def load_settings(home: Path, environment: Mapping[str, str] = os.environ) -> Settings:
+    """The settings of a home: defaults, overridden by its file, overridden by the environment.
+
+    Raises
+    ------
+    SettingsError
+        If the file is not TOML, a key or variable is unknown, or a value is bad.
+    """
+    file = home / SETTINGS_FILE
+    values = _from_file(file)
+    sources: dict[str, str] = {}
+    for variable, text in environment.items():
+        if variable.startswith(PREFIX) and variable not in _OTHER_VARIABLES and text:
+            table, key = _place(variable)
+            if not isinstance(values.setdefault(table, {}), dict):
+                raise SettingsError(f"{file}: '{table}' is not a table; write [{table}] above it")
+            values[table][key] = _as_typed(Settings.model_fields[table].annotation, key, text)
+            sources[f"{table}.{key}"] = variable
+    try:
+        return Settings.model_validate(values)
+    except ValidationError as error:
+        problems = "; ".join(_told(problem, file, sources) for problem in error.errors())
+        raise SettingsError(problems) from None
+
+
+def _from_file(file: Path) -> dict[str, Any]:
+    if not file.is_file():
+        return {}
+    try:
+        return tomllib.loads(file.read_bytes().decode("utf-8-sig"))
+    except (UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+        raise SettingsError(f"{file}: not valid TOML: {error}; correct that line") from None
+
+
+def _place(variable: str) -> tuple[str, str]:
+    """`GSUM_LLM_BASE_URL` -> ("llm", "base_url")."""
+    for table, field in Settings.model_fields.items():
+        prefix = f"{PREFIX}{table.upper()}_"
+        if variable.startswith(prefix):
+            key = variable.removeprefix(prefix).lower()
+            if key in field.annotation.model_fields:  # type: ignore[union-attr]
+                return table, key
+    known = [
+        f"{PREFIX}{table}_{key}".upper()
+        for table, field in Settings.model_fields.items()
+        for key in field.annotation.model_fields  # type: ignore[union-attr]
+    ] + sorted(_OTHER_VARIABLES)
+    near = difflib.get_close_matches(variable, known, 1, 0.0)[0]
+    raise SettingsError(f"environment variable {variable} is unknown; did you mean {near}?")
+
+
+def _as_typed(table: Any, key: str, text: str) -> Any:
+    """Numbers come as text from the environment; a wrong one stays text, for the error to show."""
+    wanted = table.model_fields[key].annotation
+    if get_origin(wanted) is None and wanted in (int, float):
+        try:
+            return wanted(text)
+        except ValueError:
+            return text
+    return text
+
+
+def _told(problem: Any, file: Path, sources: Mapping[str, str]) -> str:
+    path = ".".join(str(part) for part in problem["loc"])
+    table, _, key = path.partition(".")
+    if problem["type"] == "extra_forbidden":
+        if key == "api_key":
+            return (
+                f"{file}: [{table}] api_key: a key is never written here; remove it and set the "
+                "environment variable that api_key_env names"
+            )
+        model = Settings if not key else Settings.model_fields[table].annotation
+        known = ", ".join(model.model_fields)  # type: ignore[union-attr]
+        return f"{file}: unknown key '{path}'; known here: {known}"
+    if problem["type"] == "value_error" and not key:
+        return f"{file}: [{table}]: {problem['msg'].removeprefix('Value error, ')}"
+    where = f"environment variable {sources[path]}" if path in sources else f"{file}: '{path}'"
+    value = "" if key == "api_key_env" else f" is {problem['input']!r}"
+    return f"{where}{value}: {problem['msg'].removeprefix('Value error, ')}; correct or remove it"

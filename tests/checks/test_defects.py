@@ -1,0 +1,315 @@
+"""Defects planted in the files of a good home: each is seen by its check, and by no other."""
+
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from gsum_assets.tables import TABLES
+from gsum_resources.lineage import code_version_of
+from gsum_resources.parquet_store import Partition, Provenance
+from tests.checks.indexed import Change, failing, indexed, plant, verdicts, with_column
+from tests.conftest import CORPUS, House, document_in
+from tests.pipeline.homes import copy_of, house_at
+
+ALL = Partition(CORPUS)
+FIRST = Partition(CORPUS, "00")
+BM25 = Partition(CORPUS, method="bm25")
+DENSE = Partition(CORPUS, method="dense")
+
+
+def furnish(house: House) -> None:
+    """A document in each bucket and one more, and a question for two of them."""
+    documents = [document_in(bucket) for bucket in range(8)] + [document_in(0, 1)]
+    for document_id in documents:
+        house.write_document(document_id)
+    house.write_queries(
+        [
+            {"query_id": q, "text": f"What did the {q} do?", "references": [f"The {q} sank."]}
+            for q in ("boat", "lamp")
+        ]
+    )
+
+
+@pytest.fixture(scope="module")
+def good(tmp_path_factory: pytest.TempPathFactory) -> Iterator[House]:
+    with indexed(tmp_path_factory.mktemp("good"), furnish) as house:
+        yield house
+
+
+@pytest.fixture
+def house(good: House, tmp_path: Path) -> Iterator[House]:
+    with copy_of(good, tmp_path) as copy:
+        yield copy
+
+
+def test_all_is_well_in_a_good_home(good: House) -> None:
+    told = verdicts(good)
+    assert {name for name, verdict in told.items() if not verdict.passed} == set()
+    assert told["documents:ids_unique"].description == f"{CORPUS}: 9 rows in 8 partitions"
+    assert (
+        told["retrieval/scores:schema"].description
+        == f"{CORPUS}/bm25: 1 file; {CORPUS}/dense: 1 file"
+    )
+    n_chunks = good.table("chunks").num_rows
+    expected = f"{CORPUS}: {n_chunks} chunks of 9 documents"
+    assert told["chunks:cover_documents"].description == expected
+    assert not Path(f"{good.store.root}/_checks").exists()  # nothing to remember
+
+
+def duplicate(rows: pa.Table) -> pa.Table:
+    return pa.concat_tables([rows, rows.slice(0, 1)])
+
+
+def reject(rows: pa.Table) -> pa.Table:
+    row = {"document_id": "b", "file": "b.txt", "line": 0, "reason": "not | UTF-8"}
+    return pa.Table.from_pylist([row], rows.schema)
+
+
+def not_null(name: str) -> Change:
+    return lambda rows: rows.cast(
+        pa.schema([f.with_nullable(False) if f.name == name else f for f in rows.schema])
+    )
+
+
+DEFECTS: dict[str, tuple[str, Partition, Change, str, str]] = {
+    "column renamed": (
+        "queries",
+        ALL,
+        lambda rows: rows.rename_columns({"kind": "sort"}),
+        "queries:schema",
+        "column 'kind' is missing",
+    ),
+    "another type": (
+        "retrieval/rankings",
+        DENSE,
+        lambda rows: rows.set_column(
+            rows.schema.get_field_index("latency_s"),
+            pa.field("latency_s", pa.float32(), nullable=False),
+            rows["latency_s"].cast(pa.float32()),
+        ),
+        "retrieval/rankings:schema",
+        "column 'latency_s' has type float, declared double",
+    ),
+    "null forbidden": (
+        "retrieval/contexts",
+        BM25,
+        not_null("position"),
+        "retrieval/contexts:schema",
+        "column 'position' may not be null",
+    ),
+    "row twice": (
+        "retrieval/summaries",
+        BM25,
+        duplicate,
+        "retrieval/summaries:ids_unique",
+        "share 1 key (query_id, sample)",
+    ),
+    "chunk twice": ("chunks", FIRST, duplicate, "chunks:ids_unique", "2 of "),
+    "text gone": (
+        "documents",
+        FIRST,
+        with_column("text", lambda texts: [text + " More." for text in texts]),
+        "chunks:cover_documents",
+        "text in no chunk",
+    ),
+    "document gone": (
+        "documents",
+        FIRST,
+        lambda rows: rows.slice(1),
+        "chunks:cover_documents",
+        "a chunk of a document that is not there",
+    ),
+    "not a number": (
+        "chunk_embeddings",
+        FIRST,
+        with_column("embedding", lambda v: [[float("nan"), *v[0][1:]], *v[1:]]),
+        "chunk_embeddings:finite",
+        "1 of ",
+    ),
+    "vector missing": (
+        "chunk_embeddings",
+        FIRST,
+        lambda rows: rows.slice(1),
+        "chunk_embeddings:finite",
+        "chunks have no vector",
+    ),
+    "rejected": (
+        "rejected_documents",
+        FIRST,
+        reject,
+        "rejected_documents:none_rejected",
+        "1 rejected document (first: b.txt: not | UTF-8)",
+    ),
+    "rank missing": (
+        "retrieval/rankings",
+        BM25,
+        lambda rows: rows.slice(1),
+        "retrieval/rankings:ranks_consecutive",
+        "1 of 4 rankings do not count up from 1",
+    ),
+    "unknown chunk": (
+        "retrieval/contexts",
+        BM25,
+        with_column("node_id", lambda ids: ["c0", *ids[1:]]),
+        "retrieval/contexts:cite_what_exists",
+        "do not exist",
+    ),
+    "another text": (
+        "retrieval/contexts",
+        BM25,
+        with_column("text", lambda texts: ["something else", *texts[1:]]),
+        "retrieval/contexts:cite_what_exists",
+        "have another text",
+    ),
+    "no answer": (
+        "retrieval/summaries",
+        BM25,
+        lambda rows: rows.slice(1),
+        "retrieval/summaries:every_question_answered",
+        "1 of 2 questions have no answer",
+    ),
+    "score above one": (
+        "retrieval/scores",
+        BM25,
+        with_column("value", lambda values: [1.5, *values[1:]]),
+        "retrieval/scores:in_range",
+        "1 of ",
+    ),
+    "mean outside": (
+        "leaderboard",
+        ALL,
+        with_column("high", lambda highs: [-1.0, *highs[1:]]),
+        "leaderboard:mean_in_interval",
+        "lie outside their interval",
+    ),
+}
+WARNINGS = {"none_rejected", "every_question_answered", "lineage_is_current", "requests_answered"}
+
+
+@pytest.mark.parametrize("defect", DEFECTS)
+def test_a_defect_is_seen_by_its_check_alone(house: House, defect: str) -> None:
+    asset, partition, change, check, words = DEFECTS[defect]
+    plant(house, asset.split("/")[-1], partition, change)
+    told = verdicts(house)
+    assert {name for name, verdict in told.items() if not verdict.passed} == {check}
+    assert words in told[check].description
+    assert told[check].n_wrong
+    assert told[check].offenders
+    assert not told[check].broke
+    assert told[check].check.warns == (check.split(":")[1] in WARNINGS)
+
+
+def test_a_document_in_two_buckets(house: House) -> None:
+    (row,) = house.table("documents").slice(0, 1).drop_columns(["corpus", "bucket"]).to_pylist()
+    other = Partition(CORPUS, "05")
+    plant(
+        house,
+        "documents",
+        other,
+        lambda rows: pa.concat_tables([rows, pa.Table.from_pylist([row], rows.schema)]),
+    )
+    assert failing(house) == {"documents:ids_unique"}
+
+
+def test_vectors_of_two_lengths(house: House) -> None:
+    def longer(rows: pa.Table) -> pa.Table:
+        vectors = [[*vector, 0.0] for vector in rows["embedding"].to_pylist()]
+        column = pa.array(vectors, pa.list_(pa.float32(), len(vectors[0])))
+        field = pa.field("embedding", column.type, nullable=False)
+        return rows.set_column(rows.schema.get_field_index("embedding"), field, column)
+
+    plant(house, "chunk_embeddings", FIRST, longer)
+    verdict = verdicts(house, [FIRST])["chunk_embeddings:finite"]
+    assert "more than one dimension" in verdict.description
+
+
+def test_what_was_made_from_another_version_is_out_of_date(house: House) -> None:
+    table, store = TABLES["queries"], house.store
+    provenance = store.provenance(table, ALL)
+    assert provenance is not None
+    rows, _ = store.read(table, [ALL])
+    store.write(table, ALL, rows.slice(0, 1), replace(provenance, content_hash=""))
+    told = verdicts(house)
+    readers = ("retrieval/rankings", "retrieval/summaries", "retrieval/scores", "leaderboard")
+    assert {name for name, verdict in told.items() if not verdict.passed} == {
+        f"{asset}:lineage_is_current" for asset in readers
+    }
+    description = told["retrieval/scores:lineage_is_current"].description
+    assert "1 of 1 partition are out of date" in description
+    assert f"table:queries/corpus={CORPUS} changed" in description
+    assert f"`gsum run {CORPUS}`" in description
+
+
+def test_other_code_makes_out_of_date(house: House) -> None:
+    table, store = TABLES["leaderboard"], house.store
+    provenance = store.provenance(table, ALL)
+    assert provenance is not None
+    rows, _ = store.read(table, [ALL])
+    store.write(table, ALL, rows, replace(provenance, code_version="0"))
+    assert failing(house) == {"leaderboard:lineage_is_current"}
+
+
+def test_a_file_that_gsum_did_not_write(house: House) -> None:
+    path = house.store.path(TABLES["leaderboard"], ALL)
+    pq.write_table(pq.read_table(path, partitioning=None).replace_schema_metadata({}), path)
+    told = verdicts(house)
+    assert "the footer has no provenance" in told["leaderboard:schema"].description
+    lineage = told["leaderboard:lineage_is_current"]
+    assert "could not be checked: StoreError: " in lineage.description
+    assert lineage.broke  # an error, though the check only warns of what it finds
+
+
+def test_a_run_tells_again_of_what_it_did_not_make(house: House) -> None:
+    check = "retrieval/rankings:ranks_consecutive"
+    path = house.store.path(TABLES["rankings"], BM25)
+    sound = Path(path).read_bytes()
+    plant(house, "rankings", BM25, lambda rows: rows.slice(1))
+    assert verdicts(house, [DENSE])[check].passed  # nobody looked yet
+    assert not verdicts(house, [BM25])[check].passed
+    again = verdicts(house, [DENSE])[check]
+    assert again.looked_at == 2
+    assert again.description.startswith(f"{CORPUS}/bm25: 1 of 4 rankings")
+    Path(path).write_bytes(sound)
+    assert verdicts(house, [DENSE])[check].passed
+    assert verdicts(house, [DENSE])[check].looked_at == 1
+
+
+def test_a_run_looks_at_its_own_buckets_and_at_all_where_one_had_failed(house: House) -> None:
+    check = "chunks:cover_documents"
+    plant(house, "documents", FIRST, lambda rows: rows.slice(1))
+    third = Partition(CORPUS, "03")
+    assert verdicts(house, [third])[check].description.endswith("of 1 document")
+    assert not verdicts(house, [FIRST])[check].passed
+    assert not verdicts(house, [third])[check].passed
+
+
+def test_what_is_gone_is_forgotten(house: House) -> None:
+    plant(house, "rankings", BM25, lambda rows: rows.slice(1))
+    assert failing(house)
+    house.store.delete(TABLES["rankings"], BM25)
+    verdict = verdicts(house, [DENSE])["retrieval/rankings:ranks_consecutive"]
+    assert (verdict.passed, verdict.looked_at) == (True, 1)
+
+
+def test_a_home_without_tables(tmp_path: Path) -> None:
+    with house_at(tmp_path) as empty:
+        told = verdicts(empty)
+    assert {verdict.description for verdict in told.values()} == {"nothing made yet"}
+    assert all(verdict.passed for verdict in told.values())
+
+
+def test_empty_tables_pass(tmp_path: Path) -> None:
+    with house_at(tmp_path) as empty:
+        for table in TABLES.values():
+            bucket = "00" if "bucket" in table.dimensions else None
+            method = "bm25" if "method" in table.dimensions else None
+            partition = Partition(CORPUS, bucket, method)
+            written = Provenance("", code_version_of(table, "1"))
+            empty.store.write(table, partition, table.empty(), written)
+        told = verdicts(empty)
+    assert [verdict.description for verdict in told.values() if not verdict.passed] == []
+    assert all(verdict.looked_at == 1 for verdict in told.values())

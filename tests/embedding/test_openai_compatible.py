@@ -1,0 +1,130 @@
+"""Vectors over real sockets: nothing cut, nothing wrong taken, company does not matter."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from gsum_resources.embedding.openai_compatible import (
+    EmbeddingError,
+    OpenAICompatibleEmbedder,
+    cut,
+)
+from gsum_resources.endpoint import Endpoint
+from gsum_resources.protocols import Embedder, ModelUnavailableError
+from gsum_resources.settings import EmbeddingSettings
+from tests.servers.replies import embedding_of
+from tests.servers.scripted import scripted_server
+
+
+@contextmanager
+def embedder_of(tmp_path: Path, settings: dict[str, Any], **script: Any) -> Iterator[Any]:
+    """An embedder and its server."""
+    with scripted_server(tmp_path / "requests.jsonl", **script) as server:
+        given = {"model": "m", "api_key_env": "", "max_retries": 2, "timeout_s": 30.0} | settings
+        chosen = EmbeddingSettings(backend="openai_compatible", base_url=server.base_url, **given)
+        endpoint = Endpoint(chosen, backoff_s=0.02)
+        try:
+            yield OpenAICompatibleEmbedder(chosen, endpoint), server
+        finally:
+            endpoint.close()
+
+
+def unit(vector: Any) -> np.ndarray:
+    return np.asarray(vector) / np.linalg.norm(vector)
+
+
+TEXTS = ["A boat.", "Ein Boot 🚣 fährt.", "雪が降る。", *(f"text {i}" for i in range(100))]
+
+
+def test_texts_come_back_as_unit_vectors_in_order(tmp_path: Path) -> None:
+    faults = {"every": {"429": 3, "500": 4}, "retry_after": "0.02"}
+    with embedder_of(tmp_path, {"max_retries": 9}, **faults) as (model, _):
+        assert isinstance(model, Embedder)
+        vectors = model.embed(TEXTS)
+        assert vectors.shape == (103, 8)
+        assert vectors.dtype == np.float32
+        expected = np.array([unit(embedding_of(text, 8)) for text in TEXTS])
+        np.testing.assert_allclose(vectors, expected, atol=1e-6)
+        np.testing.assert_array_equal(model.embed_queries(TEXTS[5:3:-1]), vectors[5:3:-1])
+        assert model.embed([]).shape == (0, 8)
+
+
+def test_dimension_is_asked_for_once(tmp_path: Path) -> None:
+    with embedder_of(tmp_path, {}, dimension=5) as (model, server):
+        assert model.dimension == model.dimension == 5
+        assert len(server.lines()) == 1
+
+
+def test_a_long_text_is_the_mean_of_its_windows(tmp_path: Path) -> None:
+    text = " ".join(f"word{i}" for i in range(200))
+    with embedder_of(tmp_path, {"max_tokens": 50}) as (model, _):
+        windows = list(cut(text, 100))
+        assert len(windows) > 10
+        mean = sum(len(w) * np.asarray(embedding_of(w, 8)) for w in windows)
+        np.testing.assert_allclose(model.embed([text])[0], unit(mean), atol=1e-6)
+
+
+def test_a_window_that_is_too_long_is_halved(tmp_path: Path) -> None:
+    texts = ["short", " ".join(["word"] * 500), "x" * 3000, "another"]
+    with embedder_of(tmp_path, {"max_tokens": 2000}, max_input_tokens=100) as (model, _):
+        together = model.embed(texts)
+        for text, vector in zip(texts, together, strict=True):  # whatever is embedded beside it
+            np.testing.assert_allclose(model.embed([text])[0], vector, atol=1e-6)
+    with (
+        embedder_of(tmp_path, {}, max_input_tokens=3) as (model, server),
+        pytest.raises(EmbeddingError, match=f"'m' at {server.base_url} rejects the text 'xxx"),
+    ):
+        model.embed(["x" * 3000])
+
+
+@given(st.text(), st.integers(4, 50))
+def test_cutting_loses_nothing_but_blank_windows(text: str, max_bytes: int) -> None:
+    text = text.encode("utf-8", "replace").decode()
+    windows = list(cut(text, max_bytes))
+    assert "".join("".join(windows).split()) == "".join(text.split())
+    assert all(0 < len(window.encode()) <= max_bytes and window.strip() for window in windows)
+
+
+@pytest.mark.parametrize(
+    ("fault", "told"),
+    [("nan", "not finite"), ("short", "of length 7"), ("few", "sent 1 vectors for 2 texts")],
+)
+def test_wrong_vectors_are_told_with_model_and_server(
+    tmp_path: Path, fault: str, told: str
+) -> None:
+    with embedder_of(tmp_path, {}, first=(fault,)) as (model, server):
+        with pytest.raises(EmbeddingError, match=f"model 'm' at {server.base_url} .*{told}"):
+            model.embed(["a", "b"])
+        assert len(server.lines()) == 1
+
+
+def test_a_blank_text_is_told(tmp_path: Path) -> None:
+    with (
+        embedder_of(tmp_path, {}) as (model, _),
+        pytest.raises(EmbeddingError, match="text 1 of those to embed is blank"),
+    ):
+        model.embed(["a", " \n"])
+
+
+def test_no_vector_can_be_done_without(tmp_path: Path) -> None:
+    with (
+        embedder_of(tmp_path, {}, always_fail="poison") as (model, server),
+        pytest.raises(ModelUnavailableError, match=f"'m' at {server.base_url}: .*500"),
+    ):
+        model.embed(["a", "poison"])
+
+
+def test_identity_tells_models_and_windows_apart() -> None:
+    def identity(**settings: Any) -> str:
+        chosen = EmbeddingSettings(backend="openai_compatible", **{"model": "m"} | settings)
+        return OpenAICompatibleEmbedder(chosen, Endpoint(chosen)).identity
+
+    assert identity() == "openai_compatible-1/m/window=8000"
+    assert identity(version="2", max_tokens=512) == "openai_compatible-1/m/version=2/window=512"
+    assert identity(base_url="http://x/v1", api_key_env="K", max_concurrent=2) == identity()

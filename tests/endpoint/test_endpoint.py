@@ -1,0 +1,299 @@
+"""Real sockets: what fails is tried again, what is hopeless ends at once, the key shows nowhere."""
+
+import asyncio
+import logging
+import socket
+import threading
+import time
+import traceback
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from gsum_resources.endpoint import Endpoint, EndpointError
+from gsum_resources.parquet_store import ParquetStore
+from gsum_resources.protocols import ModelUnavailableError
+from gsum_resources.settings import LlmSettings, SettingsError
+from tests.servers.scripted import scripted_server
+
+KEY = "sk-Zq81MarkedKeyWxyz"
+
+
+@contextmanager
+def endpoint_at(base_url: str, store: Path | None = None, **settings: Any) -> Iterator[Endpoint]:
+    given = {"model": "m", "api_key_env": "", "timeout_s": 20.0, "max_retries": 4} | settings
+    chosen = LlmSettings(backend="openai_compatible", base_url=base_url, **given)
+    endpoint = Endpoint(chosen, ParquetStore(str(store)) if store else None, backoff_s=0.02)
+    try:
+        yield endpoint
+    finally:
+        endpoint.close()
+
+
+@pytest.fixture
+def log(tmp_path: Path) -> Path:
+    return tmp_path / "requests.jsonl"
+
+
+def ask(endpoint: Endpoint, texts: list[str], **options: Any) -> list[Any]:
+    """Answers, or the errors of those requests that got none."""
+
+    async def one(text: str) -> Any:
+        body = {"model": endpoint.settings.model, "messages": [{"role": "user", "content": text}]}
+        try:
+            return await endpoint.post("/chat/completions", body, 100, content_of)
+        except EndpointError as error:
+            return error
+
+    return endpoint.map(one, texts, **options)
+
+
+def content_of(reply: Any) -> str:
+    return reply["choices"][0]["message"]["content"]
+
+
+@pytest.mark.parametrize("fault", ["429", "500", "stall", "truncate", "garbage"])
+def test_each_fault_is_overcome(log: Path, fault: str) -> None:
+    with (
+        scripted_server(log, first=(fault, "ok", fault, fault), retry_after="0.05") as server,
+        endpoint_at(server.base_url, timeout_s=0.5, max_concurrent=1) as endpoint,
+    ):
+        first, second = ask(endpoint, ["a", "b"])
+        assert [first.retries, second.retries] == [1, 2]
+        assert "a" in first.value
+        assert (first.tokens_in, first.tokens_out) == (1, 7)
+        assert [line["fault"] for line in server.lines()] == [fault, "", fault, fault, ""]
+
+
+def test_many_at_once_through_every_fault(log: Path) -> None:
+    every = {"429": 5, "500": 7, "stall": 31, "truncate": 11, "garbage": 13}
+    heard: dict[int, str] = {}
+    with (
+        scripted_server(log, every=every, retry_after="0.05") as server,
+        endpoint_at(server.base_url, timeout_s=1, max_concurrent=16, max_retries=9) as endpoint,
+    ):
+        texts = [f"text {i}" for i in range(150)]
+        answers = ask(endpoint, texts, on_value=lambda i, answer: heard.update({i: answer.value}))
+        assert all(text in answer.value for text, answer in zip(texts, answers, strict=True))
+        assert heard == {i: answer.value for i, answer in enumerate(answers)}
+        answered = Counter(
+            line["messages"]
+            for line in server.lines()
+            if line["status"] == 200 and not line["fault"]
+        )
+        assert set(answered.values()) == {1}  # nobody is asked again once answered
+        assert len(server.lines()) == 150 + sum(answer.retries for answer in answers)
+
+
+def test_a_text_that_always_fails_costs_itself(log: Path) -> None:
+    with (
+        scripted_server(log, always_fail="poison") as server,
+        endpoint_at(server.base_url, max_concurrent=2, max_retries=1) as endpoint,
+    ):
+        texts = [f"{'poison ' if i % 3 == 0 else ''}{i}" for i in range(30)]
+        answers = ask(endpoint, texts)
+        failed = [i for i, answer in enumerate(answers) if isinstance(answer, EndpointError)]
+        assert failed == list(range(0, 30, 3))
+        assert answers[0].retries == 1
+        assert str(answers[0]).startswith(f"no usable answer from {server.base_url}: 500: ")
+        assert str(answers[0]).endswith(", tried 2 times")
+
+
+def test_a_server_that_answers_nobody_ends_the_work(log: Path) -> None:
+    with (
+        scripted_server(log, every={"500": 1}) as server,
+        endpoint_at(server.base_url, max_concurrent=4, max_retries=1) as endpoint,
+    ):
+        with pytest.raises(ModelUnavailableError, match=r"is away: 4 requests in a row.*500") as e:
+            ask(endpoint, [str(i) for i in range(1000)])
+        assert server.base_url in str(e.value)
+        assert "base_url in [llm] of gsum.toml" in str(e.value)
+        assert len(server.lines()) < 20
+
+
+def test_what_was_answered_before_the_end_is_heard(log: Path) -> None:
+    heard: list[int] = []
+    with (
+        scripted_server(log, first=("ok", "ok", "401")) as server,
+        endpoint_at(server.base_url, max_concurrent=1) as endpoint,
+    ):
+        with pytest.raises(ModelUnavailableError, match="401: The key has been revoked"):
+            ask(endpoint, ["a", "b", "c", "d"], on_value=lambda place, _: heard.append(place))
+        assert heard == [0, 1]
+        assert len(server.lines()) == 3
+
+
+def test_a_port_that_nobody_listens_on() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as gone:
+        url = f"http://127.0.0.1:{gone.getsockname()[1]}/v1"
+    with endpoint_at(url, max_retries=1) as endpoint:
+        with pytest.raises(ModelUnavailableError, match=f"{url} cannot be reached.*Connect"):
+            endpoint.check()
+        with pytest.raises(ModelUnavailableError, match=f"{url} is away: 3 requests in a row"):
+            ask(endpoint, [str(i) for i in range(20)])
+
+
+def test_a_pause_that_the_server_asks_for_holds_everyone_back(log: Path) -> None:
+    with (
+        scripted_server(log, first=("ok", "429"), retry_after="0.7") as server,
+        endpoint_at(server.base_url, max_concurrent=1) as endpoint,
+    ):
+        ask(endpoint, ["warm"])
+        ask(endpoint, [str(i) for i in range(6)])
+        times = [line["time"] for line in server.lines()]
+        assert times[2] - times[1] >= 0.7
+    both = log.with_name("both.jsonl")
+    with (
+        scripted_server(both, first=("429",), retry_after="0.7", latency_s=0.05) as server,
+        endpoint_at(server.base_url, max_concurrent=2) as endpoint,
+    ):
+        ask(endpoint, [str(i) for i in range(8)])
+        times = [line["time"] for line in server.lines()]
+        pause = max(later - sooner for sooner, later in pairwise(times))
+        assert pause >= 0.6
+
+
+def test_limits_hold_at_the_server_across_processes(log: Path, tmp_path: Path, monkeypatch) -> None:
+    window_s, per_window = 1.0, 8
+    module = "gsum_resources.endpoint.rate_limit.RateLimiter.__init__"
+    before = Endpoint.__init__.__globals__["RateLimiter"].__init__
+
+    def short(self: Any, requests: int, tokens: int, file: Path | None) -> None:
+        before(self, requests, tokens, file, window_s=window_s + 0.3)
+
+    monkeypatch.setattr(module, short)
+    with scripted_server(log, every={"500": 5}) as server:
+        for _ in range(2):  # the second endpoint finds the window of the first
+            with endpoint_at(
+                server.base_url, tmp_path, requests_per_minute=per_window, max_concurrent=64
+            ) as endpoint:
+                ask(endpoint, [str(i) for i in range(14)])
+        times = [line["time"] for line in server.lines()]
+        assert len(times) > 28
+        assert max(sum(t <= u < t + window_s for u in times) for t in times) <= per_window
+
+
+def test_callers_with_a_running_loop_and_in_many_threads(log: Path) -> None:
+    with (
+        scripted_server(log) as server,
+        endpoint_at(server.base_url, max_concurrent=3) as endpoint,
+    ):
+
+        async def inside() -> list[Any]:
+            return ask(endpoint, ["inside"])
+
+        assert "inside" in asyncio.run(inside())[0].value
+        found: list[Any] = []
+        threads = [
+            threading.Thread(target=lambda i=i: found.extend(ask(endpoint, [f"t{i}", f"u{i}"])))
+            for i in range(8)
+        ]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        assert len(found) == 16
+
+
+def test_an_error_of_the_listener_ends_the_work(log: Path) -> None:
+    def full(place: int, answer: Any) -> None:
+        raise OSError("disk full")
+
+    with (
+        scripted_server(log, latency_s=0.01) as server,
+        endpoint_at(server.base_url, max_concurrent=2) as endpoint,
+    ):
+        with pytest.raises(OSError, match="disk full"):
+            ask(endpoint, [str(i) for i in range(1000)], on_value=full)
+        time.sleep(0.3)
+        n_asked = len(server.lines())
+        time.sleep(0.3)
+        assert len(server.lines()) == n_asked < 1000
+
+
+def test_a_missing_key_is_told_before_any_request(log: Path, monkeypatch) -> None:
+    monkeypatch.delenv("MY_KEY", raising=False)
+    monkeypatch.setenv("OPENAI_API_KEY", KEY)  # not the one that was asked for
+    with (
+        scripted_server(log) as server,
+        endpoint_at(server.base_url, api_key_env="MY_KEY") as endpoint,
+    ):
+        for work in (endpoint.check, lambda: ask(endpoint, ["a"])):
+            with pytest.raises(SettingsError, match="MY_KEY is not set"):
+                work()
+        assert server.lines() == []
+
+
+@pytest.mark.parametrize("given", [KEY, ""])
+def test_a_refused_key_ends_the_work_and_shows_nowhere(
+    log: Path, monkeypatch, caplog, given: str
+) -> None:
+    monkeypatch.setenv("MY_KEY", KEY)
+    for name in ("", "openai", "httpx2", "httpcore2", "asyncio"):
+        caplog.set_level(logging.DEBUG, name)
+    with (
+        scripted_server(log, key="sk-another-key-9876543") as server,
+        endpoint_at(server.base_url, api_key_env="MY_KEY" if given else "") as endpoint,
+    ):
+        seen = [repr(endpoint), repr(vars(endpoint)), repr(vars(endpoint._connection))]
+        for work in (endpoint.check, lambda: ask(endpoint, [str(i) for i in range(500)])):
+            told = "refuses the key in environment variable MY_KEY" if given else "wants a key"
+            with pytest.raises(ModelUnavailableError, match=told) as error:
+                work()
+            seen += [str(error.value), *all_tracebacks(error.value)]
+        assert len(server.lines()) < 50
+    seen += [str(vars(record)) for record in caplog.records]
+    assert not any(KEY in text or KEY[:7] in text or KEY[-4:] in text for text in seen)
+
+
+def all_tracebacks(error: BaseException) -> Iterator[str]:
+    """The traceback of an error and of whatever it hangs on, suppressed or not."""
+    yield "".join(traceback.format_exception(error))
+    for other in (error.__cause__, error.__context__):
+        if other is not None:
+            yield from all_tracebacks(other)
+
+
+def test_a_key_is_sent_only_where_it_is_wanted(log: Path, monkeypatch) -> None:
+    monkeypatch.setenv("MY_KEY", KEY)
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-must-not-be-sent")
+    with (
+        scripted_server(log, key=KEY) as server,
+        endpoint_at(server.base_url, api_key_env="MY_KEY") as endpoint,
+    ):
+        endpoint.check()
+        assert "a" in ask(endpoint, ["a"])[0].value
+
+
+def test_the_check_is_content_with_servers_that_have_no_list(log: Path) -> None:
+    with (
+        scripted_server(log) as server,
+        endpoint_at(server.base_url.removesuffix("/v1") + "/other") as endpoint,
+    ):
+        endpoint.check()  # 404
+        with pytest.raises(ModelUnavailableError, match="correct base_url"):
+            ask(endpoint, ["a", "b"])
+
+
+def test_an_unknown_model_is_named(log: Path) -> None:
+    with (
+        scripted_server(log, models=("n",)) as server,
+        endpoint_at(server.base_url) as endpoint,
+    ):
+        endpoint.check()
+        with pytest.raises(ModelUnavailableError, match=r"has no model 'm' .* model in \[llm\]"):
+            ask(endpoint, ["a"])
+
+
+def test_a_key_in_a_reply_is_hidden(log: Path, monkeypatch) -> None:
+    monkeypatch.setenv("MY_KEY", KEY)
+    with (
+        scripted_server(log) as server,
+        endpoint_at(server.base_url, api_key_env="MY_KEY") as endpoint,
+    ):
+        assert ask(endpoint, [f"echo {KEY}"])[0].value.endswith("echo [key]")

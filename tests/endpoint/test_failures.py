@@ -1,0 +1,106 @@
+"""What a server's answer means for this request and for the others."""
+
+import json
+from email.utils import formatdate
+
+import pytest
+
+from gsum_resources.endpoint.failures import (
+    EndpointError,
+    RefusedError,
+    TransientError,
+    failure_of,
+    retry_after,
+    unavailable,
+)
+from gsum_resources.settings import LlmSettings
+
+SETTINGS = LlmSettings(backend="openai_compatible", model="m", api_key_env="MY_KEY")
+
+
+def body(message: str, code: str | None = None) -> str:
+    return json.dumps({"error": {"message": message, "code": code}})
+
+
+@pytest.mark.parametrize(
+    ("headers", "seconds"),
+    [
+        ({}, None),
+        ({"retry-after": "7"}, 7),
+        ({"retry-after": "0.25"}, 0.25),
+        ({"retry-after-ms": "1500", "retry-after": "9"}, 1.5),
+        ({"retry-after-ms": "soon", "retry-after": "9"}, 9),
+        ({"retry-after": formatdate(1030, usegmt=True)}, 30),
+        ({"retry-after": formatdate(900, usegmt=True)}, 0),
+        ({"retry-after": "soon"}, None),
+        ({"retry-after": "-3"}, None),
+        ({"retry-after": "nan"}, None),
+        ({"retry-after": "inf"}, 1e9),
+    ],
+)
+def test_the_pause_that_a_server_asks_for(headers: dict[str, str], seconds: float | None) -> None:
+    assert retry_after(headers, now=1000) == seconds
+
+
+@pytest.mark.parametrize("status", [408, 409, 429, 500, 502, 503, 504, 529])
+def test_what_may_pass_is_tried_again(status: int) -> None:
+    failure = failure_of(status, {"retry-after": "3"}, body("busy"))
+    assert isinstance(failure, TransientError)
+    assert failure.retry_after_s == 3
+    assert unavailable(failure, SETTINGS) is None
+
+
+@pytest.mark.parametrize("status", [400, 413, 422])
+def test_a_rejected_request_is_its_own_fault(status: int) -> None:
+    failure = failure_of(status, {}, body("too long"))
+    assert type(failure) is EndpointError
+    assert unavailable(failure, SETTINGS) is None
+
+
+@pytest.mark.parametrize(
+    ("status", "headers", "message", "code", "told"),
+    [
+        (401, {}, "no", None, r"refuses the key in environment variable MY_KEY \(401: no\)"),
+        (403, {}, "no", None, "refuses the key in environment variable MY_KEY"),
+        (402, {}, "pay", None, r"serves no more for now \(402: pay\)"),
+        (429, {}, "quota", "insufficient_quota", "serves no more for now"),
+        (429, {"retry-after": "86400"}, "quota", None, "asks to wait 86400 s"),
+        (404, {}, "gone", "model_not_found", r"has no model 'm' .*model in \[llm\] of gsum.toml"),
+        (404, {}, 'model "m" not found, try pulling it first', None, "has no model 'm'"),
+    ],
+)
+def test_what_no_other_request_would_mend(status, headers, message, code, told) -> None:
+    error = unavailable(failure_of(status, headers, body(message, code)), SETTINGS)
+    assert error is not None
+    with pytest.raises(type(error), match=f"server at {SETTINGS.base_url} .*{told}"):
+        raise error
+
+
+def test_a_wrong_path_is_told_unless_the_server_has_answered_before() -> None:
+    failure = failure_of(404, {}, '{"detail": "Not Found"}')
+    assert "correct base_url" in str(unavailable(failure, SETTINGS, answered=False))
+    assert unavailable(failure, SETTINGS, answered=True) is None
+
+
+@pytest.mark.parametrize(
+    ("content", "told"),
+    [
+        (body("busy", "overloaded"), "500: busy (overloaded)"),
+        ('{"error": "busy"}', "500: busy"),
+        ('{"message": "busy"}', "500: busy"),
+        ('{"detail": "busy"}', "500: busy"),
+        ("<html>\n busy </html>", "500: <html> busy </html>"),
+        ("[1]", "500: [1]"),
+        ("", "500"),
+        ("[" * 100_000, "500: [[["),
+        ('{"error": {"message": "%s"}}' % ("x" * 9000), "500: xxx"),
+    ],
+)
+def test_a_servers_own_words_are_told_in_short(content: str, told: str) -> None:
+    message = str(failure_of(500, {}, content))
+    assert message.startswith(told)
+    assert len(message) < 400
+
+
+def test_a_refused_key_is_a_kind_of_its_own() -> None:
+    assert isinstance(failure_of(401, {}, ""), RefusedError)

@@ -1,0 +1,71 @@
+"""The key is sent to the server, and shown to nobody."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from gsum_resources.endpoint.key import HIDDEN, Key, read_key
+from gsum_resources.settings import LlmSettings, SettingsError
+
+VALUE = "sk-proj-Zq81MarkedKeyWxyz"
+KEY = Key("MY_KEY", VALUE)
+
+
+def settings(variable: str) -> LlmSettings:
+    return LlmSettings(backend="openai_compatible", model="m", api_key_env=variable)
+
+
+def test_it_is_read_from_the_variable_that_the_settings_name() -> None:
+    key = read_key(settings("MY_KEY"), "llm", {"MY_KEY": f" {VALUE}\n", "OPENAI_API_KEY": "other"})
+    assert key.reveal() == VALUE
+    assert read_key(settings(""), "llm", {}).reveal() == ""
+
+
+@pytest.mark.parametrize("value", ["", "  ", "two words", "schlüssel", "line\nline"])
+def test_what_cannot_be_a_key_is_told_without_it(value: str) -> None:
+    with pytest.raises(SettingsError, match="environment variable MY_KEY") as error:
+        read_key(settings("MY_KEY"), "embedding", {"MY_KEY": value})
+    assert not value.strip() or value not in str(error.value)
+
+
+def test_it_is_not_in_its_representation() -> None:
+    assert VALUE not in f"{KEY!r} {KEY} {[KEY]}"
+
+
+@pytest.mark.parametrize(
+    "echo",
+    [
+        VALUE,
+        f"'{VALUE}'",
+        f"Bearer:{VALUE}.",
+        VALUE[:9] + "*" * 12 + VALUE[-4:],
+        "sk-...Wxyz",
+        f"http://x/?key={VALUE}&y",
+        VALUE[4:14],
+        VALUE[:-5],
+    ],
+)
+def test_no_word_with_a_part_of_it_stays_in_an_error(echo: str) -> None:
+    told = KEY.hide_in_error(f"Incorrect key provided: {echo} Find yours in the console.")
+    assert told.startswith("Incorrect key provided: ")
+    assert HIDDEN in told
+    assert told.endswith(" Find yours in the console.")
+    assert "Wxyz" not in told
+    assert "Marked" not in told
+
+
+@given(st.text(), st.text())
+def test_no_run_of_six_characters_ever_stays(before: str, after: str) -> None:
+    told = KEY.hide_in_error(before + VALUE + after)
+    assert not any(VALUE[i : i + 6] in told for i in range(len(VALUE) - 5))
+
+
+def test_ordinary_errors_stay_as_they_are() -> None:
+    text = "Rate limit reached for gpt-x (limit 3, used 3) ... try again in 20s. ****"
+    assert KEY.hide_in_error(text) == text
+    assert Key("", "").hide_in_error(text) == text
+
+
+def test_a_reply_loses_the_key_and_nothing_else() -> None:
+    assert KEY.hide_in_reply(f"The key is {VALUE}, sk-proj.") == f"The key is {HIDDEN}, sk-proj."
+    assert Key("K", "ollama").hide_in_reply("ollama runs models") == "ollama runs models"

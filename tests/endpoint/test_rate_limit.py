@@ -1,0 +1,186 @@
+"""In no window is there more than the limit, whoever asks; and everyone gets a turn."""
+
+import asyncio
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from gsum_resources.endpoint.attempts import Attempt, AttemptFile
+from gsum_resources.endpoint.rate_limit import MARGIN_S, WINDOW_S, RateLimiter, TokenEstimate
+from tests.endpoint.clock import JumpingLoop, run_jumping
+
+REQUEST = st.tuples(
+    st.floats(0, 200),  # when it comes
+    st.integers(0, 700),  # tokens reserved
+    st.floats(0, 1),  # part of them really used
+    st.floats(0, 90),  # how long it takes
+    st.floats(0, MARGIN_S),  # how long it is on its way to the server
+)
+
+
+def most_in_a_window(events: list[tuple[float, float]]) -> float:
+    """The largest sum of amounts whose times lie within 60 seconds."""
+    return max(
+        sum(amount for time, amount in events if start <= time < start + WINDOW_S)
+        for start, _ in events
+    )
+
+
+async def send_all(limiter: RateLimiter, loop: JumpingLoop, requests: list, sent: list) -> None:
+    """Send requests as they come; `sent` gets (arrival at the server, tokens used) of each."""
+
+    async def send(come: float, reserved: int, part: float, takes: float, way: float) -> None:
+        await asyncio.sleep(come)
+        admitted = await limiter.admit(reserved)
+        sent.append((loop.time() + way, round(reserved * part)))
+        await asyncio.sleep(way + takes)
+        limiter.settle(admitted, round(reserved * part))
+
+    await asyncio.gather(*(send(*request) for request in requests))
+
+
+@settings(deadline=None)
+@given(st.lists(REQUEST, min_size=1, max_size=80), st.integers(1, 20), st.integers(700, 2000))
+def test_no_window_holds_more_than_the_limits(requests: list, per_minute: int, tokens: int) -> None:
+    loop, sent = JumpingLoop(), []
+    limiter = RateLimiter(per_minute, tokens, clock=loop.time)
+    run_jumping(loop, send_all(limiter, loop, requests, sent))
+    assert len(sent) == len(requests)  # nobody starves
+    assert most_in_a_window([(time, 1) for time, _ in sent]) <= per_minute
+    assert most_in_a_window(sent) <= tokens
+    assert loop.rounds < 100 * (len(requests) + 5)  # nobody asks again and again
+
+
+def test_first_come_first_served_and_as_fast_as_allowed() -> None:
+    loop, order = JumpingLoop(), []
+    limiter = RateLimiter(10, 0, clock=loop.time)
+
+    async def ask(number: int) -> None:
+        await limiter.admit(0)
+        order.append((number, loop.time()))
+
+    async def all_at_once() -> None:
+        await asyncio.gather(*(ask(number) for number in range(100)))
+
+    run_jumping(loop, all_at_once())
+    assert [number for number, _ in order] == list(range(100))
+    assert loop.now == pytest.approx(9 * (WINDOW_S + MARGIN_S), abs=0.1)
+
+
+def test_what_exceeds_the_limit_alone_goes_alone() -> None:
+    loop, sent = JumpingLoop(), []
+    limiter = RateLimiter(0, 100, clock=loop.time)
+    requests = [(0, 60, 1, 1, 0), (1, 500, 1, 1, 0), (2, 10, 1, 1, 0)]
+    run_jumping(loop, send_all(limiter, loop, requests, sent))
+    times = [time for time, _ in sent]
+    assert [tokens for _, tokens in sent] == [60, 500, 10]
+    assert times[1] - times[0] >= WINDOW_S
+    assert times[2] - times[1] >= WINDOW_S
+
+
+def test_tokens_that_were_not_used_are_free_at_once() -> None:
+    loop, sent = JumpingLoop(), []
+    limiter = RateLimiter(0, 100, clock=loop.time)
+    requests = [(0, 100, 0.1, 5, 0), (1, 80, 1, 1, 0)]
+    run_jumping(loop, send_all(limiter, loop, requests, sent))
+    assert [time for time, _ in sent] == pytest.approx([0, 5], abs=0.1)
+
+
+def test_a_hold_stops_everyone_and_then_ends() -> None:
+    loop, sent = JumpingLoop(), []
+    limiter = RateLimiter(0, 0, clock=loop.time)
+    limiter.hold(30)
+    run_jumping(loop, send_all(limiter, loop, [(1, 0, 0, 0, 0), (40, 0, 0, 0, 0)], sent))
+    assert [time for time, _ in sent] == pytest.approx([30, 40], abs=0.1)
+
+
+@settings(deadline=None, max_examples=30)
+@given(st.lists(REQUEST, min_size=1, max_size=30), st.lists(REQUEST, min_size=1, max_size=30))
+def test_processes_share_the_window(tmp_path_factory, ours: list, theirs: list) -> None:
+    file = tmp_path_factory.mktemp("limits") / "a" / "b.attempts"
+    loop, sent = JumpingLoop(), []
+    # two limiters that share nothing but the file, as two processes do
+    limiters = [RateLimiter(5, 1000, file, loop.time) for _ in range(2)]
+
+    async def both() -> None:
+        works = zip(limiters, (ours, theirs), strict=True)
+        await asyncio.gather(*(send_all(one, loop, asked, sent) for one, asked in works))
+
+    run_jumping(loop, both())
+    assert most_in_a_window([(time, 1) for time, _ in sent]) <= 5
+    assert most_in_a_window(sent) <= 1000
+
+
+def test_a_killed_process_counts_on(tmp_path: Path) -> None:
+    file = tmp_path / "x.attempts"
+    code = (
+        "import asyncio, os, pathlib, signal, sys\n"
+        "from gsum_resources.endpoint.rate_limit import RateLimiter\n"
+        "limiter = RateLimiter(5, 0, pathlib.Path(sys.argv[1]))\n"
+        "async def work():\n"
+        "    for _ in range(5): await limiter.admit(0)\n"
+        "    os.kill(os.getpid(), signal.SIGKILL)\n"
+        "asyncio.run(work())\n"
+    )
+    killed = subprocess.run([sys.executable, "-c", code, str(file)])
+    assert killed.returncode == -signal.SIGKILL
+    with file.open("ab") as torn:
+        torn.write(b"torn")
+
+    async def no_room() -> None:
+        with pytest.raises(TimeoutError):
+            async with asyncio.timeout(0.2):
+                await RateLimiter(5, 0, file).admit(0)
+        async with asyncio.timeout(30):
+            await RateLimiter(6, 0, file).admit(0)
+
+    asyncio.run(no_room())
+
+
+def test_the_file_of_another_boot_holds_nobody_up(tmp_path: Path) -> None:
+    file = AttemptFile(tmp_path / "x.attempts")
+    with file.locked():
+        file.append(Attempt(1e9, 1, 1))  # the clock began anew since
+    loop, sent = JumpingLoop(), []
+    limiter = RateLimiter(1, 0, tmp_path / "x.attempts", loop.time)
+    run_jumping(loop, send_all(limiter, loop, [(0, 0, 0, 0, 0)], sent))
+    assert sent[0][0] < 1
+
+
+def test_a_large_file_is_replaced_under_its_readers(tmp_path: Path, monkeypatch) -> None:
+    monkeypatch.setattr("gsum_resources.endpoint.attempts._COMPACT_ABOVE", 240)
+    path = tmp_path / "x.attempts"
+    loop, sent = JumpingLoop(), []
+    limiters = [RateLimiter(5, 0, path, loop.time) for _ in range(2)]
+    requests = [(7.0 * i, 0, 0, 0, 0) for i in range(40)]
+
+    async def both() -> None:
+        await asyncio.gather(*(send_all(one, loop, requests, sent) for one in limiters))
+
+    run_jumping(loop, both())
+    assert len(sent) == 80
+    assert most_in_a_window([(time, 1) for time, _ in sent]) <= 5
+    assert loop.now == pytest.approx(15 * (WINDOW_S + MARGIN_S), rel=0.1)  # none counted twice
+    assert path.stat().st_size <= 240 + 24
+
+
+def test_without_limits_there_is_no_file(tmp_path: Path) -> None:
+    asyncio.run(RateLimiter(0, 0, tmp_path / "x.attempts").admit(100))
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_the_estimate_is_an_upper_one() -> None:
+    estimate = TokenEstimate()
+    assert estimate.tokens(1000) == 1000  # no token is shorter than a byte
+    estimate.observe(1000, 250)
+    assert estimate.tokens(1000) == 500
+    for _ in range(7):
+        estimate.observe(1000, 240)
+    assert 250 < estimate.tokens(1000) < 320
+    estimate.observe(100, 90)
+    assert estimate.tokens(1000) == 1000

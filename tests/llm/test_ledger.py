@@ -1,0 +1,279 @@
+"""What was paid for once is never asked for again, what failed is never remembered, and every
+call is on record: also when the run is killed, the model gives up, or text is malformed."""
+
+import json
+import threading
+from collections.abc import Sequence
+from pathlib import Path
+
+import duckdb
+import pytest
+from pydantic import BaseModel
+
+from gsum_assets.tables import TABLES
+from gsum_resources import journal as journals
+from gsum_resources.catalogue import define_views
+from gsum_resources.llm import ledger as ledgers
+from gsum_resources.llm.ledger import Ledger, LedgeredModel, fold_orphans
+from gsum_resources.llm.render import prompt_hash
+from gsum_resources.parquet_store import ParquetStore
+from gsum_resources.protocols import (
+    Completion,
+    CompletionError,
+    LanguageModel,
+    ModelUnavailableError,
+    OnReply,
+    Reply,
+    Request,
+)
+from tests.models import FirstWords
+
+TABLE = TABLES["llm_calls"]
+GOOD = Request("answer", "go", "q", ("a boat on a river",), document_id="good")
+BAD = Request("answer", "go", "q", ("dynamite",), document_id="bad")
+
+
+class Killed(BaseException):
+    """Ends a call as abruptly as can be within a process."""
+
+
+class Verdict(BaseModel):
+    winner: int
+
+
+class Words(BaseModel):
+    words: list[str]
+
+
+class Fixed:
+    """Gives every request the same reply."""
+
+    identity = "fixed"
+
+    def __init__(self, reply: Reply) -> None:
+        self.reply = reply
+
+    def complete(self, requests: Sequence[Request], on_reply: OnReply | None = None) -> list[Reply]:
+        for place in range(len(requests)):
+            if on_reply:
+                on_reply(place, self.reply)
+        return [self.reply] * len(requests)
+
+
+class GivesUp(FirstWords):
+    """Answers `n` requests, the last first, then cannot go on."""
+
+    def __init__(self, n: int, error: BaseException) -> None:
+        super().__init__()
+        self.n, self.error = n, error
+
+    def complete(self, requests: Sequence[Request], on_reply: OnReply | None = None) -> list[Reply]:
+        assert on_reply is not None
+        for place in reversed(range(len(requests) - self.n, len(requests))):
+            self.n_asked += 1
+            on_reply(place, self._one(requests[place]))
+        raise self.error
+
+
+class Threaded(FirstWords):
+    """Answers each request in a thread of its own."""
+
+    def complete(self, requests: Sequence[Request], on_reply: OnReply | None = None) -> list[Reply]:
+        replies = [self._one(request) for request in requests]
+        threads = [threading.Thread(target=on_reply, args=told) for told in enumerate(replies)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        return replies
+
+
+@pytest.fixture(params=["file", "object"])
+def store(request, tmp_path: Path, monkeypatch) -> ParquetStore:
+    monkeypatch.setattr(journals, "_GROUP_S", 0.01)
+    root = tmp_path if request.param == "file" else f"memory://{tmp_path}"
+    return ParquetStore(str(root))
+
+
+def ledgered(store: ParquetStore, model: LanguageModel, **told) -> LedgeredModel:
+    return LedgeredModel(model, store, Ledger(store, TABLE, "tales", "asset"), **told)
+
+
+def calls(store: ParquetStore) -> list[dict]:
+    with duckdb.connect() as connection:
+        define_views(connection, store, TABLES.values())
+        rows = connection.sql("from llm_calls order by time, cached")
+        return [dict(zip(rows.columns, row, strict=True)) for row in rows.fetchall()]
+
+
+def asked(n: int) -> list[Request]:
+    return [Request("answer", "go", f"q{i}", (f"passage {i}",)) for i in range(n)]
+
+
+def test_answers_are_asked_once_and_failures_every_time(store):
+    inner = FirstWords(refuses="dynamite")
+    assert ledgered(store, inner).complete([]) == []
+    first = ledgered(store, inner).complete([GOOD, BAD, GOOD])
+    assert [type(reply) for reply in first] == [Completion, CompletionError, Completion]
+    assert inner.n_asked == 2  # equal requests in one batch are asked once
+    second = ledgered(store, inner).complete([GOOD, BAD])
+    assert inner.n_asked == 3
+    assert isinstance(second[0], Completion)
+    assert second[0].cached
+    assert second[0].text == "a boat on a river"
+    assert isinstance(second[1], CompletionError)
+    rows = calls(store)
+    assert [row["cached"] for row in rows].count(True) == 2
+    assert sum(row["error"] is not None for row in rows) == 2
+    assert len(rows) == 5
+    assert {row["corpus"] for row in rows} == {"tales"}
+
+
+def test_equal_requests_cost_once(store):
+    paid = Completion("text", "fixed", 10, 2, 0.5, cost_usd=0.25)
+    twice = [GOOD, Request(**vars(GOOD) | {"document_id": "another"})]
+    ledgered(store, Fixed(paid)).complete([*twice, GOOD])
+    rows = calls(store)
+    assert sorted(row["document_id"] for row in rows) == ["another", "good", "good"]
+    assert [row["cost_usd"] for row in rows] == [0.25, 0, 0]
+    assert [row["latency_s"] for row in rows] == [0.5, 0, 0]
+
+
+def test_parsed_replies_come_back_as_their_schema(store):
+    judge = Fixed(Completion('{"winner": 1}', "judge", 1, 1, 0.0, Verdict(winner=1)))
+    request = Request("score", "go", schema=Verdict)
+    (first,) = ledgered(store, judge).complete([request])
+    (second,) = ledgered(store, judge).complete([request])
+    assert isinstance(first, Completion)
+    assert isinstance(second, Completion)
+    assert first.parsed == second.parsed == Verdict(winner=1)
+    assert second.cached
+
+
+def test_everybody_is_told_of_every_request(store):
+    inner = FirstWords(refuses="dynamite")
+    ledgered(store, inner).complete([GOOD])
+    progress, failed, told = [], [], {}
+    model = ledgered(
+        store,
+        inner,
+        on_progress=lambda done, total: progress.append((done, total)),
+        on_failure=failed.append,
+    )
+    requests = [BAD, GOOD, *asked(2), BAD]
+    replies = model.complete(requests, told.__setitem__)
+    assert [done for done, _ in progress] == [1, 3, 4, 5]  # the known one, `BAD` twice at once
+    assert {total for _, total in progress} == {len(requests)}
+    assert failed == ["bad", "bad"]
+    assert [told[place] for place in range(len(requests))] == replies
+
+
+def test_replies_may_come_from_any_thread(store):
+    replies = ledgered(store, Threaded()).complete(asked(60))
+    assert [reply.text for reply in replies] == [f"passage {i}" for i in range(60)]
+    assert len({row["prompt_hash"] for row in calls(store)}) == 60
+
+
+def test_what_was_answered_before_a_model_gave_up_is_kept(store):
+    inner = GivesUp(2, ModelUnavailableError("refused"))
+    with pytest.raises(ModelUnavailableError, match="refused"):
+        ledgered(store, inner).complete(asked(5))
+    assert [row["cached"] for row in calls(store)] == [False, False]
+    again = FirstWords()
+    assert len(ledgered(store, again).complete(asked(5))) == 5
+    assert again.n_asked == 3
+
+
+def test_orphans_are_entered_once_wherever_folding_was_cut_off(store, monkeypatch):
+    with monkeypatch.context() as patch:
+        for folding in (ledgers._Record, "fold"), (journals._FileJournal, "remove"):
+            patch.setattr(*folding, lambda self: None)
+        with pytest.raises(Killed):
+            ledgered(store, GivesUp(3, Killed())).complete(asked(3))
+    assert calls(store) == []
+    waiting = {path: store.fs.cat_file(path) for path in store.fs.find(store.root)}
+    dead = ParquetStore(store.url)  # the lock of the patched call is still held
+    if store.is_local:
+        for path, content in waiting.items():
+            Path(path).rename(path + ".copy")
+            Path(path).write_bytes(content)
+    monkeypatch.setattr(journals, "ORPHAN_AFTER_S", 0)
+    assert fold_orphans(dead, TABLE) == 3
+    for path, content in waiting.items():  # as if killed before the journal was removed
+        store.fs.pipe_file(path, content)
+    assert fold_orphans(dead, TABLE) == 3
+    assert fold_orphans(dead, TABLE) == 0
+    rows = calls(store)
+    assert [(row["asset"], row["cached"], row["error"]) for row in rows] == 3 * [
+        ("asset", False, None)
+    ]
+    inner = FirstWords()
+    assert all(reply.cached for reply in ledgered(store, inner).complete(asked(3)))
+    assert inner.n_asked == 0
+
+
+def test_a_journal_from_before_a_column_was_added_is_read(tmp_path):
+    store = ParquetStore(str(tmp_path))
+    model = ledgered(store, FirstWords())
+    model.complete(asked(1))
+    journal = model._memo.open_journal()
+    row = model._ledger.row(b"k" * 16, GOOD, Completion("a", "m", 1, 1, 0.0))
+    del row["retries"], row["latency_s"]
+    note = json.dumps(row | {"corpus": "tales", "removed_column": 1}).encode()
+    journal.append(journals.Entry(b"k" * 16, None, note))
+    journal.close()
+    assert fold_orphans(store, TABLE) == 1
+    assert [row["retries"] for row in calls(store)] == [0, None]
+
+
+def test_what_cannot_be_folded_stays_for_the_next(tmp_path, monkeypatch):
+    store = ParquetStore(str(tmp_path))
+    with monkeypatch.context() as patch:
+        patch.setattr(Ledger, "enter", _full)
+        with pytest.raises(OSError, match="full"):
+            ledgered(store, FirstWords()).complete(asked(2))
+    assert fold_orphans(store, TABLE) == 2
+    assert len(calls(store)) == 2
+
+
+def _full(*_: object) -> None:
+    raise OSError("disk full")
+
+
+@pytest.mark.parametrize(
+    "text", ["half \ud83d of a pair", "\udfff", "\ud83d\ude00 both", "\x00\x1b"]
+)
+def test_malformed_text_breaks_neither_memo_nor_ledger(tmp_path, text):
+    store = ParquetStore(str(tmp_path))
+    parsed = Words(words=[text, "well"])
+    request = Request("facts", "go", schema=Words)
+    model = Fixed(Completion(text, "fixed", 1, 1, 0.0, parsed))
+    (fresh,) = ledgered(store, model).complete([request])
+    (known,) = ledgered(store, model).complete([request])
+    assert fresh.text == known.text
+    assert fresh.text.encode()
+    assert fresh.parsed == known.parsed == Words(words=[fresh.text, "well"])
+    if "\ude00" in text:
+        assert fresh.text == "😀 both"
+    ledgered(store, Fixed(CompletionError(text, "fixed"))).complete([GOOD])
+    assert [row["error"] for row in calls(store)] == [None, None, fresh.text]
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        Request("answer", "go", "q", ("ab", "c")),
+        Request("answer", "go", "q", ("a", "bc", "")),
+        Request("answer", "go ", "q", ("a", "bc")),
+        Request("answer", "go", "q", ("a", "bc"), max_words=7),
+        Request("answer", "go", "q", ("a", "bc"), temperature=0.5),
+        Request("answer", "go", "q", ("a", "bc"), seed=1),
+        Request("answer", "go", "q", ("a", "bc"), schema=Verdict),
+    ],
+)
+def test_whatever_the_reply_depends_on_tells_requests_apart(other):
+    one = Request("answer", "go", "q", ("a", "bc"))
+    assert prompt_hash("model", one) != prompt_hash("model", other)
+    assert prompt_hash("model", one) != prompt_hash("model 2", one)
+    named = Request("answer", "go", "q", ("a", "bc"), document_id="d")
+    assert prompt_hash("model", one) == prompt_hash("model", named)

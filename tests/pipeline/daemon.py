@@ -1,0 +1,40 @@
+"""What the daemon would do, evaluated in the test's own process."""
+
+import dagster as dg
+
+from gsum_assets.automation.jobs import REINDEX_EVERYTHING
+from gsum_assets.definitions import Pipeline
+from gsum_resources.parquet_store import Partition
+from gsum_resources.warehouse_io import partition_of
+
+AssetPartition = tuple[str, Partition]
+
+
+def requested(pipeline: Pipeline, instance: dg.DagsterInstance) -> set[AssetPartition]:
+    """What the daemon would start now."""
+    result = dg.evaluate_automation_conditions(defs=pipeline.definitions, instance=instance)
+    return {
+        (found.key.to_user_string(), partition_of(key))
+        for found in result.results
+        for key in found.true_subset.expensively_compute_partition_keys()
+    }
+
+
+def start(
+    pipeline: Pipeline, instance: dg.DagsterInstance, wanted: AssetPartition
+) -> dg.ExecuteInProcessResult:
+    """Make one asset of a method as the daemon does: with no tag of a process."""
+    asset, partition = wanted
+    keys = {"corpus": partition.corpus, "variant": partition.method or ""}
+    return pipeline.definitions.resolve_implicit_global_asset_job_def().execute_in_process(
+        instance=instance,
+        asset_selection=[dg.AssetKey.from_user_string(asset)],
+        partition_key=dg.MultiPartitionKey(keys),
+        raise_on_error=False,
+    )
+
+
+def reindex(pipeline: Pipeline, instance: dg.DagsterInstance) -> None:
+    """What the nightly schedule starts."""
+    job = pipeline.definitions.resolve_job_def(REINDEX_EVERYTHING)
+    assert job.execute_in_process(instance=instance).success

@@ -1,0 +1,40 @@
+"""`python -m tests.pipeline.pooled_run FILE TAGGED`: holds a place in a pool until killed."""
+
+import sys
+import time
+from pathlib import Path
+
+import dagster as dg
+
+from gsum_assets.processes import tags_of_this_process
+from gsum_resources.home import Home
+from gsum_resources.instance import open_instance
+
+CORPUS = "tales"
+
+
+def pooled(stall: Path | None) -> dg.Definitions:
+    """An asset in the pool; with `stall` it says in that file that it began, and does not end."""
+
+    @dg.asset(pool="llm", partitions_def=dg.StaticPartitionsDefinition([CORPUS]))
+    def asked() -> None:
+        if stall:
+            stall.touch()
+            time.sleep(600)
+
+    return dg.Definitions([asked])
+
+
+def run(instance: dg.DagsterInstance, stall: Path | None, tagged: bool) -> bool:
+    """Make the asset, as the command line (with tags of its process) or as a daemon's worker."""
+    job = pooled(stall).resolve_implicit_global_asset_job_def()
+    tags = tags_of_this_process(CORPUS) if tagged else {}
+    result = job.execute_in_process(
+        instance=instance, partition_key=CORPUS, tags=tags, raise_on_error=False
+    )
+    return result.success
+
+
+if __name__ == "__main__":
+    with open_instance(Home.from_environment()) as opened:
+        run(opened, Path(sys.argv[1]), sys.argv[2] == "tagged")

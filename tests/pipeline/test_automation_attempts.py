@@ -1,0 +1,104 @@
+"""What failed or is incomplete is tried exactly once each time that somebody wants it again."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import dagster as dg
+import pytest
+
+from gsum_assets.run import drive, observe
+from gsum_resources.parquet_store import Partition
+from tests.conftest import CORPUS, House, document_in, made_by
+from tests.models import FirstWords
+from tests.pipeline.daemon import reindex, requested, start
+from tests.pipeline.homes import copy_of, house_at, write_lines
+
+SUMMARIES = ("retrieval/summaries", Partition(CORPUS, method="bm25"))
+GOOD, BAD = document_in(0), document_in(3)
+
+
+@pytest.fixture(scope="module")
+def current(tmp_path_factory: pytest.TempPathFactory) -> Iterator[House]:
+    """Two documents and a question about each."""
+    with house_at(tmp_path_factory.mktemp("current")) as house:
+        for document_id in (GOOD, BAD):
+            house.write_document(document_id)
+        questions = [
+            {"query_id": d, "text": "Who met the boat?", "document_id": d, "references": ["It."]}
+            for d in (GOOD, BAD)
+        ]
+        write_lines(house.folder / "queries.jsonl", questions)
+        assert house.run(["bm25"]).is_complete
+        yield house
+
+
+@pytest.fixture
+def changeable(current: House, tmp_path: Path) -> Iterator[House]:
+    with copy_of(current, tmp_path) as copy:
+        yield copy
+
+
+def test_a_failure_is_tried_once_after_each_wish(changeable: House) -> None:
+    changeable.model = FirstWords("changed", refuses="The")
+    pipeline = changeable.pipeline()
+    with changeable.instance() as instance:
+        assert requested(pipeline, instance) == {SUMMARIES}
+        assert not start(pipeline, instance, SUMMARIES).success
+        assert requested(pipeline, instance) == set()  # given up
+        observe(pipeline, instance, CORPUS)
+        assert requested(pipeline, instance) == set()  # looking is no wish to try again
+        reindex(pipeline, instance)
+        assert requested(pipeline, instance) == {SUMMARIES}
+        assert not start(pipeline, instance, SUMMARIES).success
+        assert requested(pipeline, instance) == set()
+        (made,) = drive(pipeline, instance, CORPUS).made
+        assert made.error
+        assert requested(pipeline, instance) == set()
+        changeable.model.refuses = None
+        reindex(pipeline, instance)
+        assert start(pipeline, instance, SUMMARIES).success
+        assert SUMMARIES not in requested(pipeline, instance)
+
+
+def test_an_incomplete_partition_is_tried_once_after_each_wish(changeable: House) -> None:
+    changeable.model = FirstWords("changed", refuses=f"of {BAD}")
+    pipeline = changeable.pipeline()
+    with changeable.instance() as instance:
+        report = drive(pipeline, instance, CORPUS)
+        assert report.errors == []
+        (gap,) = report.gaps
+        for part in ("retrieval/summaries", "1 requests", "refused: ", "run it again"):
+            assert part in gap
+        assert not report.is_complete
+        assert changeable.table("summaries")["query_id"].to_pylist() == [GOOD]
+        assert requested(pipeline, instance) == set()
+
+        asked = changeable.model.n_asked
+        report = drive(pipeline, instance, CORPUS)
+        assert made_by(report) == ["retrieval/summaries[bm25]"]
+        assert len(report.gaps) == 1
+        assert changeable.model.n_asked == asked + 1  # the one that failed, no other
+        assert requested(pipeline, instance) == set()
+
+        reindex(pipeline, instance)
+        assert requested(pipeline, instance) == {SUMMARIES}
+        changeable.model.refuses = None
+        report = drive(pipeline, instance, CORPUS)
+        assert report.is_complete
+        assert len(changeable.table("summaries")) == 2
+        assert drive(pipeline, instance, CORPUS).made == []
+
+
+def test_what_was_cancelled_is_left_alone_until_somebody_wants_it(changeable: House) -> None:
+    changeable.model = FirstWords("changed", refuses="The")
+    pipeline = changeable.pipeline()
+    with changeable.instance() as instance:
+        run = instance.get_run_by_id(start(pipeline, instance, SUMMARIES).run_id)
+        assert run
+        instance.report_run_canceled(run)
+        run = instance.get_run_by_id(run.run_id)
+        assert run
+        assert run.status == dg.DagsterRunStatus.CANCELED
+        assert requested(pipeline, instance) == set()
+        reindex(pipeline, instance)
+        assert requested(pipeline, instance) == {SUMMARIES}

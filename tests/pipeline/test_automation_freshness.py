@@ -1,0 +1,95 @@
+"""A result that did not change is told to be current; one that could not be made becomes late."""
+
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import dagster as dg
+import pytest
+
+from gsum_assets.automation import freshness
+from gsum_assets.automation.freshness import confirmations
+from gsum_assets.run import observe
+from tests.conftest import CORPUS, House, document_in
+from tests.models import FirstWords
+from tests.pipeline.daemon import requested
+from tests.pipeline.homes import copy_of, house_at
+
+RESULTS = {"leaderboard", "retrieval/scores"}
+HOUR = 3600.0
+
+
+@pytest.fixture(scope="module")
+def current(tmp_path_factory: pytest.TempPathFactory) -> Iterator[House]:
+    with house_at(tmp_path_factory.mktemp("current")) as house:
+        house.write_document(document_in(0))
+        house.write_queries([{"query_id": "one", "text": "Who met the boat?", "references": ["I"]}])
+        assert house.run(["bm25"]).is_complete
+        yield house
+
+
+@pytest.fixture
+def changeable(current: House, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[House]:
+    # time passes in the argument `now`, and not for the looks at the sources
+    monkeypatch.setattr(freshness, "_LOOKED_S", 100 * HOUR)
+    with copy_of(current, tmp_path) as copy:
+        yield copy
+
+
+def confirmed(house: House, instance: dg.DagsterInstance, hours: float) -> set[str]:
+    """The assets confirmed when that much time has passed."""
+    look = house.pipeline().new_look(instance)
+    found = confirmations(instance, look, time.time() + hours * HOUR)
+    return {event.asset_key.to_user_string() for event in found}
+
+
+def test_results_and_nothing_else_can_be_late(current: House) -> None:
+    graph = current.pipeline().definitions.resolve_asset_graph()
+    late = {k.to_user_string() for k in graph.get_all_asset_keys() if graph.get(k).freshness_policy}
+    assert late == RESULTS
+
+
+def test_an_old_result_is_confirmed_and_nothing_else_changes(changeable: House) -> None:
+    pipeline = changeable.pipeline()
+    with changeable.instance() as instance:
+        assert confirmed(changeable, instance, hours=11) == set()
+        assert confirmed(changeable, instance, hours=13) == RESULTS
+        key = dg.AssetKey(["retrieval", "scores"])
+        before = instance.get_latest_materialization_event(key)
+        runs = instance.get_runs_count()
+        look = pipeline.new_look(instance)
+        for event in confirmations(instance, look, time.time() + 13 * HOUR):
+            instance.report_runless_asset_event(event)
+        after = instance.get_latest_materialization_event(key)
+        assert before and before.asset_materialization  # noqa: PT018
+        assert after and after.asset_materialization  # noqa: PT018
+        assert after.timestamp > before.timestamp
+        assert after.asset_materialization.partition == before.asset_materialization.partition
+        assert after.asset_materialization.tags == before.asset_materialization.tags
+        told = dict(after.asset_materialization.metadata)
+        assert told.pop("confirmed")
+        assert told == before.asset_materialization.metadata
+        assert instance.get_runs_count() == runs
+        assert requested(pipeline, instance) == set()
+
+
+def test_nothing_is_confirmed_unless_somebody_looked_lately(
+    changeable: House, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(freshness, "_LOOKED_S", 3 * HOUR)
+    with changeable.instance() as instance:
+        assert confirmed(changeable, instance, hours=13) == set()
+
+
+def test_what_is_due_is_not_confirmed(changeable: House) -> None:
+    changeable.write_document(document_in(0), "A lighthouse. " * 20)
+    with changeable.instance() as instance:
+        observe(changeable.pipeline(), instance, CORPUS)
+        assert confirmed(changeable, instance, hours=13) == set()
+
+
+def test_what_could_not_be_brought_up_to_date_is_not_confirmed(changeable: House) -> None:
+    changeable.model = FirstWords("sour", refuses="The")
+    assert changeable.run().errors
+    with changeable.instance() as instance:
+        assert confirmed(changeable, instance, hours=13) == set()

@@ -1,0 +1,178 @@
+"""The sensor over the corpora: what it takes in, looks at, leaves alone and forgets."""
+
+import os
+import shutil
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import dagster as dg
+import pytest
+
+from gsum_assets.automation.jobs import LOOK_FOR_CHANGES
+from gsum_assets.run import default_methods
+from gsum_assets.tables import TABLES
+from tests.conftest import CORPUS, House, document_in
+
+
+class Daemon:
+    """Evaluates the sensor and does what it asks for, as the daemon does."""
+
+    def __init__(self, house: House, instance: dg.DagsterInstance) -> None:
+        self.pipeline = house.pipeline()
+        self.instance = instance
+        self.cursor: str | None = None
+
+    def tick(self) -> dg.SensorResult:
+        context = dg.build_sensor_context(
+            instance=self.instance, cursor=self.cursor, definitions=self.pipeline.definitions
+        )
+        result = self.pipeline.definitions.resolve_sensor_def("watch_corpora")(context)
+        assert isinstance(result, dg.SensorResult)
+        for request in result.dynamic_partitions_requests or ():
+            if isinstance(request, dg.AddDynamicPartitionsRequest):
+                self.instance.add_dynamic_partitions("corpora", list(request.partition_keys))
+            else:
+                for corpus in request.partition_keys:
+                    self.instance.delete_dynamic_partition("corpora", corpus)
+        self.cursor = result.cursor
+        return result
+
+    def looks(self) -> list[str]:
+        """The corpora that a tick wants looked at."""
+        return [request.tags["gsum/corpus"] for request in self.tick().run_requests or ()]
+
+    def reason(self) -> str:
+        """Why a tick wants nothing."""
+        reason = self.tick().skip_reason
+        assert reason
+        assert reason.skip_message
+        return reason.skip_message
+
+    @property
+    def corpora(self) -> list[str]:
+        return sorted(self.instance.get_dynamic_partitions("corpora"))
+
+
+@pytest.fixture
+def daemon(house: House) -> Iterator[Daemon]:
+    settle(house.folder)
+    with house.instance() as instance:
+        yield Daemon(house, instance)
+
+
+def settle(folder: Path) -> None:
+    """As if its files had been written a minute ago."""
+    then = time.time() - 60
+    for file in folder.rglob("*"):
+        os.utime(file, (then, then))
+
+
+def test_a_new_folder_is_taken_in_and_then_left_alone(house: House, daemon: Daemon) -> None:
+    assert daemon.looks() == [CORPUS]
+    assert daemon.corpora == [CORPUS]
+    assert daemon.pipeline.requests.of(CORPUS) == set(default_methods())
+    assert daemon.looks() == []
+    assert "no corpus folder changed" in daemon.reason()
+
+
+def test_the_methods_of_its_settings_are_asked_for(house: House, daemon: Daemon) -> None:
+    (house.folder / "corpus.toml").write_text("methods = ['bm25']\n")
+    settle(house.folder)
+    daemon.tick()
+    assert daemon.pipeline.requests.of(CORPUS) == {"bm25"}
+
+
+def test_files_still_being_written_are_waited_for(house: House, daemon: Daemon) -> None:
+    house.write_document("late")
+    assert "tales: its files are still being written" in daemon.reason()
+    assert daemon.corpora == []
+    settle(house.folder)
+    assert daemon.looks() == [CORPUS]
+    house.write_document("later")
+    assert "still being written" in daemon.reason()
+    settle(house.folder)
+    assert daemon.looks() == [CORPUS]
+
+
+def test_a_time_to_come_does_not_hold_a_folder_back(house: House, daemon: Daemon) -> None:
+    ahead = time.time() + 86_400
+    os.utime(house.folder / f"{document_in(0)}.txt", (ahead, ahead))
+    assert daemon.looks() == [CORPUS]
+
+
+def test_what_changes_a_folder_is_looked_at_once(house: House, daemon: Daemon) -> None:
+    daemon.tick()
+
+    def edited() -> None:
+        house.write_document(document_in(0), "Another text.")
+
+    def added() -> None:
+        (house.folder / "more").mkdir()
+        (house.folder / "more" / "one.md").write_text("One more.")
+
+    def renamed() -> None:
+        (house.folder / f"{document_in(1)}.txt").rename(house.folder / "other.txt")
+
+    def removed() -> None:
+        (house.folder / f"{document_in(2)}.txt").unlink()
+
+    def settings() -> None:
+        (house.folder / "corpus.toml").write_text("title = 'Tales'\n")
+
+    for change in (edited, added, renamed, removed, settings):
+        change()
+        settle(house.folder)
+        assert daemon.looks() == [CORPUS], change.__name__
+        assert daemon.looks() == [], change.__name__
+
+
+def test_broken_folders_are_named_and_hold_back_nobody(house: House, daemon: Daemon) -> None:
+    root = house.home.corpora
+    (root / "empty").mkdir()
+    (root / "två").mkdir()
+    for name, text in (("settings", "colour = 'red'"), ("methods", "methods = ['bm52']")):
+        shutil.copytree(house.folder, root / name)
+        (root / name / "corpus.toml").write_text(text)
+        settle(root / name)
+    assert daemon.looks() == [CORPUS]
+    assert daemon.corpora == [CORPUS]
+    reason = daemon.reason()
+    for part in ("empty", "holds no document", "två", "unknown key 'colour'", "bm52"):
+        assert part in reason
+    (root / "settings" / "corpus.toml").unlink()
+    assert daemon.looks() == ["settings"]
+
+
+def test_a_removed_folder_is_forgotten(house: House, daemon: Daemon) -> None:
+    assert not house.run(["bm25"]).errors
+    daemon.tick()
+    shutil.copytree(house.folder, house.home.corpora / "second")
+    shutil.rmtree(house.folder)
+    settle(house.home.corpora / "second")
+    assert daemon.looks() == ["second"]
+    assert daemon.corpora == ["second"]
+    assert daemon.pipeline.requests.of(CORPUS) is None
+    for name in TABLES:
+        assert house.table(name, CORPUS).num_rows == 0
+
+
+def test_nothing_is_forgotten_while_the_folder_of_all_is_away(house: House, daemon: Daemon) -> None:
+    daemon.tick()
+    house.home.corpora.rename(house.home.root / "away")
+    context = dg.build_sensor_context(instance=daemon.instance)
+    skipped = daemon.pipeline.definitions.resolve_sensor_def("watch_corpora")(context)
+    assert isinstance(skipped, dg.SkipReason)
+    assert "does not exist" in (skipped.skip_message or "")
+    assert daemon.corpora == [CORPUS]
+
+
+def test_a_look_is_taken_by_the_job_at_the_corpus_of_its_tag(house: House, daemon: Daemon) -> None:
+    shutil.copytree(house.folder, house.home.corpora / "second")
+    assert daemon.looks() == ["second", CORPUS]
+    job = daemon.pipeline.definitions.resolve_job_def(LOOK_FOR_CHANGES)
+    assert job.execute_in_process(instance=daemon.instance, tags={"gsum/corpus": CORPUS}).success
+    assert house.table("source_documents").num_rows == 9
+    assert house.table("source_documents", "second").num_rows == 0
+    assert job.execute_in_process(instance=daemon.instance).success
+    assert house.table("source_documents", "second").num_rows == 9

@@ -1,0 +1,112 @@
+"""What a killed process held is free again, and nobody waits for what will never come."""
+
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import dagster as dg
+import pytest
+from dagster._core.remote_origin import RegisteredCodeLocationOrigin, RemoteRepositoryOrigin
+from dagster._daemon.types import DaemonHeartbeat
+
+from gsum_assets import processes
+from gsum_assets.automation.attempts import Attempts
+from gsum_assets.processes import CORPUS as CORPUS_TAG
+from gsum_assets.processes import bury_dead_runs, burying_dead_runs, others_at_work
+from tests.pipeline.homes import house_at
+from tests.pipeline.pooled_run import CORPUS, pooled, run
+
+ROOT = Path(__file__).parents[2]
+PATIENCE_S = 120.0
+ASKED = dg.AssetKey("asked")
+
+
+@pytest.fixture
+def instance(tmp_path: Path) -> Iterator[dg.DagsterInstance]:
+    with house_at(tmp_path) as house, house.instance() as opened:
+        yield opened
+
+
+def holder(tmp_path: Path, tagged: bool) -> subprocess.Popen:
+    """A process in the midst of a step in the pool."""
+    began = tmp_path / "began"
+    command = [sys.executable, "-m", "tests.pipeline.pooled_run", str(began)]
+    process = subprocess.Popen([*command, "tagged" if tagged else "untagged"], cwd=ROOT)
+    started = time.monotonic()
+    while not began.exists():
+        assert process.poll() is None
+        assert time.monotonic() - started < PATIENCE_S
+        time.sleep(0.05)
+    return process
+
+
+def kill(process: subprocess.Popen) -> None:
+    process.kill()
+    process.wait()
+
+
+def n_held(instance: dg.DagsterInstance) -> int:
+    return instance.event_log_storage.get_concurrency_info("llm").active_slot_count
+
+
+def only_run(instance: dg.DagsterInstance) -> dg.DagsterRun:
+    (found,) = instance.get_runs()
+    return found
+
+
+@pytest.mark.parametrize("tagged", [True, False], ids=["command line", "daemon's worker"])
+def test_a_killed_run_ends_and_gives_its_place_back(
+    instance: dg.DagsterInstance, tmp_path: Path, tagged: bool
+) -> None:
+    process = holder(tmp_path, tagged)
+    bury_dead_runs(instance)
+    assert n_held(instance) == 1
+    assert only_run(instance).status == dg.DagsterRunStatus.STARTED  # alive: left alone
+    kill(process)
+    assert n_held(instance) == 1
+    bury_dead_runs(instance)
+    assert n_held(instance) == 0
+    assert only_run(instance).status == dg.DagsterRunStatus.FAILURE
+    partitions = dg.StaticPartitionsDefinition([CORPUS])
+    given_up = {p.corpus for p in Attempts(instance).given_up(ASKED, partitions)}
+    # a kill at the command line says nothing about the work; the daemon's runs it starts again
+    assert given_up == (set() if tagged else {CORPUS})
+
+
+def test_a_step_that_waits_gets_the_place_of_a_killed_process(
+    instance: dg.DagsterInstance, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(processes, "_BURY_EVERY_S", 0.2)
+    process = holder(tmp_path, tagged=True)
+    with burying_dead_runs(instance):
+        threading.Timer(2.0, kill, [process]).start()
+        assert run(instance, None, tagged=True)
+    assert n_held(instance) == 0
+    assert process.returncode is not None  # it did wait: one place, one step
+
+
+def queued(instance: dg.DagsterInstance) -> dg.DagsterRun:
+    """A run that a daemon was to start."""
+    job = pooled(None).resolve_implicit_global_asset_job_def()
+    location = RemoteRepositoryOrigin(RegisteredCodeLocationOrigin("gsum"), "__repository__")
+    return instance.create_run_for_job(
+        job,
+        status=dg.DagsterRunStatus.QUEUED,
+        tags={CORPUS_TAG: CORPUS},
+        remote_job_origin=location.get_job_origin(job.name),
+    )
+
+
+def test_a_queued_run_is_waited_for_while_a_daemon_lives(instance: dg.DagsterInstance) -> None:
+    graph = pooled(None).resolve_asset_graph()
+    run_id = queued(instance).run_id
+    alive = DaemonHeartbeat(time.time(), "QUEUED_RUN_COORDINATOR", "id", [])
+    instance.add_daemon_heartbeat(alive)
+    assert others_at_work(instance, graph, CORPUS) == [run_id]
+    assert others_at_work(instance, graph, "other") == []
+    instance.add_daemon_heartbeat(alive._replace(timestamp=time.time() - 600))
+    assert others_at_work(instance, graph, CORPUS) == []
+    assert only_run(instance).status == dg.DagsterRunStatus.CANCELED

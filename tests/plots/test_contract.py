@@ -1,0 +1,58 @@
+"""What every plot keeps: whatever the data, a small PNG, the same for the same rows."""
+
+import io
+import warnings
+from collections.abc import Callable
+
+import pytest
+from PIL import Image
+
+from gsum_assets.plots.chunk_lengths import chunk_lengths
+from gsum_assets.plots.embedding_map import embedding_map
+from gsum_assets.plots.method_ranking import method_ranking
+from gsum_assets.plots.score_spread import score_spread
+from tests.plots import toys
+
+MAX_BYTES = 60_000  # a plot stands in the event log once a partition
+PLOTS: dict[str, Callable[[int, list[str]], bytes]] = {
+    "chunk_lengths": lambda n, names: chunk_lengths(toys.chunks(n, names), 256, "tales"),
+    "embedding_map": lambda n, names: embedding_map(toys.embeddings(n, names), "tales"),
+    "score_spread": lambda n, names: score_spread(toys.scores(n, names), "tales, bm25"),
+    "method_ranking": lambda n, names: method_ranking(toys.ranked(n, names), "tales"),
+}
+FEW = ["one", "two", "three"]
+MANY = [f"name {i}" for i in range(40)]
+
+every_plot = pytest.mark.parametrize("draw", PLOTS.values(), ids=PLOTS)
+
+
+@every_plot
+@pytest.mark.parametrize("names", [FEW, MANY, toys.ODD_NAMES], ids=["few", "many", "odd names"])
+@pytest.mark.parametrize("n", [0, 1, 2, 60])
+def test_any_rows_give_a_small_picture(draw: Callable, n: int, names: list[str]) -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        png = draw(n, names)
+    image = Image.open(io.BytesIO(png))
+    image.load()
+    assert image.format == "PNG"
+    assert len(png) < MAX_BYTES
+    assert image.convert("RGB").getpixel((0, 0)) == (255, 255, 255)  # legible in dark mode too
+    assert image.width <= 1100
+    assert len(image.convert("L").getcolors()) > 2  # there is something on the paper
+
+
+@every_plot
+def test_same_rows_give_the_same_bytes(draw: Callable) -> None:
+    assert draw(30, FEW) == draw(30, FEW)
+
+
+def test_large_tables_give_small_pictures() -> None:
+    assert len(chunk_lengths(toys.chunks(20_000, MANY * 50), 256, "tales")) < MAX_BYTES
+    assert len(embedding_map(toys.embeddings(20_000, MANY), "tales")) < MAX_BYTES
+    assert len(score_spread(toys.scores(5_000, ["rouge1", "p@3"]), "tales")) < MAX_BYTES
+
+
+def test_chunks_beyond_the_limit_are_shown() -> None:
+    rows = toys.chunks(50, FEW)  # the longest has more than 200 word pieces
+    assert chunk_lengths(rows, 64, "tales") != chunk_lengths(rows, 256, "tales")

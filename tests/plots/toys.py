@@ -1,0 +1,75 @@
+"""Tables to draw: of any size, with names that a careless plot would stumble over."""
+
+import numpy as np
+import pyarrow as pa
+
+from gsum_assets.evaluation.leaderboard import leaderboard, ranked_by_kind
+from gsum_assets.tables import TABLES
+
+ODD_NAMES = ["_hidden", "a$b$_{c", "会议记录", "two\nlines\x07", "x" * 300, "\\frac", "&<b>", " "]
+
+
+def with_names(names: list[str], n: int) -> list[str]:
+    """`n` names, in turn."""
+    return [names[i % len(names)] for i in range(n)]
+
+
+def chunks(n: int, names: list[str]) -> pa.Table:
+    rows = [
+        {
+            "chunk_id": f"c{i:05d}",
+            "document_id": document,
+            "position": i,
+            "start": 0,
+            "end": 1,
+            "n_tokens": 1 + 37 * i % 256,
+            "text": "a",
+        }
+        for i, document in enumerate(with_names(names, n))
+    ]
+    return pa.Table.from_pylist(rows, TABLES["chunks"].schema)
+
+
+def embeddings(n: int, names: list[str], dimension: int = 16) -> pa.Table:
+    vectors = np.random.default_rng(n).normal(size=(n, dimension)).astype(np.float32)
+    flat = pa.array(vectors.ravel())
+    columns = {
+        "chunk_id": [f"c{i:05d}" for i in range(n)],
+        "document_id": pa.array(with_names(names, n), pa.string()),
+        "embedding": pa.FixedSizeListArray.from_arrays(flat, dimension),
+    }
+    return pa.table(columns)
+
+
+def scores(n: int, names: list[str]) -> pa.Table:
+    """`n` questions; the names are those of metrics."""
+    values = np.random.default_rng(n).random(n)
+    rows = [
+        {"query_id": f"q{i:05d}", "metric": metric, "value": values[i], "latency_s": 0.1}
+        for i in range(n)
+        for metric in names
+    ]
+    return pa.Table.from_pylist(rows, TABLES["scores"].schema)
+
+
+def ranked(n: int, names: list[str]) -> dict:
+    """A leaderboard by kind; the names are those of methods, in two kinds of question."""
+    queries = [
+        {
+            "query_id": f"q{i:05d}",
+            "text": "?",
+            "retrieval_text": "?",
+            "kind": ("general", "specific")[i % 2],
+            "document_id": None,
+            "references": [],
+            "relevant_document_ids": [],
+            "split": "dev",
+        }
+        for i in range(n)
+    ]
+    by_method = [
+        scores(n, ["rouge1", "mrr"]).append_column("method", pa.array([name] * 2 * n, pa.string()))
+        for name in names
+    ]
+    asked = pa.Table.from_pylist(queries, TABLES["queries"].schema)
+    return ranked_by_kind(leaderboard(asked, pa.concat_tables(by_method)))

@@ -1,0 +1,70 @@
+"""`gsum.toml`: defaults, file, environment; and how each mistake is told."""
+
+import re
+import tomllib
+from importlib.resources import files
+from pathlib import Path
+
+import pytest
+
+from gsum_resources.settings import Settings, SettingsError, load_settings
+
+SHIPPED = files("gsum_resources").joinpath("gsum.toml").read_text()
+
+
+def loaded(home: Path, text: str = "", **environment: str) -> Settings:
+    (home / "gsum.toml").write_text(text)
+    return load_settings(home, environment)
+
+
+def test_the_shipped_file_shows_every_key_with_its_default(tmp_path: Path) -> None:
+    assert loaded(tmp_path, SHIPPED) == Settings()
+    shown = re.sub(r"^# (?=\w+ = )", "", SHIPPED, flags=re.MULTILINE)
+    assert tomllib.loads(shown) == Settings().model_dump()
+
+
+def test_the_environment_goes_before_the_file(tmp_path: Path) -> None:
+    text = '[llm]\nbackend = "openai_compatible"\nmodel = "small"\nmax_retries = 3\n'
+    settings = loaded(tmp_path, text, GSUM_LLM_MODEL="large", GSUM_LLM_TIMEOUT_S="2.5")
+    assert (settings.llm.model, settings.llm.max_retries) == ("large", 3)
+    assert settings.llm.timeout_s == 2.5
+    empty = loaded(tmp_path, text, GSUM_LLM_MODEL="")
+    assert empty.llm.model == "small"  # an empty variable counts as unset
+
+
+def test_a_home_without_the_file_has_the_defaults(tmp_path: Path) -> None:
+    assert load_settings(tmp_path, {"GSUM_HOME": "x", "PATH": "y"}) == Settings()
+
+
+@pytest.mark.parametrize(
+    ("text", "environment", "told"),
+    [
+        ("[llm", {}, "not valid TOML.*correct that line"),
+        ("[llm]\ncolour = 1", {}, r"unknown key 'llm\.colour'; known here: .*max_retries"),
+        ("[lm]\nmodel = 'x'", {}, "unknown key 'lm'; known here: llm, embedding, automation"),
+        ("llm = 3", {"GSUM_LLM_MODEL": "x"}, r"'llm' is not a table; write \[llm\]"),
+        ("[llm]\nmax_retries = 'many'", {}, "'llm.max_retries' is 'many'.*correct"),
+        ("[llm]\nmax_concurrent = 0", {}, "'llm.max_concurrent' is 0.*greater than or equal to 1"),
+        ("[llm]\nbase_url = 'ftp://x'", {}, "'llm.base_url' is 'ftp://x'.*http://"),
+        ("[llm]\nbackend = 'magic'", {}, "'llm.backend' is 'magic'.*'extractive'"),
+        ("[llm]\nmodel = 'gpt'", {}, r"\[llm\]: model is 'gpt', but backend is 'extractive'"),
+        ("[llm]\nbackend = 'openai_compatible'", {}, r"\[llm\].*needs a model; set model"),
+        ("", {"GSUM_LLM_MODL": "x"}, "GSUM_LLM_MODL is unknown; did you mean GSUM_LLM_MODEL"),
+        ("", {"GSUM_HOMME": "x"}, "GSUM_HOMME is unknown; did you mean GSUM_HOME"),
+        ("", {"GSUM_LLM_MAX_RETRIES": "2x"}, "variable GSUM_LLM_MAX_RETRIES is '2x'.*integer"),
+        ("", {"GSUM_EMBEDDING_PRECISION": "int8"}, "GSUM_EMBEDDING_PRECISION is 'int8'.*bfloat16"),
+        ("[automation]\ntimezone = 'Mars'", {}, "'automation.timezone' is 'Mars'"),
+        ("[automation]\nnightly = 'late'", {}, "'automation.nightly' is 'late'.*cron"),
+    ],
+)
+def test_a_mistake_is_named(tmp_path: Path, text: str, environment: dict, told: str) -> None:
+    with pytest.raises(SettingsError, match=told):
+        loaded(tmp_path, text, **environment)
+
+
+@pytest.mark.parametrize("key", ["api_key", "api_key_env"])
+def test_a_key_written_into_the_file_is_refused_and_not_repeated(tmp_path: Path, key: str) -> None:
+    with pytest.raises(SettingsError, match="api_key") as caught:
+        loaded(tmp_path, f"[llm]\n{key} = 'sk-marked-Secret'\n")
+    assert "marked" not in str(caught.value)
+    assert caught.value.__cause__ is None

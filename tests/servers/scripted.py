@@ -1,0 +1,374 @@
+"""A real HTTP server that speaks the OpenAI protocol and fails by a script.
+
+    python -m tests.servers.scripted --port 8000 --log requests.jsonl --every 429=7 --every 500=11
+
+It answers chat completions (with a value that satisfies the JSON schema of the request, wherever
+that stands), embeddings and the list of models, deterministically from what it was sent. For each
+request it appends one line to the log when it answers, so that the log outlives any client; what
+a line says is told at `Line`. Usage is counted by one rule, `tokens_of`.
+
+Faults, by name: `401`, `429` (with Retry-After), `500`, `stall` (headers, then nothing), `truncate`
+(the connection closes in mid-body), `garbage` (status 200, a body that is not JSON); of chat
+replies alone `fence` (valid JSON in a fence among prose), `partial` (cut off, finish_reason
+length), `invalid` (the wrong structure), `empty`; of embeddings alone `nan`, `short` (a vector too
+short), `few` (a vector too few).
+"""
+
+import argparse
+import asyncio
+import hashlib
+import json
+import os
+import socket
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any, TypedDict
+
+import uvicorn
+
+from tests.servers.replies import embedding_of, text_for, tokens_of, value_for, wanted_schema
+
+HOST = "127.0.0.1"
+
+
+@dataclass(frozen=True)
+class Script:
+    """How the server behaves.
+
+    Attributes
+    ----------
+    first : faults of the first POST requests, in order; "ok" for none.
+    every : fault by name to n: every n-th POST request has it. The first that is due counts.
+    retry_after : value of that header, as it is sent with 429.
+    always_fail : a request whose messages or inputs hold this text gets 500.
+    key : only requests with this key are served; others get 401, with theirs repeated.
+    models : the only models that there are; empty: any.
+    reject_formats : types of response_format that get 400.
+    reject_parameters : names of parameters that get 400.
+    latency_s : seconds before each answer.
+    max_input_tokens : embedding inputs longer than that get 400; 0: any length.
+    dimension : of embeddings.
+    usage : whether replies say how many tokens they took.
+    """
+
+    first: tuple[str, ...] = ()
+    every: dict[str, int] = field(default_factory=dict)
+    retry_after: str = "1"
+    always_fail: str = ""
+    key: str = ""
+    models: tuple[str, ...] = ()
+    reject_formats: tuple[str, ...] = ()
+    reject_parameters: tuple[str, ...] = ()
+    latency_s: float = 0.0
+    max_input_tokens: int = 0
+    dimension: int = 8
+    usage: bool = True
+
+
+class Line(TypedDict):
+    """One line of the log.
+
+    Attributes
+    ----------
+    time, answered : when the request had arrived, and when its answer left, seconds since the
+        epoch. What left in the last moment before a client was killed may not have reached it.
+    path : below `/v1`.
+    status : of the answer; 0 where none was sent (a stall, a client that had gone).
+    fault : its name, "gone" where the client did not wait, or "".
+    tokens : in and out together; 0 where there was no reply.
+    messages : hash of the messages or inputs.
+    """
+
+    time: float
+    answered: float
+    path: str
+    status: int
+    fault: str
+    tokens: int
+    messages: str
+
+
+class App:
+    """The ASGI application."""
+
+    def __init__(self, script: Script, log: Path) -> None:
+        self.script = script
+        self._log = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
+        self._posts = 0
+
+    async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
+        if scope["type"] != "http":
+            return
+        arrived = time.time()
+        raw = await _read(receive)
+        path = scope["path"].removeprefix("/v1")
+        if refusal := self._refusal_of_key(dict(scope["headers"])):
+            await self._answer(send, arrived, path, 401, _error(refusal, "invalid_api_key"))
+        elif path == "/models":
+            names = self.script.models or ("any",)
+            listed = {"object": "list", "data": [{"id": n, "object": "model"} for n in names]}
+            await self._answer(send, arrived, path, 200, listed)
+        elif path in ("/chat/completions", "/embeddings"):
+            self._posts += 1
+            await self._serve(send, receive, arrived, path, json.loads(raw), self._due())
+        else:
+            await self._answer(send, arrived, path, 404, {"detail": "Not Found"})
+
+    def _due(self) -> str:
+        """The fault of the present POST request."""
+        if self._posts <= len(self.script.first):
+            fault = self.script.first[self._posts - 1]
+            return "" if fault == "ok" else fault
+        return next((f for f, n in self.script.every.items() if self._posts % n == 0), "")
+
+    def _refusal_of_key(self, headers: dict[bytes, bytes]) -> str:
+        given = headers.get(b"authorization", b"").decode("latin-1").removeprefix("Bearer ")
+        if not self.script.key or given == self.script.key:
+            return ""
+        masked = f"{given[:7]}****{given[-4:]}"
+        return f"Incorrect API key provided: {given} ({masked})."
+
+    async def _serve(
+        self, send: Any, receive: Any, arrived: float, path: str, body: dict, fault: str
+    ) -> None:
+        asked = json.dumps(body.get("messages") or body.get("input"), ensure_ascii=False)
+        digest = hashlib.blake2b(asked.encode("utf-8", "replace"), digest_size=8).hexdigest()
+        if self.script.latency_s:
+            await asyncio.sleep(self.script.latency_s)
+            if await _gone(receive):
+                self._enter(arrived, path, 0, "gone", 0, digest)
+                return
+        status, reply = self._refusal(body, path, asked, fault)
+        tokens = 0
+        if status == 200:
+            make = self._completion if path == "/chat/completions" else self._embeddings
+            reply, tokens = make(body, digest, fault)
+        if fault == "stall":
+            self._enter(arrived, path, 0, fault, 0, digest)
+            await send({"type": "http.response.start", "status": 200, "headers": []})
+            while (await receive())["type"] != "http.disconnect":
+                pass
+            return
+        await self._answer(send, arrived, path, status, reply, fault, tokens, digest)
+
+    def _refusal(self, body: dict, path: str, asked: str, fault: str) -> tuple[int, dict]:
+        script = self.script
+        if fault == "401":
+            return 401, _error("The key has been revoked.", "invalid_api_key")
+        if fault == "429":
+            return 429, _error("Too many requests.", "rate_limit_exceeded")
+        if fault == "500" or (script.always_fail and script.always_fail in asked):
+            return 500, _error("The server had an error.", "server_error")
+        if script.models and body["model"] not in script.models:
+            missing = f"The model `{body['model']}` does not exist."
+            return 404, _error(missing, "model_not_found")
+        wanted = (body.get("response_format") or {}).get("type", "text")
+        if wanted in script.reject_formats:
+            return 400, _error(f"response_format of type '{wanted}' is not supported.", "")
+        for name in script.reject_parameters:
+            if name in body:
+                return 400, _error(f"Unsupported parameter: '{name}'.", "unsupported_parameter")
+        longest = max(map(tokens_of, body["input"])) if path == "/embeddings" else 0
+        if script.max_input_tokens and longest > script.max_input_tokens:
+            limit = f"maximum context length is {script.max_input_tokens} tokens"
+            return 400, _error(f"This model's {limit}, you requested {longest}.", "")
+        return 200, {}
+
+    def _completion(self, body: dict, digest: str, fault: str) -> tuple[dict, int]:
+        schema = wanted_schema(body)
+        said = body["messages"][-1]["content"]
+        room = body.get("max_tokens") or body.get("max_completion_tokens") or 1 << 20
+        text = text_for(said, digest) if schema is None else json.dumps(value_for(schema, digest))
+        finish = "length" if tokens_of(text) > room else "stop"
+        text = text[: room * 4] if finish == "length" else text
+        if fault == "fence":
+            text = f"Here it is:\n```json\n{text}\n```\nAnything else?"
+        elif fault == "partial":
+            text, finish = text[: len(text) // 2], "length"
+        elif fault == "invalid":
+            text = '{"nobody": ["asked", "for"], "this": 1}' if schema else "\ud800 lone"
+        elif fault == "empty":
+            text = ""
+        tokens_in = sum(tokens_of(message["content"]) for message in body["messages"])
+        tokens_out = tokens_of(text)
+        reply = {
+            "id": f"chatcmpl-{digest}",
+            "object": "chat.completion",
+            "created": 0,
+            "model": body["model"],
+            "choices": [
+                {
+                    "index": 0,
+                    "message": {"role": "assistant", "content": text},
+                    "finish_reason": finish,
+                }
+            ],
+        }
+        return self._with_usage(reply, tokens_in, tokens_out)
+
+    def _embeddings(self, body: dict, digest: str, fault: str) -> tuple[dict, int]:
+        vectors = [embedding_of(text, self.script.dimension) for text in body["input"]]
+        if fault == "nan":
+            vectors[0][0] = float("nan")
+        elif fault == "short":
+            vectors[-1].pop()
+        elif fault == "few":
+            vectors.pop()
+        rows = [
+            {"object": "embedding", "index": i, "embedding": vector}
+            for i, vector in enumerate(vectors)
+        ]
+        reply = {"object": "list", "model": body["model"], "data": rows[::-1]}  # told by `index`
+        return self._with_usage(reply, sum(map(tokens_of, body["input"])), 0)
+
+    def _with_usage(self, reply: dict, tokens_in: int, tokens_out: int) -> tuple[dict, int]:
+        tokens = tokens_in + tokens_out
+        if self.script.usage:
+            reply["usage"] = {
+                "prompt_tokens": tokens_in,
+                "completion_tokens": tokens_out,
+                "total_tokens": tokens,
+            }
+        return reply, tokens
+
+    async def _answer(
+        self,
+        send: Any,
+        arrived: float,
+        path: str,
+        status: int,
+        reply: dict,
+        fault: str = "",
+        tokens: int = 0,
+        digest: str = "",
+    ) -> None:
+        content = b"<html>no JSON</html>" if fault == "garbage" else json.dumps(reply).encode()
+        headers = [
+            (b"content-type", b"application/json"),
+            (b"content-length", str(len(content)).encode()),
+        ]
+        if status == 429:
+            headers.append((b"retry-after", self.script.retry_after.encode()))
+        if fault == "truncate":
+            content = content[: len(content) // 2]
+        self._enter(arrived, path, status, fault, tokens, digest)
+        await send({"type": "http.response.start", "status": status, "headers": headers})
+        await send({"type": "http.response.body", "body": content})
+
+    def _enter(
+        self, arrived: float, path: str, status: int, fault: str, tokens: int, digest: str
+    ) -> None:
+        line = Line(
+            time=arrived,
+            answered=time.time(),
+            path=path,
+            status=status,
+            fault=fault,
+            tokens=tokens,
+            messages=digest,
+        )
+        os.write(self._log, json.dumps(line).encode() + b"\n")
+
+
+async def _read(receive: Any) -> bytes:
+    parts = []
+    while True:
+        event = await receive()
+        parts.append(event.get("body", b""))
+        if not event.get("more_body"):
+            return b"".join(parts)
+
+
+async def _gone(receive: Any) -> bool:
+    """Whether the client has closed the connection, so that no answer would reach it."""
+    disconnect = asyncio.ensure_future(receive())
+    await asyncio.sleep(0)
+    return disconnect.done() or not disconnect.cancel()
+
+
+def _error(message: str, code: str) -> dict:
+    return {"error": {"message": message, "type": "invalid_request_error", "code": code}}
+
+
+@dataclass(frozen=True)
+class ScriptedServer:
+    """A running server.
+
+    Attributes
+    ----------
+    base_url : for `EndpointSettings`.
+    log : file of `Line`s.
+    """
+
+    base_url: str
+    log: Path
+
+    def lines(self, path: str = "") -> list[Line]:
+        """What was asked so far, in the order of the answers; of one path, or of all."""
+        lines = [json.loads(line) for line in self.log.read_text().splitlines()]
+        return [line for line in lines if not path or line["path"] == path]
+
+
+@contextmanager
+def scripted_server(log: Path, **script: Any) -> Iterator[ScriptedServer]:
+    """A server in a thread of this process, on a free port; `script` is that of `Script`."""
+    log.touch()
+    with socket.create_server((HOST, 0)) as listening:
+        server = uvicorn.Server(_config(App(Script(**script), log)))
+        thread = threading.Thread(target=server.run, args=([listening],), daemon=True)
+        thread.start()
+        try:
+            yield ScriptedServer(_url(listening), log)
+        finally:
+            server.should_exit = server.force_exit = True
+            thread.join()
+
+
+@contextmanager
+def scripted_process(log: Path, **script: Any) -> Iterator[ScriptedServer]:
+    """Likewise in a process of its own, which shares no interpreter lock with its clients."""
+    log.touch()
+    options = json.dumps(asdict(Script(**script)))
+    command = [sys.executable, "-m", __name__, "--log", str(log), "--script", options]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+        try:
+            assert process.stdout
+            yield ScriptedServer(process.stdout.readline().strip(), log)
+        finally:
+            process.terminate()
+
+
+def _config(app: App) -> uvicorn.Config:
+    # a truncated body is meant: uvicorn's complaint about it is not news
+    return uvicorn.Config(
+        app, log_level="critical", access_log=False, lifespan="off", timeout_keep_alive=60
+    )
+
+
+def _url(listening: socket.socket) -> str:
+    return f"http://{HOST}:{listening.getsockname()[1]}/v1"
+
+
+def main() -> None:
+    """Serve until terminated; prints the base URL first."""
+    parser = argparse.ArgumentParser(prog="python -m tests.servers.scripted", description=__doc__)
+    parser.add_argument("--port", type=int, default=0, help="0: a free one")
+    parser.add_argument("--log", type=Path, required=True)
+    parser.add_argument("--every", action="append", default=[], help="FAULT=N")
+    parser.add_argument("--script", type=json.loads, default={}, help="further fields of Script")
+    chosen = parser.parse_args()
+    every = {fault: int(n) for fault, _, n in (item.partition("=") for item in chosen.every)}
+    script = Script(**{"every": every} | chosen.script)
+    with socket.create_server((HOST, chosen.port)) as listening:
+        print(_url(listening), flush=True)
+        uvicorn.Server(_config(App(script, chosen.log))).run([listening])
+
+
+if __name__ == "__main__":
+    main()

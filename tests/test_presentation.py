@@ -1,0 +1,241 @@
+"""What the UI says of assets and of what was made, against the declared tables and the files."""
+
+import base64
+import io
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import dagster as dg
+import duckdb
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from PIL import Image
+
+from gsum_assets.definitions import defs
+from gsum_assets.run import drive, observe, register
+from gsum_assets.tables import TABLES, table_of
+from gsum_resources.catalogue import define_views
+from gsum_resources.home import Home
+from gsum_resources.parquet_store import ParquetStore, Partition, Provenance
+from gsum_resources.table_metadata import of_file
+from tests.conftest import CORPUS, House, document_in
+
+graph = defs.resolve_asset_graph()
+SOURCES = [dg.AssetKey(name) for name in ("source_documents", "source_queries")]
+WITH_TABLE = [*sorted(graph.materializable_asset_keys), *SOURCES]
+ICONS = {"parquet", "python", "file", "source"}  # kinds that the UI has a picture for
+
+every_asset = pytest.mark.parametrize("key", WITH_TABLE, ids=lambda key: key.to_user_string())
+
+
+@pytest.fixture(scope="module")
+def empty(tmp_path_factory: pytest.TempPathFactory) -> duckdb.DuckDBPyConnection:
+    """The views of a warehouse without files."""
+    connection = duckdb.connect()
+    store = ParquetStore(str(tmp_path_factory.mktemp("warehouse")))
+    define_views(connection, store, TABLES.values())
+    return connection
+
+
+def query_in(markdown: str) -> str:
+    """The SQL in a `gsum sql "…"` block."""
+    found = re.fullmatch(r'```shell\ngsum sql "([^"]+)"\n```', markdown)
+    assert found, markdown
+    return found[1]
+
+
+@every_asset
+def test_columns_are_those_of_the_view(key: dg.AssetKey, empty: duckdb.DuckDBPyConnection) -> None:
+    table, metadata = table_of(key.path), graph.get(key).metadata
+    schema = metadata["dagster/column_schema"]
+    assert isinstance(schema, dg.TableSchema)
+    seen = empty.sql(f"describe {metadata['dagster/table_name']}").fetchall()
+    types = [
+        (c.name, c.type.replace("TIMESTAMPTZ", "TIMESTAMP WITH TIME ZONE")) for c in schema.columns
+    ]
+    assert types == [(row[0], row[1]) for row in seen]
+    shown = {column.name: column for column in schema.columns}
+    assert set(shown) == {*table.dimensions, *table.schema.names}
+    for column in table.columns:
+        constraints = shown[column.name].constraints
+        assert shown[column.name].description == column.meaning
+        assert constraints.nullable == column.nullable
+        assert ("key" in constraints.other) == (column.name in table.key)
+        assert constraints.unique == (table.key == (column.name,))
+        assert ("measured" in constraints.other) == column.measured
+    for name in table.dimensions:
+        assert shown[name].constraints.other == ["partition"]
+        assert shown[name].description
+
+
+@every_asset
+def test_description_is_the_row_and_a_purpose(key: dg.AssetKey) -> None:
+    description = graph.get(key).description or ""
+    start = f"One row per {table_of(key.path).row}. "
+    assert description.startswith(start)
+    purpose = description.removeprefix(start)
+    assert purpose[:1].isupper()
+    assert purpose.endswith(".")
+    assert "One row per" not in purpose
+
+
+@pytest.mark.parametrize(
+    "key", sorted(graph.get_all_asset_keys()), ids=lambda k: k.to_user_string()
+)
+def test_every_asset_has_kinds_with_icons(key: dg.AssetKey) -> None:
+    node = graph.get(key)
+    assert 1 <= len(node.kinds) <= 3
+    assert node.kinds <= ICONS
+    assert node.description
+    assert node.group_name != "default"
+    if key in WITH_TABLE:
+        assert "parquet" in node.kinds
+
+
+@every_asset
+def test_example_query_runs(key: dg.AssetKey, empty: duckdb.DuckDBPyConnection) -> None:
+    query = query_in(graph.get(key).metadata["sql"].value)
+    assert empty.sql(query).fetchall() == []
+    assert ("method = '…'" in query) == ("method" in table_of(key.path).dimensions)
+
+
+def materialized(instance: dg.DagsterInstance, asset: str) -> dict[str, dict]:
+    """Metadata of the latest materialization of each partition, by its key."""
+    records = instance.fetch_materializations(dg.AssetKey.from_user_string(asset), 100).records
+    told = {}
+    for record in reversed(records):
+        event = record.asset_materialization
+        assert event is not None
+        told[event.partition] = {name: value.value for name, value in event.metadata.items()}
+    return told
+
+
+def picture_in(markdown: str) -> Image.Image:
+    found = re.fullmatch(r"!\[[^]]+\]\(data:image/png;base64,([^)]+)\)", markdown)
+    assert found
+    return Image.open(io.BytesIO(base64.b64decode(found[1])))
+
+
+@pytest.fixture(scope="module")
+def indexed(
+    tmp_path_factory: pytest.TempPathFactory,
+) -> Iterator[tuple[House, dg.DagsterInstance]]:
+    """Two short documents, indexed once for all tests that only look."""
+    root = tmp_path_factory.mktemp("home")
+    with pytest.MonkeyPatch.context() as environment:
+        environment.delenv("DAGSTER_HOME", raising=False)
+        made = House(Home(root, str(root / "warehouse")))
+        made.folder.mkdir(parents=True)
+        made.write_document(document_in(1))
+        made.write_document(document_in(3))
+        query = {"query_id": "q", "text": "What of the boat?", "references": ["It met the lamp."]}
+        made.write_queries([query, {"query_id": "r", "text": "And the lamp?"}])
+        with dg.DagsterInstance.ephemeral() as instance:
+            assert not drive(made.pipeline(), instance, CORPUS, ["bm25"]).errors
+            yield made, instance
+
+
+def test_what_was_made_says_where_it_is_and_what_it_holds(
+    indexed: tuple[House, dg.DagsterInstance],
+) -> None:
+    house, instance = indexed
+    with duckdb.connect() as connection:
+        define_views(connection, house.store, TABLES.values())
+        for key in graph.materializable_asset_keys:
+            table, total = table_of(key.path), 0
+            for metadata in materialized(instance, key.to_user_string()).values():
+                file = Path(metadata["file"])
+                rows = pq.read_metadata(file).num_rows
+                assert metadata["dagster/partition_row_count"] == rows
+                assert metadata["dagster/size_bytes"] == file.stat().st_size
+                assert "failed_requests" not in metadata
+                found = connection.sql(query_in(metadata["sql"])).fetchall()
+                assert len(found) == min(5, metadata["dagster/row_count"])
+                is_shown = metadata["preview"].count("\n") > 1  # rows of any bucket
+                assert is_shown == (metadata["dagster/row_count"] > 0)
+                total += rows
+            assert metadata["dagster/row_count"] == total, table.name
+
+
+def test_pictures_of_what_was_made(indexed: tuple[House, dg.DagsterInstance]) -> None:
+    _, instance = indexed
+    for asset, n_partitions in {
+        "chunks": 8,
+        "chunk_embeddings": 8,
+        "retrieval/scores": 1,
+        "leaderboard": 1,
+    }.items():
+        plots = [metadata["plot"] for metadata in materialized(instance, asset).values()]
+        assert len(plots) == n_partitions
+        assert all(picture_in(plot).format == "PNG" for plot in plots)
+    (scores,) = materialized(instance, "retrieval/scores").values()
+    assert 0 <= scores["rouge1"] <= 1
+    (questions,) = materialized(instance, "queries").values()
+    assert "| general | 2 |" in questions["questions"]
+
+
+def test_buckets_and_corpora_of_one_run_are_told_apart(house: House) -> None:
+    other = house.home.corpora / "other"
+    other.mkdir()
+    (other / "only.txt").write_text("The clerk met the winter.")
+    pipeline = house.pipeline()
+    with dg.DagsterInstance.ephemeral() as instance:
+        for corpus in (CORPUS, "other"):
+            register(pipeline, instance, corpus)
+        observe(pipeline, instance, CORPUS)
+        observe(pipeline, instance, "other")
+        job = pipeline.definitions.resolve_implicit_global_asset_job_def()
+        made = ("documents", "rejected_documents", "chunks")
+        result = job.execute_in_process(
+            instance=instance,
+            asset_selection=[dg.AssetKey(name) for name in made],
+            tags={
+                "dagster/asset_partition_range_start": f"00|{CORPUS}",
+                "dagster/asset_partition_range_end": "07|other",
+            },
+        )
+        assert result.success
+        told = materialized(instance, "chunks")
+        house.write_document(document_in(3), "The boat met the lamp.")
+        assert not drive(pipeline, instance, CORPUS, []).errors
+        after = materialized(instance, "chunks")
+    assert {key.split("|")[1] for key in told} == {CORPUS, "other"}
+    assert len(told) == 16
+    small = [metadata for key, metadata in told.items() if key.endswith("|other")]
+    assert {m["dagster/row_count"] for m in small} == {1}
+    assert all("corpus = 'other'" in m["sql"] and "only" in m["preview"] for m in small)
+    plots = {key.split("|")[1]: metadata["plot"] for key, metadata in told.items()}
+    assert plots[CORPUS] != plots["other"]
+    (edited,) = (key for key in told if after[key] != told[key])
+    assert edited == f"03|{CORPUS}"
+    assert after[edited]["dagster/partition_row_count"] == 1
+    assert after[edited]["dagster/row_count"] == house.table("chunks").num_rows
+
+
+def rejected(reason: str) -> pa.Table:
+    row = {"document_id": "a", "file": "a.txt", "line": 0, "reason": reason}
+    return pa.Table.from_pylist([row], TABLES["rejected_documents"].schema)
+
+
+@pytest.mark.parametrize("root", ["{tmp_path}", "memory://{tmp_path}"], ids=["file", "memory"])
+def test_a_file_with_failed_requests_says_how_many(root: str, tmp_path: Path) -> None:
+    store = ParquetStore(root.format(tmp_path=tmp_path))
+    table, partition, rows = TABLES["rejected_documents"], Partition("tales", "03"), rejected("bad")
+    written = store.write(table, partition, rows, Provenance("", "1", failed=2))
+    metadata = of_file(store, table, partition, rows, written)
+    assert metadata["failed_requests"] == 2
+    assert metadata["dagster/size_bytes"] > 0
+    assert metadata["file"].value.endswith("corpus=tales/bucket=03/data.parquet")
+    assert metadata["file"].value.startswith("memory://") != store.is_local
+
+
+def test_a_preview_shows_markup_as_it_stands(tmp_path: Path) -> None:
+    store, table = ParquetStore(str(tmp_path)), TABLES["rejected_documents"]
+    rows = rejected("![x](http://a.b/c.png) <script> `a|b` \n# head " + "long " * 100)
+    written = store.write(table, Partition("tales", "03"), rows, Provenance("", "1"))
+    preview = of_file(store, table, Partition("tales", "03"), rows, written)["preview"].value
+    assert preview.count("\n") == 2  # header, rule, one row
+    assert r"\!\[x\]\(http://a.b/c.png\) &lt;script\> \`a\|b\` \# head long" in preview
+    assert preview.endswith("… |")

@@ -1,0 +1,50 @@
+"""`gsum ui` as a person starts it: webserver, daemon and code location, on a free port."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from tests.servers.transformers_serve import free_port, wait_for
+
+PATIENCE_S = 240.0  # the daemon looks every 30 seconds, and starts a process for each run
+
+
+@contextmanager
+def served(home: Path) -> Iterator[str]:
+    """Serve the home; gives the UI's address. Everything started ends with the context."""
+    port = free_port()
+    log = home / "ui.log"
+    environment = {**os.environ, "GSUM_HOME": str(home), "OMP_NUM_THREADS": "1"}
+    command = [str(Path(sys.executable).with_name("gsum")), "ui", "--host", "127.0.0.1"]
+    with log.open("w") as output:
+        process = subprocess.Popen(
+            [*command, "--port", str(port)],
+            env=environment,
+            stdout=output,
+            stderr=subprocess.STDOUT,
+            start_new_session=True,
+        )
+    try:
+        wait_for(f"http://127.0.0.1:{port}/server_info", process, log)
+        yield f"http://127.0.0.1:{port}"
+    finally:
+        os.killpg(process.pid, signal.SIGINT)  # as Ctrl-C in a terminal: children end, too
+        try:
+            process.wait(30)
+        except subprocess.TimeoutExpired:
+            os.killpg(process.pid, signal.SIGKILL)
+            process.wait()
+
+
+def eventually(happened: Callable[[], bool], what: str, log: Path) -> None:
+    """Return once `happened`; fail with the end of the log after `PATIENCE_S`."""
+    started = time.monotonic()
+    while not happened():
+        waited = time.monotonic() - started
+        assert waited < PATIENCE_S, f"not within {waited:.0f} s: {what}\n{log.read_text()[-4000:]}"
+        time.sleep(1)
