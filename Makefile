@@ -3,13 +3,19 @@ PYTHON ?= python3.11
 BIN := .venv/bin
 GSUM := $(BIN)/gsum
 
-.PHONY: demo test lint ui bench clean
+.PHONY: demo test test-of-runs test-of-the-rest lint ui bench clean
 
 demo: .venv/.runtime  ## run the pipeline on the sample corpora and print their leaderboards
 	$(GSUM) run sample-meetings sample-stories
 
-test: .venv/.dev  ## run the tests
-	$(BIN)/pytest
+test: .venv/.dev  ## run the tests, in two halves side by side: one waits a lot for the daemon
+	@$(MAKE) --no-print-directory --jobs 2 --output-sync=target test-of-runs test-of-the-rest
+
+test-of-runs: .venv/.dev
+	OMP_NUM_THREADS=1 $(BIN)/pytest tests/pipeline
+
+test-of-the-rest: .venv/.dev
+	OMP_NUM_THREADS=1 $(BIN)/pytest --ignore tests/pipeline
 
 lint: .venv/.dev  ## style, types, and who may import whom
 	$(BIN)/ruff check .

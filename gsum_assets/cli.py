@@ -15,9 +15,11 @@ class _Shown(click.Group):
     """Shows an error that a person can act on as one message, without a traceback."""
 
     def invoke(self, ctx: click.Context) -> Any:
+        from gsum_resources.protocols import ModelUnavailableError
+
         try:
             return super().invoke(ctx)
-        except ValueError as error:
+        except (ValueError, ModelUnavailableError) as error:
             raise click.ClickException(str(error)) from error
 
 
@@ -82,7 +84,7 @@ def run(corpora: Sequence[str], methods: str | None) -> None:
                     failed = True
                     continue
                 console.done(corpus, report)
-                failed |= bool(report.errors)
+                failed |= not report.is_complete
                 driven.append(corpus)
     for corpus in driven:
         print_leaderboard(pipeline, corpus)

@@ -58,7 +58,9 @@ class Pipeline:
 def pipeline_for(home: Home, models: Models | None = None) -> Pipeline:
     """Wire the assets to the store and the models of `home`."""
     store = ParquetStore(home.warehouse)
-    models = models or Models(home.settings(), store, TABLES["llm_calls"])
+    settings = home.settings()
+    automation = settings.automation
+    models = models or Models(settings, store, TABLES["llm_calls"])
     warehouse = WarehouseIO(home, store, TABLES, table_of, bucket_of)
     requests = Requests(store)
 
@@ -99,12 +101,12 @@ def pipeline_for(home: Home, models: Models | None = None) -> Pipeline:
         assets=assets,
         asset_checks=checks_of(assets, store, new_lineage),
         sensors=[
-            automation_sensor(dg.AssetSelection.all()),
-            watch_corpora(home.corpora, warehouse, requests, METHODS),
+            automation_sensor(dg.AssetSelection.all(), automation.interval_s),
+            watch_corpora(home.corpora, warehouse, requests, METHODS, automation.interval_s),
             confirm_results(look),
         ],
         jobs=jobs(dg.AssetSelection.assets(*observed)),
-        schedules=schedules(home.settings().automation),
+        schedules=schedules(automation),
         executor=dg.in_process_executor,  # one process a run: a step has no model to load again
         resources={
             "io_manager": warehouse,

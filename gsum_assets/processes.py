@@ -79,7 +79,11 @@ def runs_on(instance: dg.DagsterInstance, corpus: str) -> list[dg.DagsterRun]:
     return [
         run
         for run in instance.get_runs(unfinished)
-        if any(corpus in value.split("|") for value in run.tags.values())
+        if any(
+            corpus in value.split("|")
+            for key, value in run.tags.items()
+            if key == CORPUS or "partition" in key
+        )
     ]
 
 

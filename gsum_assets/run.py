@@ -17,6 +17,8 @@ from gsum_assets.automation.due import due, without_readers_of
 from gsum_assets.definitions import METHODS, Pipeline
 from gsum_assets.execute import Made, OnStart, execute, look_at_sources
 from gsum_assets.processes import burying_dead_runs, others_at_work
+from gsum_assets.tables import TABLES
+from gsum_resources.llm.ledger import fold_orphans
 from gsum_resources.protocols import ModelUnavailableError
 
 _WAIT_S = 2.0
@@ -87,10 +89,11 @@ def drive(
     """
     if methods is None:
         methods = [] if pipeline.requests.of(corpus) else ["default"]
-    asked = METHODS.wanted(pipeline.home.corpora / corpus, methods)
+    asked = METHODS.wanted(pipeline.home.corpora, corpus, methods)
     report = RunReport()
     with burying_dead_runs(instance):
         pipeline.store.sweep()
+        fold_orphans(pipeline.store, TABLES["llm_calls"])
         register(pipeline, instance, corpus)
         pipeline.requests.add(corpus, asked)
         observe(pipeline, instance, corpus, try_again=True)

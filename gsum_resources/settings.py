@@ -78,7 +78,9 @@ class LlmSettings(EndpointSettings):
     structured_output: Literal["auto", "json_schema", "json_object", "prompt"] = Field(
         default="auto", description="how JSON is asked for; auto: the best that the server takes"
     )
-    max_repairs: int = Field(default=2, ge=0, description="re-asks after a reply of wrong structure")
+    max_repairs: int = Field(
+        default=2, ge=0, description="re-asks after a reply of wrong structure"
+    )
     usd_per_million_tokens_in: float = Field(default=0.0, ge=0, description="price, US dollars")
     usd_per_million_tokens_out: float = Field(default=0.0, ge=0, description="price, US dollars")
 
@@ -118,6 +120,9 @@ class AutomationSettings(BaseModel):
 
     nightly: str = Field(default="0 2 * * *", description="cron line of the nightly re-index")
     timezone: str = Field(default="UTC", description="of that cron line, IANA name")
+    interval_s: int = Field(
+        default=15, ge=1, description="between two looks at folders and tables, seconds"
+    )
 
     @field_validator("nightly")
     @classmethod

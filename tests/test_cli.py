@@ -70,7 +70,7 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("GSUM_HOME", str(root))
         patch.setenv("DAGSTER_HOME", str(root / "dagster"))
-        for name in ("WAREHOUSE", "LANGUAGE_MODEL", "EMBEDDING_MODEL", "EMBEDDING_PRECISION"):
+        for name in ("WAREHOUSE", "LLM_MODEL", "EMBEDDING_MODEL", "EMBEDDING_PRECISION"):
             patch.delenv(f"GSUM_{name}", raising=False)
         yield root
 
@@ -179,11 +179,11 @@ def test_a_sql_error_is_one_line(first_run: str, query: str) -> None:
 def test_a_model_that_cannot_be_had_is_told(
     first_run: str, home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv("GSUM_LANGUAGE_MODEL", "oracle")
+    monkeypatch.setenv("GSUM_LLM_MODEL", "oracle")
     result = gsum("run", "two-meetings")
     assert result.exit_code == 1
     assert isinstance(result.exception, SystemExit)
-    for part in ("'two-meetings' could not be looked at", "GSUM_LANGUAGE_MODEL", "'oracle'"):
+    for part in ("[llm]: model is 'oracle'", "backend is 'extractive'", "set backend to"):
         assert part in flat(result)
 
 

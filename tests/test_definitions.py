@@ -144,4 +144,9 @@ def test_dagster_tools_accept_the_definitions(environment: dict[str, str]) -> No
     listed = json.loads(said(environment, tool("dg"), "list", "defs", "--json"))
     names = {asset["asset_key"] for asset in listed["assets"]}
     assert {key.to_user_string() for key in graph.get_all_asset_keys()} <= names
-    assert [sensor["name"] for sensor in listed["sensors"]] == ["keep_current"]
+    named = {
+        kind: {one["name"] for one in listed[kind]} for kind in ("sensors", "schedules", "jobs")
+    }
+    assert named["sensors"] == {"confirm_results", "keep_current", "watch_corpora"}
+    assert named["schedules"] == {"look_for_changes_hourly", "reindex_nightly"}
+    assert named["jobs"] >= {"look_for_changes", "reindex_everything", "check_everything"}

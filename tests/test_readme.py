@@ -12,8 +12,8 @@ from gsum_assets.retrieval.settings import RetrievalSettings
 from gsum_assets.run import known_methods
 from gsum_assets.tables import TABLES
 from gsum_resources.catalogue import define_views
-from gsum_resources.models import ModelSettings
 from gsum_resources.parquet_store import ParquetStore
+from gsum_resources.settings import Settings
 
 ROOT = Path(__file__).parents[1]
 README = (ROOT / "README.md").read_text()
@@ -40,14 +40,15 @@ def test_every_command_is_documented_and_exists() -> None:
 def test_every_method_benchmark_and_variable_is_named() -> None:
     for name in (*known_methods(), *BENCHMARKS):
         assert re.search(rf"\b{re.escape(name)}\b", README), name
-    for name in ModelSettings.__dataclass_fields__:
-        assert f"`GSUM_{name.upper()}`" in README
+    for name in Settings.model_fields:
+        assert f"[{name}]\n" in README
 
 
 def test_the_settings_shown_are_valid() -> None:
     import tomllib
 
-    (shown,) = re.findall(r"```toml\n(.*?)```", README, re.DOTALL)
+    shown, of_home = re.findall(r"```toml\n(.*?)```", README, re.DOTALL)
+    assert Settings.model_validate(tomllib.loads(of_home)).embedding == Settings().embedding
     settings = CorpusSettings.model_validate(tomllib.loads(shown), strict=True)
     assert set(settings.methods or ()) <= set(known_methods())
     assert RetrievalSettings(**settings.retrieval).k == RetrievalSettings().k

@@ -146,14 +146,16 @@ def with_conditions(
     ]
 
 
-def automation_sensor(selection: dg.AssetSelection) -> dg.AutomationConditionSensorDefinition:
+def automation_sensor(
+    selection: dg.AssetSelection, interval_s: int
+) -> dg.AutomationConditionSensorDefinition:
     """Evaluates the conditions in the code location, since they ask the warehouse."""
     return dg.AutomationConditionSensorDefinition(
         "keep_current",
         target=selection,
         use_user_code_server=True,
         default_status=dg.DefaultSensorStatus.RUNNING,
-        minimum_interval_seconds=30,
+        minimum_interval_seconds=interval_s,  # what exists waits a tick for each step it rests on
         run_tags={WORK: "make"},
         description="Makes what was asked for and is missing, out of date or incomplete.",
     )

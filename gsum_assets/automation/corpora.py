@@ -17,11 +17,12 @@ class Methods:
     known: Sequence[str]
     default: Sequence[str]
 
-    def wanted(self, folder: Path, names: Collection[str] = ("default",)) -> list[str]:
-        """The variants that `names` stand for, if the corpus in `folder` can be taken in.
+    def wanted(self, root: Path, corpus: str, names: Collection[str] = ("default",)) -> list[str]:
+        """The variants that `names` stand for, if a corpus can be taken in.
 
         Parameters
         ----------
+        root : the folder of all corpora.
         names : variants; "default" stands for those that `corpus.toml` names, or else the
             defaults of each family; "all" for every one.
 
@@ -30,9 +31,10 @@ class Methods:
         CorpusError
             If the corpus cannot be read, or a method is unknown.
         """
-        problem = corpus_name_problem(folder.name)
+        problem = corpus_name_problem(corpus)
         if problem:
-            raise CorpusError(f"corpus '{folder.name}': {problem}")
+            raise CorpusError(f"corpus '{corpus}': {problem}")
+        folder = root / corpus
         settings = load_settings(folder)
         require_documents(folder, settings)
         defaults = settings.methods or self.default
@@ -41,7 +43,7 @@ class Methods:
         unknown = sorted(set(wanted) - set(self.known))
         if unknown:
             raise CorpusError(
-                f"corpus '{folder.name}': unknown methods {', '.join(unknown)}; "
+                f"corpus '{corpus}': unknown methods {', '.join(unknown)}; "
                 f"choose from {', '.join(self.known)}"
             )
         return wanted

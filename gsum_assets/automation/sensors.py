@@ -36,7 +36,7 @@ def find_changes(
     root: Path,
     known: frozenset[str],
     seen: dict[str, str],
-    accept: Callable[[Path], object],
+    accept: Callable[[Path, str], object],
     now: float,
 ) -> Findings:
     """Compare the folders under `root` with what was seen of them; reads names and times only.
@@ -45,7 +45,7 @@ def find_changes(
     ----------
     known : corpora taken in before.
     seen : for each corpus what its files looked like at its last look.
-    accept : raises `CorpusError` for a folder that cannot be taken in.
+    accept : raises `CorpusError` for a root and a corpus that cannot be taken in.
     now : Unix time.
     """
     folders = {f.name: f for f in sorted(root.iterdir()) if f.is_dir() and f.name[0] not in ".~"}
@@ -59,7 +59,7 @@ def find_changes(
             found.left_out.append(f"{name}: its files are still being written")
             continue
         try:
-            accept(folder)
+            accept(root, name)
         except CorpusError as problem:
             found.left_out.append(f"{name}: {problem}")
             continue
@@ -74,14 +74,14 @@ def _is_quiet(stamp: Stamp, now: float) -> bool:
 
 
 def watch_corpora(
-    root: Path, warehouse: WarehouseIO, requests: Requests, methods: Methods
+    root: Path, warehouse: WarehouseIO, requests: Requests, methods: Methods, interval_s: int
 ) -> dg.SensorDefinition:
     """The sensor over the folder of all corpora."""
 
     @dg.sensor(
         name="watch_corpora",
         job_name=LOOK_FOR_CHANGES,
-        minimum_interval_seconds=30,
+        minimum_interval_seconds=interval_s,
         default_status=dg.DefaultSensorStatus.RUNNING,
         description="Takes in new corpus folders, looks at those whose files changed and forgets "
         "those that were removed; also ends the runs of killed processes.",
@@ -100,7 +100,7 @@ def watch_corpora(
             forget_tables(warehouse, requests, corpus)
         for corpus in found.new:
             if requests.of(corpus) is None:
-                requests.add(corpus, methods.wanted(root / corpus))
+                requests.add(corpus, methods.wanted(root, corpus))
         told = [*found.left_out, *(f"{c}: removed, but runs on it must end first" for c in busy)]
         for line in told:
             context.log.warning(line)

@@ -131,6 +131,7 @@ def chunks(
     partitions_def=corpus_buckets,
     backfill_policy=dg.BackfillPolicy.single_run(),
     group_name=GROUP,
+    pool="compute",
     code_version="1",
     description="The vector of its text: what lies close means something alike.",
 )

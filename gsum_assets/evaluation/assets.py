@@ -44,6 +44,8 @@ class Inputs:
 Step = Callable[[str, Inputs], pa.Table]
 """A method's step: variant and inputs in, rows out."""
 
+_POOLS = {"rankings": "compute", "summaries": "llm"}  # see `dagster.yaml`
+
 
 @dataclass(frozen=True)
 class Family:
@@ -147,6 +149,7 @@ def _result_asset(
         partitions_def=corpus_variants(family.variants),
         ins=dict(inputs),
         group_name=family.name,
+        pool=_POOLS.get(table),
         code_version="1",
         description=purpose,
     )

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from tests.servers.transformers_serve import free_port, wait_for
 
-PATIENCE_S = 240.0  # the daemon looks every 30 seconds, and starts a process for each run
+PATIENCE_S = 240.0  # the daemon starts a process for each run, stage after stage
 
 
 @contextmanager
@@ -20,6 +20,7 @@ def served(home: Path) -> Iterator[str]:
     port = free_port()
     log = home / "ui.log"
     environment = {**os.environ, "GSUM_HOME": str(home), "OMP_NUM_THREADS": "1"}
+    environment["GSUM_AUTOMATION_INTERVAL_S"] = "3"
     command = [str(Path(sys.executable).with_name("gsum")), "ui", "--host", "127.0.0.1"]
     with log.open("w") as output:
         process = subprocess.Popen(
