@@ -3,19 +3,24 @@ PYTHON ?= python3.11
 BIN := .venv/bin
 GSUM := $(BIN)/gsum
 
-.PHONY: demo test test-of-runs test-of-the-rest lint ui bench clean
+.PHONY: demo test test-runs test-servers test-rest lint ui bench clean
 
 demo: .venv/.runtime  ## run the pipeline on the sample corpora and print their leaderboards
 	$(GSUM) run sample-meetings sample-stories
 
-test: .venv/.dev  ## run the tests, in two halves side by side: one waits a lot for the daemon
-	@$(MAKE) --no-print-directory --jobs 2 --output-sync=target test-of-runs test-of-the-rest
+test: .venv/.dev  ## run the tests, in three parts side by side: they wait a lot, for daemon and servers
+	@$(MAKE) --no-print-directory --jobs 3 --output-sync=target test-runs test-servers test-rest
 
-test-of-runs: .venv/.dev
-	OMP_NUM_THREADS=1 $(BIN)/pytest tests/pipeline
+SERVERS := tests/ui tests/endpoint tests/pipeline/test_endpoints.py
 
-test-of-the-rest: .venv/.dev
-	OMP_NUM_THREADS=1 $(BIN)/pytest --ignore tests/pipeline
+test-runs: .venv/.dev
+	OMP_NUM_THREADS=1 $(BIN)/pytest tests/pipeline --ignore tests/pipeline/test_endpoints.py
+
+test-servers: .venv/.dev
+	OMP_NUM_THREADS=1 $(BIN)/pytest $(SERVERS)
+
+test-rest: .venv/.dev
+	OMP_NUM_THREADS=1 $(BIN)/pytest --ignore tests/pipeline $(addprefix --ignore ,$(SERVERS))
 
 lint: .venv/.dev  ## style, types, and who may import whom
 	$(BIN)/ruff check .

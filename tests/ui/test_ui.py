@@ -122,6 +122,9 @@ def test_an_asset_page_shows_meaning_schema_and_plot(
     for text in shown:
         page.get_by_text(text).first.wait_for()
     page.screenshot(path=SCREENSHOTS / f"{asset}.png", full_page=True)
+    page.get_by_text("Show Markdown").first.click()
+    page.locator("img[src^='data:image/png']").first.wait_for()
+    page.screenshot(path=SCREENSHOTS / f"{asset}-plot.png")
 
 
 def test_an_asset_is_materialized_through_the_ui(house: House, page: Any, address: str) -> None:
