@@ -143,7 +143,7 @@ class ModelsIO(dg.IOManager):
         """A `Lazy` whose `get` gives a `LedgeredModel` or a `MemoizedEmbedder`."""
         name = context.asset_key.path[-1]
         step = step_of(context)
-        asset = context.step_context.step.key
+        asset = context.step_context.step.key.replace("__", "/")  # as people write it
         corpus = _corpus_of(context)
 
         def read() -> LedgeredModel | MemoizedEmbedder:

@@ -12,7 +12,7 @@ _LATEST = """
     FROM (
         SELECT *, row_number() OVER (PARTITION BY prompt_hash ORDER BY time DESC) AS age
         FROM llm_calls
-        WHERE corpus = $corpus AND replace(asset, '__', '/') = $asset
+        WHERE corpus = $corpus AND asset = $asset
           AND time <= $written::TIMESTAMPTZ
     )
     WHERE age = 1 AND error IS NOT NULL
