@@ -1,10 +1,10 @@
-"""Every comparison in one run, as Markdown tables; about two minutes on two quiet cores.
+"""Every comparison in one run, as Markdown tables; about three minutes on two quiet cores.
 
     python -m benchmarks [--quality]
 
-Speed of embedding, BM25, the store and requests to a server; with `--quality` also ROUGE of the
-extractive model on QMSum and the baselines' retrieval on ODSum-Story, which embed two whole
-datasets first.
+Speed of embedding, BM25, the store, requests to a server and BERTScore; with `--quality` also
+ROUGE of the extractive model on QMSum and the baselines' retrieval on ODSum-Story, which embed two
+whole datasets first.
 """
 
 import argparse
@@ -19,9 +19,11 @@ from benchmarks import (
     DATASETS,
     Measurement,
     MissingDataError,
+    bertscore,
     bm25,
     embedding,
     endpoint,
+    gor_training,
     odsum,
     store,
     summarizer,
@@ -32,12 +34,23 @@ SPEED: dict[str, Callable[[], Measurement]] = {
     "bm25": bm25.measure,
     "store": store.measure,
     "endpoint": endpoint.measure,
+    "bertscore": bertscore.measure,
+    "gor_training": gor_training.measure,
 }
 QUALITY: dict[str, Callable[[], Measurement]] = {
     "summarizer": summarizer.measure,
     "odsum": odsum.measure,
 }
-COMPARED = ("gsum", "sentence-transformers", "torch", "bm25s", "pyarrow", "openai", "sumy")
+COMPARED = (
+    "gsum",
+    "sentence-transformers",
+    "torch",
+    "bm25s",
+    "pyarrow",
+    "openai",
+    "bert-score",
+    "sumy",
+)
 
 
 def load() -> str:

@@ -74,7 +74,7 @@ def _family_of(method: str) -> Family:
 
 def _stored(pipeline: Pipeline, corpus: str, family: Family, method: str) -> dict[str, Lazy]:
     """What the family reads, from the store."""
-    names = {name: name for name in family.reads}
+    names = {path.split("/")[-1]: path.replace("/", ".") for path in family.reads}
     names |= {name: f"{family.name}.{name}" for name in family.reads_by_variant}
     wanted = {}
     for name, table_name in {"documents": "documents", **names}.items():

@@ -19,6 +19,7 @@ from gsum_assets.corpus.assets import corpus_assets
 from gsum_assets.corpus.load import bucket_of
 from gsum_assets.corpus.settings import CorpusError, load_settings
 from gsum_assets.evaluation.assets import Family, family_assets, leaderboard_asset
+from gsum_assets.gor.assets import GOR, gor_assets
 from gsum_assets.models.assets import model_assets
 from gsum_assets.partitions import partitions_of
 from gsum_assets.presentation import presented
@@ -31,7 +32,7 @@ from gsum_resources.parquet_store import ParquetStore
 from gsum_resources.settings_io import SettingsIO, section_version
 from gsum_resources.warehouse_io import WarehouseIO
 
-FAMILIES: tuple[Family, ...] = (RETRIEVAL,)
+FAMILIES: tuple[Family, ...] = (RETRIEVAL, GOR)
 METHODS = Methods(
     known=[variant for family in FAMILIES for variant in family.variants],
     default=[variant for family in FAMILIES for variant in family.default],
@@ -83,6 +84,7 @@ def pipeline_for(home: Home, models: Models | None = None) -> Pipeline:
         [
             *corpus_assets,
             *model_assets,
+            *gor_assets,
             *(asset for family in FAMILIES for asset in family_assets(family)),
             leaderboard_asset(FAMILIES),
         ]
@@ -119,6 +121,7 @@ def pipeline_for(home: Home, models: Models | None = None) -> Pipeline:
 
 def _nodes(assets: list[dg.AssetsDefinition | dg.SourceAsset]) -> dict[dg.AssetKey, Node]:
     """The materializable assets as the conditions see them."""
+    families = {family.name: frozenset(family.variants) for family in FAMILIES}
     return {
         spec.key: Node(
             key=spec.key,
@@ -127,6 +130,7 @@ def _nodes(assets: list[dg.AssetsDefinition | dg.SourceAsset]) -> dict[dg.AssetK
             definition=spec.partitions_def,
             partitions=_lister(spec.partitions_def),
             parents=frozenset(dep.asset_key for dep in spec.deps),
+            variants=families.get(spec.group_name or ""),
         )
         for asset in assets
         if isinstance(asset, dg.AssetsDefinition)

@@ -15,6 +15,7 @@ from gsum_resources.table import Column, Table
 TEXT = pa.string()
 INT = pa.int32()
 FLOAT = pa.float64()
+FLOAT32 = pa.float32()
 TEXTS = pa.list_(pa.string())
 VECTOR = pa.list_(pa.float32())  # of one length within a file: stored as fixed-size lists
 
@@ -197,6 +198,120 @@ TABLES: Mapping[str, Table] = {
             ),
             ("corpus",),
             ("method", "split", "kind", "metric"),
+        ),
+        Table(
+            "gor.simulated_queries",
+            "question simulated about a passage",
+            (
+                Column("query_id", TEXT, "content hash of document, source passage and text"),
+                _DOCUMENT_ID,
+                Column("round", INT, "place in the order of asking, from 1"),
+                Column("chunk_id", TEXT, "the passage that it was asked of"),
+                Column("text", TEXT, "the question"),
+                Column("score", INT, "the judge's verdict, 1 to 10; null: not judged", True),
+                Column("model", TEXT, "language model that wrote it"),
+            ),
+            DOCUMENT_LEVEL,
+            ("query_id",),
+        ),
+        Table(
+            "gor.historical_responses",
+            "simulated question that was answered",
+            (
+                Column("response_id", TEXT, "content hash of question and answer"),
+                _DOCUMENT_ID,
+                Column("query_id", TEXT, "the simulated question"),
+                Column("round", INT, "place in the order of asking, from 1"),
+                Column("text", TEXT, "the answer"),
+                Column("node_ids", TEXTS, "nodes that it rests on, best first"),
+                Column("model", TEXT, "language model that wrote it"),
+                Column("tokens_in", INT, "tokens read by the model"),
+                Column("tokens_out", INT, "tokens written by the model"),
+                Column("query_embedding", VECTOR, "unit-length vector of the question"),
+            ),
+            DOCUMENT_LEVEL,
+            ("response_id",),
+        ),
+        Table(
+            "gor.record_nodes",
+            "passage or response",
+            (
+                Column("node_id", TEXT, "chunk_id or response_id, by kind"),
+                _DOCUMENT_ID,
+                Column("kind", TEXT, "'chunk' or 'response'"),
+                Column("position", INT, "place in the document, or round of the response"),
+                Column("degree", INT, "edges at the node; 0: isolated"),
+                Column("text", TEXT, "the passage or the response"),
+                Column("embedding", VECTOR, "unit-length vector of the text"),
+            ),
+            DOCUMENT_LEVEL,
+            ("node_id",),
+        ),
+        Table(
+            "gor.record_edges",
+            "node that a response used",
+            (
+                Column("source_id", TEXT, "the node used"),
+                Column("target_id", TEXT, "the response that used it"),
+                _DOCUMENT_ID,
+                Column("rank", INT, "place of the node in the retrieval, from 1"),
+            ),
+            DOCUMENT_LEVEL,
+            ("source_id", "target_id"),
+        ),
+        Table(
+            "gor.node_rankings",
+            "simulated question and node of its document",
+            (
+                _DOCUMENT_ID,
+                Column("query_id", TEXT, "the simulated question"),
+                Column("node_id", TEXT, "the node"),
+                Column("rank", INT, "from 1, most similar first"),
+                Column("f1", FLOAT32, "BERTScore F1 against the question's source passage"),
+            ),
+            DOCUMENT_LEVEL,
+            ("query_id", "node_id"),
+        ),
+        Table(
+            "gor.model",
+            "trained network",
+            (
+                Column("encoder", TEXT, "name of the architecture"),
+                Column("dimension", INT, "of the embeddings that it takes and gives"),
+                Column("embedding_model", TEXT, "identity of the embedder it was trained on"),
+                Column("epochs", INT, "passes over all graphs"),
+                Column("n_graphs", INT, "documents learnt from"),
+                Column("settings", TEXT, "training settings, JSON"),
+                Column("weights", pa.binary(), "the checkpoint, safetensors"),
+            ),
+            RESULT,
+        ),
+        Table(
+            "gor.training_log",
+            "epoch of a training",
+            (
+                Column("epoch", INT, "from 1"),
+                Column("loss", FLOAT, "L_CL + alpha L_RANK, nats, mean over questions"),
+                Column("loss_cl", FLOAT, "contrastive part, nats"),
+                Column("loss_rank", FLOAT, "ranking part before alpha, nats"),
+                Column("entropy", FLOAT, "of a question's similarities to its nodes, nats"),
+                Column("learning_rate", FLOAT, "of Adam"),
+                Column("seconds", FLOAT, "wall time", measured=True),
+            ),
+            RESULT,
+            ("epoch",),
+        ),
+        Table(
+            "gor.node_embeddings",
+            "node of a graph of records",
+            (
+                Column("node_id", TEXT, "chunk_id or response_id, by kind"),
+                _DOCUMENT_ID,
+                Column("kind", TEXT, "'chunk' or 'response'"),
+                Column("embedding", VECTOR, "what the trained network makes of it"),
+            ),
+            RESULT,
+            ("node_id",),
         ),
         Table(
             "llm_calls",

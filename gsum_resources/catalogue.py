@@ -87,6 +87,7 @@ def duckdb_type(kind: pa.DataType) -> str:
     names = {
         pa.string(): "VARCHAR",
         pa.bool_(): "BOOLEAN",
+        pa.binary(): "BLOB",
         pa.int32(): "INTEGER",
         pa.int64(): "BIGINT",
         pa.float32(): "FLOAT",

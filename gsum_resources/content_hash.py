@@ -53,7 +53,7 @@ def _update(digest: Any, chunks: list[pa.Array]) -> None:
         _update(digest, _flat(chunks))
     elif pa.types.is_fixed_size_list(kind):
         _update(digest, _flat(chunks))
-    elif pa.types.is_string(kind):
+    elif pa.types.is_string(kind) or pa.types.is_binary(kind):
         for chunk in chunks:
             digest.update(np.ascontiguousarray(pc.binary_length(chunk).to_numpy()))
         for chunk in chunks:
@@ -67,8 +67,8 @@ def _flat(chunks: list[pa.Array]) -> list[pa.Array]:
     return [flat for flat in (chunk.flatten() for chunk in chunks) if len(flat)]
 
 
-def _text_bytes(array: pa.StringArray) -> memoryview | bytes:
-    """The UTF-8 bytes of all texts together."""
+def _text_bytes(array: pa.StringArray | pa.BinaryArray) -> memoryview | bytes:
+    """The bytes of all values together, UTF-8 for texts."""
     _, offsets, values = array.buffers()
     if values is None or offsets is None:
         return b""

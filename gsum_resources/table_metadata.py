@@ -112,7 +112,7 @@ def _preview(table: Table, rows: pa.Table) -> str:
     names = [
         name
         for name in rows.column_names
-        if name not in table.dimensions and not pa.types.is_fixed_size_list(rows[name].type)
+        if name not in table.dimensions and not _is_unreadable(rows[name].type)
     ]
     lines = ["| " + " | ".join(names) + " |", "|" + "---|" * len(names)]
     for row in rows.select(names).slice(0, _PREVIEW_ROWS).to_pylist():
@@ -126,3 +126,8 @@ def _cell(value: object) -> str:
     text = " ".join(text[: 4 * _PREVIEW_CHARACTERS].split())  # not all words of a long document
     cut = text if len(text) <= _PREVIEW_CHARACTERS else text[: _PREVIEW_CHARACTERS - 1] + "…"
     return _MARKUP.sub(r"\\\1", cut).replace("&", "&amp;").replace("<", "&lt;")
+
+
+def _is_unreadable(kind: pa.DataType) -> bool:
+    """Vectors and weights say nothing in a preview."""
+    return pa.types.is_fixed_size_list(kind) or pa.types.is_binary(kind)

@@ -15,7 +15,9 @@ from gsum_resources.parquet_store import ParquetStore, Partition, Provenance, St
 from gsum_resources.table import Table
 from gsum_resources.table_metadata import of_file
 
-LAZY = {"gsum/lazy": True}  # metadata of an AssetIn that is read only when the asset asks for it
+# metadata of an AssetIn
+LAZY = {"gsum/lazy": True}  # read only when the asset asks for it
+UNTRACKED = {"gsum/untracked": True}  # a change of it does not put what was made out of date
 
 
 class Lazy:
@@ -81,13 +83,15 @@ class WarehouseIO(dg.IOManager):
         table = self._table_of(context.asset_key.path)
         partitions = [partition_of(key) for key in context.asset_partition_keys]
         step = step_of(context)
+        how = context.definition_metadata or {}
 
         def read() -> pa.Table:
             rows, hashes = self.store.read(table, partitions)
-            self.reads.table(step, table.name, hashes)
+            if not how.get("gsum/untracked"):
+                self.reads.table(step, table.name, hashes)
             return rows
 
-        return Lazy(read) if (context.definition_metadata or {}).get("gsum/lazy") else read()
+        return Lazy(read) if how.get("gsum/lazy") else read()
 
     def handle_output(self, context: dg.OutputContext, obj: pa.Table) -> None:
         """Store each partition's rows with their provenance."""
@@ -136,8 +140,8 @@ class WarehouseIO(dg.IOManager):
         self, table: Table, partitions: list[Partition], rows: pa.Table, asset: dg.AssetKey
     ) -> list[tuple[Partition, pa.Table]]:
         """Each partition's share of `rows`, an empty table where there is none."""
-        if len(partitions) == 1:
-            return [(partitions[0], rows)]
+        if len(partitions) == 1 or not rows.num_rows:
+            return [(partition, rows) for partition in partitions]
         if "corpus" not in rows.column_names:
             raise StoreError(
                 f"asset '{asset.to_user_string()}' wrote {len(partitions)} partitions of "

@@ -145,7 +145,11 @@ def test_what_was_made_says_where_it_is_and_what_it_holds(
         define_views(connection, house.store, TABLES.values())
         for key in graph.materializable_asset_keys:
             table, total = table_of(key.path), 0
-            for metadata in materialized(instance, key.to_user_string()).values():
+            made = materialized(instance, key.to_user_string())
+            if not made:
+                assert key.path[0] == "gor"  # no method of it was asked for
+                continue
+            for metadata in made.values():
                 file = Path(metadata["file"])
                 rows = pq.read_metadata(file).num_rows
                 assert metadata["dagster/partition_row_count"] == rows

@@ -52,7 +52,7 @@ class Node:
     """A materializable asset as the conditions see it.
 
     `definition` is how Dagster partitions it, `partitions` gives its partitions for a corpus,
-    `parents` the assets it rests on.
+    `parents` the assets it rests on. `variants` are those of its family; None: every corpus has it.
     """
 
     key: dg.AssetKey
@@ -61,6 +61,13 @@ class Node:
     definition: dg.PartitionsDefinition | None
     partitions: Callable[[str], Sequence[Partition]]
     parents: frozenset[dg.AssetKey]
+    variants: frozenset[str] | None = None
+
+    def is_wanted(self, partition: Partition, asked: frozenset[str]) -> bool:
+        """Whether a partition is among what was asked for: its method, or any of its family."""
+        if partition.method is not None:
+            return partition.method in asked
+        return self.variants is None or bool(self.variants & asked)
 
 
 @dataclass
@@ -83,8 +90,9 @@ class Look:
         """Whether a partition that was asked for has no file."""
         corpus = partition.corpus
         asked = self._once("asked", corpus, lambda: self.requests.of(corpus))
-        wanted = asked is not None and (partition.method is None or partition.method in asked)
-        return wanted and not self.lineage.exists(self.nodes[key].table.name, partition)
+        node = self.nodes[key]
+        wanted = asked is not None and node.is_wanted(partition, asked)
+        return wanted and not self.lineage.exists(node.table.name, partition)
 
     def changes(self, key: dg.AssetKey, partition: Partition) -> list[str]:
         """The inputs of an existing partition that are no longer those it was made from."""

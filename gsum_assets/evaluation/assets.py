@@ -58,7 +58,8 @@ class Family:
     default : those that a new corpus starts.
     rank : makes the rows of `rankings`.
     contexts : makes the rows of `contexts`.
-    reads : document-level assets that `rank` and `contexts` may read.
+    reads : document-level assets that `rank` and `contexts` may read, `chunks`,
+        `gor/record_nodes`; the last part is the table's name in `Inputs`.
     reads_by_variant : the family's own assets that they may read.
     """
 
@@ -73,7 +74,10 @@ class Family:
 
 def family_assets(family: Family) -> list[dg.AssetsDefinition]:
     """`rankings`, `contexts`, `summaries` and `scores` of a family."""
-    by_document = {n: dg.AssetIn(n, partition_mapping=across, metadata=LAZY) for n in family.reads}
+    by_document = {
+        path.split("/")[-1]: dg.AssetIn(path.split("/"), partition_mapping=across, metadata=LAZY)
+        for path in family.reads
+    }
     own = {n: dg.AssetIn([family.name, n], metadata=LAZY) for n in family.reads_by_variant}
     shared = {
         "queries": dg.AssetIn("queries", partition_mapping=to_corpus, metadata=LAZY),

@@ -38,7 +38,26 @@ def equal_form_batches(
     batch_tokens : most tokens in a batch, padding included; a longer window runs alone.
     """
     runs = run_lengths(lengths, full_length)
-    form = 2 * runs + (runs == lengths)
+    yield from _batches_of(2 * runs + (runs == lengths), runs, batch_tokens)
+
+
+def equal_length_batches(
+    lengths: np.ndarray, batch_tokens: int
+) -> Iterator[tuple[int, np.ndarray]]:
+    """(tokens of each, indices of texts), longest first: batches without any padding.
+
+    Parameters
+    ----------
+    lengths : tokens of each text, special tokens included.
+    batch_tokens : most tokens in a batch; a longer text runs alone.
+    """
+    yield from _batches_of(lengths, lengths, batch_tokens)
+
+
+def _batches_of(
+    form: np.ndarray, runs: np.ndarray, batch_tokens: int
+) -> Iterator[tuple[int, np.ndarray]]:
+    """(tokens to run at, indices) of those alike in `form`, greatest form first."""
     order = np.argsort(-form, kind="stable")
     edges = np.flatnonzero(np.diff(form[order])) + 1
     for group in np.split(order, edges) if len(order) else []:

@@ -1,14 +1,14 @@
 """One transformer: token ids in, a pooled vector for each window out."""
 
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from gsum_resources.embedding.batches import equal_form_batches
+from gsum_resources.embedding.batches import equal_form_batches, equal_length_batches
 from gsum_resources.embedding.model_files import (
     model_digest,
     model_folder,
@@ -133,6 +133,40 @@ class TextEncoder:
                 vectors[batch] = self._encode_batch([windows.ids[i] for i in batch], run_length)
                 if on_batch is not None:
                     on_batch(batch)
+        return vectors
+
+    def encode_tokens(self, inputs: Sequence[np.ndarray], layer: int | None) -> list[np.ndarray]:
+        """Unit vectors of the tokens of each input, float32 `(n_tokens, dim)`.
+
+        Inputs of equal length share batches, so that there is no padding and no attention mask.
+
+        Parameters
+        ----------
+        inputs : token ids, special tokens included; none longer than `settings.max_tokens`.
+        layer : whose output is taken, from 1; None is the last.
+
+        Raises
+        ------
+        ValueError
+            If the model has no such layer.
+        """
+        import torch
+
+        lengths = np.array([len(ids) for ids in inputs], np.int64)
+        vectors: list[np.ndarray] = [np.empty(0)] * len(inputs)
+        with torch_threads(self._threads), torch.inference_mode():
+            for _, batch in equal_length_batches(lengths, self._batch_tokens):
+                ids = torch.from_numpy(np.stack([inputs[i] for i in batch])).to(self._device)
+                output = self._model(input_ids=ids, output_hidden_states=True)
+                states = output.hidden_states  # input embeddings, then each layer's output
+                if layer is not None and not 1 <= layer < len(states):
+                    raise ValueError(
+                        f"layer = {layer}: model '{self.name}' has {len(states) - 1} layers, "
+                        "from 1; None takes the last"
+                    )
+                unit = torch.nn.functional.normalize(states[layer or -1].float(), dim=2)
+                for index, rows in zip(batch, unit.cpu().numpy(), strict=True):
+                    vectors[index] = rows
         return vectors
 
     def _encode_batch(self, windows: list[np.ndarray], run_length: int) -> np.ndarray:

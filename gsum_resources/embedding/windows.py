@@ -99,6 +99,18 @@ class WindowCutter:
                 n_content.append(len(window))
         return Windows(ids, np.asarray(owner, np.int64), np.asarray(n_content, np.int64), full)
 
+    def beginnings(self, texts: Sequence[str], max_tokens: int) -> list[np.ndarray]:
+        """Input for the beginning of each text: at most `max_tokens`, special tokens included."""
+        most = max_tokens - self.overhead("")
+        encodings = self._tokenizer.encode_batch(list(texts), add_special_tokens=False)
+        contents = (np.asarray(encoding.ids[:most], np.int64) for encoding in encodings)
+        return [np.concatenate([self._before, ids, self._after]) for ids in contents]
+
+    @property
+    def frame(self) -> np.ndarray:
+        """Special tokens that the model puts around every input."""
+        return np.concatenate([self._before, self._after])
+
 
 def _prefix_length(encoding: "Encoding", prefix: str) -> int:
     """Tokens that stem from the prefix.

@@ -1,0 +1,19 @@
+"""Graph of Records (Zhang et al., 2025): earlier answers become nodes of a graph that is learnt.
+
+Step by step, with the paper's section:
+
+- `simulate.py`: questions about single passages, 30 a document (2.2, 4.1).
+- `respond.py`: their answers, each over six nodes that earlier answers belong to (equation 3).
+- `record_graph.py`: passages and responses, joined where a response used a node (2.2).
+- `node_rankings.py`: every node by BERTScore against a question's source passage (2.3, equation 4).
+- `gnn.py`, `layers.py`: the graph network (2.1, A.4, A.7); `graphs.py` turns tables into its input.
+- `losses.py`: L_CL and L_RANK (equations 5 to 8); `train.py`, `infer.py`.
+- `rank.py`: a question against the node embeddings; the best six are read (2.4).
+- `variants.py`: ablations and encoders (3.4, 3.5), each a method of its own on the leaderboard.
+- `thought_retriever.py`, `node2vec.py`: baselines over the same responses (3.1).
+
+Departures: by default a node is its text's embedding plus a learned gate times the network's
+output, of unit length, and the temperature is 0.05 (the paper gives none): `gor-published` is the
+paper's form. Training on global references (`gor-supervised`) does not repeat them. Exact copies of
+a text are given to the language model once.
+"""

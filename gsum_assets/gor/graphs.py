@@ -1,0 +1,249 @@
+"""A document's graph of records as arrays, and several of them side by side as one batch."""
+
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from itertools import pairwise
+
+import numpy as np
+import pyarrow as pa
+
+from gsum_assets.gor.settings import Direction
+from gsum_resources.arrow import pc
+
+NO_SOURCE = -1
+_NODES = "gor.record_nodes"
+
+
+@dataclass(frozen=True)
+class RecordGraph:
+    """One document's nodes, edges and, where it is to be learnt from, questions.
+
+    Attributes
+    ----------
+    node_ids : chunks by position, then responses by round, `(n_nodes,)`.
+    kinds : 'chunk' or 'response', `(n_nodes,)`.
+    features : embeddings of the nodes' texts, float32 `(n_nodes, dim)`.
+    edges : retrieved node and response that used it, int64 `(2, n_edges)`, each pair once.
+    queries : embeddings of the questions, float32 `(n_queries, dim)`.
+    rankings : nodes by similarity to the question's source, best first: the paper's M_i, int64
+        `(n_queries, n_nodes)`.
+    sources : node that each question was asked of, int64 `(n_queries,)`; NO_SOURCE where there is
+        none, as for a global question.
+    """
+
+    document_id: str
+    node_ids: np.ndarray
+    kinds: np.ndarray
+    features: np.ndarray
+    edges: np.ndarray
+    queries: np.ndarray
+    rankings: np.ndarray
+    sources: np.ndarray
+
+    @property
+    def n_nodes(self) -> int:
+        """Chunks and responses."""
+        return len(self.node_ids)
+
+    @property
+    def n_queries(self) -> int:
+        """Questions to learn from."""
+        return len(self.queries)
+
+    def messages(self, direction: Direction = "both") -> np.ndarray:
+        """Who hears whom, sorted by the hearing node, `(2, n_messages)`: sources, targets.
+
+        Every node hears itself, so that isolated ones stay as they are (A.4).
+        """
+        itself = np.tile(np.arange(self.n_nodes), (2, 1))
+        ways = {"to_response": [self.edges], "to_retrieved": [self.edges[::-1]]}
+        ways["both"] = ways["to_response"] + ways["to_retrieved"]
+        every = np.concatenate([*ways[direction], itself], axis=1)
+        return np.unique(every[::-1], axis=1)[::-1]  # sorts by target, then by source
+
+
+@dataclass(frozen=True)
+class Batch:
+    """Graphs side by side: nodes numbered through, no message from one to another.
+
+    Attributes
+    ----------
+    features : `(n_nodes, dim)`.
+    sources, targets : of messages, sorted by target, `(n_messages,)`.
+    offsets : where each node's incoming messages begin, `(n_nodes,)`.
+    queries : `(n_queries, dim)`.
+    ranked : for each question in turn the nodes of its graph, best first, as flat indices into
+        the matrix `(n_queries, n_nodes)`.
+    ranked_shapes : questions and nodes of each graph, which cut `ranked` into matrices.
+    """
+
+    features: np.ndarray
+    sources: np.ndarray
+    targets: np.ndarray
+    offsets: np.ndarray
+    queries: np.ndarray
+    ranked: np.ndarray = field(repr=False)
+    ranked_shapes: tuple[tuple[int, int], ...]
+
+
+def side_by_side(graphs: Sequence[RecordGraph], direction: Direction = "both") -> Batch:
+    """Several graphs, at least one, as one batch."""
+    first = np.cumsum([0, *(graph.n_nodes for graph in graphs)])
+    messages = np.concatenate(
+        [g.messages(direction) + at for g, at in zip(graphs, first, strict=False)], axis=1
+    )
+    n_nodes = int(first[-1])
+    columns = [g.rankings + at for g, at in zip(graphs, first, strict=False)]
+    row, flat = 0, []
+    for nodes in columns:
+        rows = row + np.arange(len(nodes))
+        flat.append((rows[:, None] * n_nodes + nodes).ravel())
+        row += len(nodes)
+    return Batch(
+        features=np.concatenate([graph.features for graph in graphs]),
+        sources=messages[0],
+        targets=messages[1],
+        offsets=np.searchsorted(messages[1], np.arange(n_nodes)),
+        queries=np.concatenate([graph.queries for graph in graphs]),
+        ranked=np.concatenate(flat),
+        ranked_shapes=tuple((graph.n_queries, graph.n_nodes) for graph in graphs),
+    )
+
+
+def record_graphs(record_nodes: pa.Table, record_edges: pa.Table) -> list[RecordGraph]:
+    """The graph of each document, by document id, without questions.
+
+    Parameters
+    ----------
+    record_nodes : node_id, document_id, kind, position, embedding; any order.
+    record_edges : source_id, target_id, document_id; any order.
+
+    Raises
+    ------
+    ValueError
+        If an edge ends at a node that is not there, or embeddings differ in length.
+    """
+    order = ("kind", "position", "node_id")
+    documents = _by_document(record_nodes, (*order, "embedding"), order)
+    edges = _by_document(record_edges, ("source_id", "target_id"))
+    return [_graph(name, nodes, edges[name]) for name, nodes in documents.items()]
+
+
+def training_graphs(
+    record_nodes: pa.Table,
+    record_edges: pa.Table,
+    simulated_queries: pa.Table,
+    historical_responses: pa.Table,
+    node_rankings: pa.Table,
+) -> list[RecordGraph]:
+    """The graph of each document that has questions, with them, by document id.
+
+    Training on global references instead takes the same tables with other rows; a question
+    without a source has no chunk_id.
+
+    Parameters
+    ----------
+    simulated_queries : query_id, document_id, chunk_id.
+    historical_responses : query_id, document_id, round, query_embedding; only questions that got
+        a response are learnt from.
+    node_rankings : query_id, document_id, node_id, rank.
+
+    Raises
+    ------
+    ValueError
+        As `record_graphs`, or if a question does not rank all nodes of its document.
+    """
+    asked = _by_document(historical_responses, ("query_id", "query_embedding"), ("round",))
+    sources = _by_document(simulated_queries, ("query_id", "chunk_id"))
+    ranked = _by_document(node_rankings, ("query_id", "node_id", "rank"))
+    graphs = record_graphs(record_nodes, record_edges)
+    return [
+        _with_questions(g, asked[g.document_id], sources[g.document_id], ranked[g.document_id])
+        for g in graphs
+        if g.document_id in asked
+    ]
+
+
+def _graph(document_id: str, nodes: pa.Table, edges: pa.Table) -> RecordGraph:
+    ids = nodes["node_id"].combine_chunks()
+    features = _matrix(nodes["embedding"], document_id)
+    at = f"gor.record_edges of '{document_id}'"
+    ends = [_places(edges[end], ids, at, _NODES) for end in ("source_id", "target_id")]
+    return RecordGraph(
+        document_id=document_id,
+        node_ids=np.array(ids.to_pylist()),
+        kinds=np.array(nodes["kind"].to_pylist()),
+        features=features,
+        edges=np.unique(np.stack(ends), axis=1),
+        queries=np.empty((0, features.shape[1]), np.float32),
+        rankings=np.empty((0, len(ids)), np.int64),
+        sources=np.empty(0, np.int64),
+    )
+
+
+def _with_questions(
+    graph: RecordGraph, asked: pa.Table, simulated: pa.Table, ranked: pa.Table
+) -> RecordGraph:
+    nodes, queries = pa.array(graph.node_ids), asked["query_id"].combine_chunks()
+    at = f"gor.node_rankings of '{graph.document_id}'"
+    ranked = ranked.filter(pc.is_in(ranked["query_id"], queries))
+    question = _places(ranked["query_id"], queries, at, "gor.historical_responses")
+    counts = np.bincount(question, minlength=len(queries))
+    if (wrong := counts != graph.n_nodes).any():
+        first = int(wrong.argmax())
+        raise ValueError(
+            f"{at}: {wrong.sum()} of {len(queries)} questions do not rank each of the "
+            f"{graph.n_nodes} nodes once (first: {queries[first]}, {counts[first]} nodes); "
+            "materialize gor/node_rankings again"
+        )
+    order = np.lexsort((ranked["rank"].to_numpy(), question))
+    known = simulated["query_id"].combine_chunks()
+    rows = _places(queries, known, "gor.historical_responses", "gor.simulated_queries")
+    sources = pc.index_in(simulated["chunk_id"].take(pa.array(rows)), nodes)
+    return replace(
+        graph,
+        queries=_matrix(asked["query_embedding"], graph.document_id),
+        rankings=_places(ranked["node_id"], nodes, at, _NODES)[order].reshape(-1, graph.n_nodes),
+        sources=pc.fill_null(sources, NO_SOURCE).to_numpy().astype(np.int64),
+    )
+
+
+def _by_document(
+    table: pa.Table, columns: Sequence[str], order: Sequence[str] = ()
+) -> defaultdict[str, pa.Table]:
+    """Rows of each document, `columns` alone; documents by id, rows by `order`."""
+    order = ("document_id", *order)
+    table = table.select(list(dict.fromkeys([*order, *columns])))
+    table = table.sort_by([(name, "ascending") for name in order]).combine_chunks()
+    names, starts = np.unique(np.array(table["document_id"].to_pylist(), str), return_index=True)
+    table, bounds = table.select(list(columns)), [*starts, table.num_rows]
+    rows = {
+        str(n): table.slice(a, b - a) for n, (a, b) in zip(names, pairwise(bounds), strict=True)
+    }
+    return defaultdict(lambda: table.slice(0, 0), rows)
+
+
+def _places(
+    ids: pa.Array | pa.ChunkedArray, among: pa.Array, at: str, elsewhere: str
+) -> np.ndarray:
+    """Where each id of the table `at` stands in `among`, which is of the table `elsewhere`."""
+    places = pc.index_in(ids, among)
+    if places.null_count:
+        missing = ids.filter(pc.is_null(places))
+        raise ValueError(
+            f"{at}: {len(missing)} of {len(ids)} ids are not in {elsewhere} (first: {missing[0]}); "
+            "materialize both again"
+        )
+    return places.to_numpy().astype(np.int64)
+
+
+def _matrix(column: pa.ChunkedArray, document_id: str) -> np.ndarray:
+    """List column to float32 `(n_rows, dim)`."""
+    lengths = pc.unique(pc.list_value_length(column)).to_pylist()
+    if len(lengths) > 1:
+        raise ValueError(
+            f"gor: embeddings of '{document_id}' have lengths {sorted(lengths)}; they come from "
+            "different models, materialize gor/record_nodes again"
+        )
+    return column.combine_chunks().flatten().to_numpy().reshape(len(column), *lengths)

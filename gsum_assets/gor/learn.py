@@ -1,0 +1,96 @@
+"""From tables to a trained network: which graphs are learnt from, and what is kept of it."""
+
+import json
+from collections.abc import Callable
+from dataclasses import asdict, replace
+
+import numpy as np
+import pyarrow as pa
+
+from gsum_assets.gor.graphs import NO_SOURCE, RecordGraph
+from gsum_assets.gor.settings import TrainingSettings
+from gsum_assets.gor.train import Epoch, SaveState, Trained, train
+from gsum_assets.graphs.bertscore import bertscore
+from gsum_assets.tables import TABLES
+from gsum_resources.arrow import pc
+from gsum_resources.protocols import Embedder
+from gsum_resources.token_embeddings import TokenEmbedder
+
+
+def learnt_from(graphs: list[RecordGraph], queries: pa.Table, split: str) -> list[RecordGraph]:
+    """The graphs of documents that questions of `split` ask about; all where there are none."""
+    chosen = queries.filter(pc.equal(queries["split"], split))
+    wanted = set(chosen["document_id"].to_pylist()) - {None}
+    return [graph for graph in graphs if graph.document_id in wanted] or graphs
+
+
+def with_global_questions(
+    graphs: list[RecordGraph],
+    nodes: pa.Table,
+    queries: pa.Table,
+    embedder: Embedder,
+    tokens: TokenEmbedder,
+) -> list[RecordGraph]:
+    """The same graphs with their general questions, ranked by the reference (section 3.5).
+
+    Graphs without a general question that has a reference are left out.
+
+    Raises
+    ------
+    ValueError
+        If none is left.
+    """
+    texts = dict(zip(nodes["node_id"].to_pylist(), nodes["text"].to_pylist(), strict=True))
+    asked: dict[str, list[dict]] = {}
+    for row in queries.to_pylist():
+        if row["kind"] == "general" and row["document_id"] and row["references"]:
+            asked.setdefault(row["document_id"], []).append(row)
+    found = []
+    for graph in graphs:
+        rows = asked.get(graph.document_id, [])
+        if rows:
+            references = tokens.embed_tokens([row["references"][0] for row in rows])
+            candidates = tokens.embed_tokens([texts[node] for node in graph.node_ids])
+            f1 = np.round(bertscore(references, candidates).f1, 6)
+            found.append(
+                replace(
+                    graph,
+                    queries=embedder.embed_queries([row["retrieval_text"] for row in rows]),
+                    rankings=np.argsort(-f1, axis=1, kind="stable"),
+                    sources=np.full(len(rows), NO_SOURCE),
+                )
+            )
+    if not found:
+        raise ValueError(
+            "gor-supervised: no document to learn from has a general question with a reference; "
+            "add references to queries.jsonl, or leave this method out"
+        )
+    return found
+
+
+def trained_tables(
+    graphs: list[RecordGraph],
+    settings: TrainingSettings,
+    embedding_model: str,
+    on_epoch: Callable[[Epoch], None],
+    save: SaveState,
+    resume: bytes | None,
+) -> tuple[pa.Table, pa.Table]:
+    """Rows of `gor.model` (one) and `gor.training_log`."""
+    trained: Trained = train(graphs, settings, on_epoch, save, resume)
+    checkpoint = trained.checkpoint(embedding_model)
+    told = checkpoint.description
+    row = {
+        "encoder": told["encoder"],
+        "dimension": told["dimension"],
+        "embedding_model": told["embedding_model"],
+        "epochs": told["epochs"],
+        "n_graphs": len(graphs),
+        "settings": json.dumps(told["settings"], sort_keys=True),
+        "weights": checkpoint.to_bytes(),
+    }
+    log = [asdict(epoch) for epoch in trained.log]
+    return (
+        pa.Table.from_pylist([row], TABLES["gor.model"].schema),
+        pa.Table.from_pylist(log, TABLES["gor.training_log"].schema),
+    )

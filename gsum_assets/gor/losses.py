@@ -1,0 +1,126 @@
+"""What training minimizes: InfoNCE and pair-wise ranking (paper, section 3.4, equations 5 to 8).
+
+All similarities of a batch come from one matrix product (questions x nodes), and those within a
+question's own graph are picked from it in the order of its ranking M_i. No copy of a node's
+vector is ever made for a question.
+
+L_RANK is, as published, a sum over all pairs: a graph of 106 nodes has 5,565, so that at first it
+is some 3,900 nats where L_CL is about 8, and alpha between 0.2 and 0.9 leaves L_CL little say.
+`pairs = "mean"` brings both to one scale. Means over questions are over those of a batch.
+"""
+
+from typing import TYPE_CHECKING, NamedTuple
+
+from gsum_assets.gor.graphs import Batch
+from gsum_assets.gor.settings import LossSettings
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+_PAIRS_AT_ONCE = 2**17  # stays in the processor's cache, and bounds memory for long documents
+
+
+class Losses(NamedTuple):
+    """Means over the questions of a batch, in nats; scalars.
+
+    Attributes
+    ----------
+    total : what is minimized.
+    contrastive, ranking : its parts, before alpha; 0 where switched off.
+    entropy : of the softmax over a question's similarities to its own graph's nodes, which is
+        watched and not minimized (3.5).
+    """
+
+    total: "Tensor"
+    contrastive: "Tensor"
+    ranking: "Tensor"
+    entropy: "Tensor"
+
+
+def losses(nodes: "Tensor", batch: Batch, settings: LossSettings) -> Losses:
+    """Equation 8 for a batch with at least one question.
+
+    Parameters
+    ----------
+    nodes : node embeddings of the batch, `(n_nodes, dim)`.
+    """
+    import torch
+
+    queries = torch.from_numpy(batch.queries).to(nodes.dtype) / settings.temperature
+    scores = queries @ nodes.T  # (n_queries, n_nodes), log s of equation 5
+    ranked = ranked_scores(scores, batch)
+    zero = scores.new_zeros(())
+    contrastive = contrastive_loss(scores, ranked, settings.in_batch)
+    ranking = ranking_loss(ranked, settings.pairs)
+    return Losses(
+        total=(contrastive if settings.contrastive else zero)
+        + settings.alpha * (ranking if settings.ranking else zero),
+        contrastive=contrastive,
+        ranking=ranking,
+        entropy=entropy(ranked),
+    )
+
+
+def ranked_scores(scores: "Tensor", batch: Batch) -> "list[Tensor]":
+    """Similarities within each graph, best node first: the paper's M_i, `(n_queries, n_nodes)`."""
+    import torch
+
+    sizes = [n_queries * n_nodes for n_queries, n_nodes in batch.ranked_shapes]
+    own = scores.take(torch.from_numpy(batch.ranked)).split(sizes)
+    return [part.view(shape) for part, shape in zip(own, batch.ranked_shapes, strict=True)]
+
+
+def contrastive_loss(scores: "Tensor", ranked: "list[Tensor]", in_batch: bool) -> "Tensor":
+    """Equation 6: the first of M_i against all other nodes of its graph, or of the batch."""
+    import torch
+
+    best = torch.cat([own[:, 0] for own in ranked])
+    every = scores.logsumexp(1) if in_batch else torch.cat([own.logsumexp(1) for own in ranked])
+    return (every - best).mean()
+
+
+def ranking_loss(ranked: "list[Tensor]", pairs: str = "sum") -> "Tensor":
+    """Equation 7: log(1 + s_j / s_i) over pairs of a question's nodes with i before j in M_i."""
+    import torch
+
+    losing = [_pair_sums(own) for own in ranked]  # (n_queries,) each
+    if pairs == "mean":
+        counts = [own.shape[1] * (own.shape[1] - 1) // 2 for own in ranked]
+        losing = [sums / max(1, count) for sums, count in zip(losing, counts, strict=True)]
+    return torch.cat(losing).mean()
+
+
+def entropy(ranked: "list[Tensor]") -> "Tensor":
+    """Mean entropy of the softmax over each question's own nodes, nats; no gradient."""
+    import torch
+
+    logs = [own.detach().log_softmax(1) for own in ranked]
+    return torch.cat([-(log.exp() * log).sum(1) for log in logs]).mean()
+
+
+def _pair_sums(ranked: "Tensor") -> "Tensor":
+    """Each question's sum over pairs, `(n_queries,)`, of log similarities `(n_queries, n_nodes)`.
+
+    The gradient, sigmoid(s_j - s_i) for j and its negative for i, is added up in the same pass,
+    so that no matrix of pairs outlives its block of rows.
+    """
+    import torch
+    from torch.nn.functional import softplus
+
+    n_queries, n = ranked.shape
+    total, slope = ranked.new_zeros(n_queries), torch.zeros_like(ranked)
+    rows = max(1, _PAIRS_AT_ONCE // max(1, n_queries * n))
+    with torch.no_grad():
+        for first in range(0, n - 1, rows):
+            last = min(first + rows, n - 1)
+            # (n_queries, i, j): i counts from first, j from first + 1, so pairs have j >= i
+            gaps = ranked[:, None, first + 1 :] - ranked[:, first:last, None]
+            others = torch.ones(last - first, last - first, dtype=torch.bool).tril(-1)
+            gaps[:, :, : last - first].masked_fill_(others, -torch.inf)
+            total += softplus(gaps).sum((1, 2))
+            push = gaps.sigmoid_()
+            slope[:, first + 1 :] += push.sum(1)
+            slope[:, first:last] -= push.sum(2)
+    # The value of `total` with the gradient `slope`.
+    linear = (slope * ranked).sum(1)
+    return total + (linear - linear.detach())

@@ -1,0 +1,158 @@
+"""Which nodes of its document a simulated question should find, best first (paper, section 2.3).
+
+A question was written from one chunk, so what resembles that chunk answers it: every node of the
+document, chunks and responses alike, is ranked by its BERTScore F1 against the question's source
+chunk. That ranking is what the graph network learns from.
+"""
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+import pyarrow as pa
+
+from gsum_assets.graphs.bertscore import bertscore
+from gsum_resources.content_hash import hash_texts
+from gsum_resources.token_embeddings import TokenEmbedder
+
+SCHEMA = pa.schema(
+    [
+        pa.field("document_id", pa.string(), False),
+        pa.field("query_id", pa.string(), False),
+        pa.field("node_id", pa.string(), False),
+        pa.field("rank", pa.int32(), False),
+        pa.field("f1", pa.float32(), False),
+    ]
+)
+
+# The last bits of a matrix product depend on the number of threads. Without them equal texts
+# score equally, and ties fall to the id.
+_DECIMALS = 6
+
+_ALGORITHM = "bertscore-1"  # raise it when scores of the same texts may differ: the memo stays
+
+
+class ScoreMemo(Protocol):
+    """Bytes by 16-byte key; `gsum_resources.memo.Memo` is one."""
+
+    def get(self, keys: Iterable[bytes]) -> dict[bytes, bytes]:
+        """The values of those keys that are known."""
+        ...
+
+    def put(self, items: Mapping[bytes, bytes]) -> None:
+        """Keep `items`."""
+        ...
+
+
+@dataclass(frozen=True)
+class _Document:
+    """One document's nodes in order of id, and the source chunk of each of its questions."""
+
+    document_id: str
+    node_ids: list[str]
+    texts: list[str]
+    query_ids: list[str]
+    sources: list[str]
+
+    def keys(self, model: str) -> list[bytes]:
+        """What the scores of each question depend on, hashed."""
+        shared = [_ALGORITHM, model, hash_texts(self.texts)]
+        return [bytes.fromhex(hash_texts([*shared, source])) for source in self.sources]
+
+
+def node_rankings(
+    queries: pa.Table,
+    nodes: pa.Table,
+    embedder: TokenEmbedder,
+    memo: ScoreMemo,
+    on_progress: Callable[[int, int], None] | None = None,
+) -> pa.Table:
+    """Rows of `gor.node_rankings`, by document, question and rank.
+
+    Documents are worked on one by one, so that only the token vectors of one are in memory, and
+    their scores are kept in `memo` at once. A question is scored anew if its source chunk or any
+    node of its document differs. Of a longer text than the model takes the beginning counts.
+
+    Parameters
+    ----------
+    queries : `query_id`, `document_id`, `chunk_id` of simulated questions of one corpus.
+    nodes : `node_id`, `document_id`, `text` of the record graphs' nodes.
+    on_progress : called with (documents done, documents in total) of those to be scored.
+
+    Raises
+    ------
+    ValueError
+        If the source chunk of a question is not among its document's nodes.
+    """
+    documents = _documents(queries, nodes)
+    keys = [document.keys(embedder.identity) for document in documents]
+    known = memo.get({key for of_document in keys for key in of_document})
+    pending = [
+        (document, of_document)
+        for document, of_document in zip(documents, keys, strict=True)
+        if not known.keys() >= set(of_document)
+    ]
+    for done, (document, of_document) in enumerate(pending, start=1):
+        missing = {
+            key: source
+            for key, source in zip(of_document, document.sources, strict=True)
+            if key not in known
+        }
+        scores = _scores(list(missing.values()), document.texts, embedder)
+        fresh = {key: row.tobytes() for key, row in zip(missing, scores, strict=True)}
+        memo.put(fresh)
+        known.update(fresh)
+        if on_progress is not None:
+            on_progress(done, len(pending))
+    ranked = [_ranked(d, [known[key] for key in ks]) for d, ks in zip(documents, keys, strict=True)]
+    return pa.concat_tables([SCHEMA.empty_table(), *ranked])
+
+
+def _documents(queries: pa.Table, nodes: pa.Table) -> list[_Document]:
+    """The documents that have questions, in order of id, as are their nodes and questions."""
+    texts: dict[str, dict[str, str]] = {}
+    for node in nodes.select(["node_id", "document_id", "text"]).to_pylist():
+        texts.setdefault(node["document_id"], {})[node["node_id"]] = node["text"]
+    asked: dict[str, dict[str, str]] = {}
+    for query in queries.select(["query_id", "document_id", "chunk_id"]).to_pylist():
+        document_id, chunk_id = query["document_id"], query["chunk_id"]
+        if chunk_id not in texts.get(document_id, {}):
+            raise ValueError(
+                f"gor: question '{query['query_id']}' comes from chunk '{chunk_id}', which is no "
+                f"node of document '{document_id}'; materialize gor/record_nodes again"
+            )
+        asked.setdefault(document_id, {})[query["query_id"]] = texts[document_id][chunk_id]
+    return [
+        _Document(
+            document_id,
+            sorted(texts[document_id]),
+            [text for _, text in sorted(texts[document_id].items())],
+            sorted(sources),
+            [text for _, text in sorted(sources.items())],
+        )
+        for document_id, sources in sorted(asked.items())
+    ]
+
+
+def _scores(sources: list[str], texts: list[str], embedder: TokenEmbedder) -> np.ndarray:
+    """F1 of every text against every source, which are texts too, `(n_sources, n_texts)`."""
+    distinct = sorted(set(texts))
+    tokens = dict(zip(distinct, embedder.embed_tokens(distinct), strict=True))
+    f1 = bertscore([tokens[source] for source in sources], [tokens[text] for text in texts]).f1
+    return np.round(f1, _DECIMALS)
+
+
+def _ranked(document: _Document, scores: list[bytes]) -> pa.Table:
+    """The rows of one document."""
+    n_queries, n_nodes = len(document.query_ids), len(document.node_ids)
+    f1 = np.frombuffer(b"".join(scores), np.float32).reshape(n_queries, n_nodes)
+    order = np.argsort(-f1, axis=1, kind="stable")  # nodes lie in order of id, which breaks ties
+    columns = [
+        pa.array([document.document_id] * f1.size, pa.string()),
+        pa.array(np.repeat(np.asarray(document.query_ids, object), n_nodes), pa.string()),
+        pa.array(np.asarray(document.node_ids, object)[order.ravel()], pa.string()),
+        pa.array(np.tile(np.arange(1, n_nodes + 1, dtype=np.int32), n_queries)),
+        pa.array(np.take_along_axis(f1, order, axis=1).ravel()),
+    ]
+    return pa.table(columns, schema=SCHEMA)

@@ -1,0 +1,118 @@
+"""Questions against the nodes of their scope, passages and responses alike (paper, section 2.4)."""
+
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+
+from gsum_assets.gor.node2vec import anchored_scores, node_vectors
+from gsum_assets.gor.variants import WITHOUT_NETWORK
+from gsum_assets.retrieval.collection import Collection, Questions
+from gsum_assets.retrieval.dense import Dense
+from gsum_assets.retrieval.ranking import Retriever, Scores, best_of_nodes, rank_questions
+from gsum_assets.tables import TABLES
+from gsum_resources.arrow import pc
+from gsum_resources.protocols import Embedder
+
+_AFTER_CHUNKS = 1_000_000  # responses follow all passages of their document
+_ANCHORS = 3  # see `node2vec.py`
+
+
+def rank(
+    variant: str,
+    documents: pa.Table,
+    nodes: pa.Table,
+    edges: pa.Table,
+    node_embeddings: pa.Table,
+    queries: pa.Table,
+    embedder: Embedder,
+) -> pa.Table:
+    """Rows of the table `rankings`: inner products of questions and node embeddings.
+
+    Parameters
+    ----------
+    nodes, edges : rows of `gor.record_nodes` and `gor.record_edges`.
+    node_embeddings : rows of `gor.node_embeddings`; not read by the variants without a network,
+        which rank by the embeddings of the nodes' texts.
+    """
+    without = variant in WITHOUT_NETWORK
+    vectors = nodes if without else node_embeddings
+    collection = Collection.from_tables(
+        documents,
+        _as_chunks(nodes),
+        vectors.select(["node_id", "embedding"]).rename_columns(["chunk_id", "embedding"]),
+    )
+    asked = embedder.embed_queries(queries["retrieval_text"].to_pylist())
+    questions = Questions.from_table(queries, asked)
+
+    def build(scope: Collection) -> Retriever:
+        return Walks.over(scope, nodes, edges) if variant == "node2vec" else Dense(scope)
+
+    return rank_questions(build, questions, collection)
+
+
+def top_nodes(rankings: pa.Table, nodes: pa.Table, k: int) -> pa.Table:
+    """The `k` best nodes of each question whose texts differ, as rows of `contexts`."""
+    found = rankings.filter(pc.equal(rankings["level"], "node"))
+    found = found.sort_by([("query_id", "ascending"), ("rank", "ascending")])
+    known = {row["node_id"]: row for row in nodes.drop_columns(["embedding"]).to_pylist()}
+    rows: list[dict] = []
+    taken: dict[str, set[str]] = {}
+    for query_id, node_id, score in zip(
+        *(found[name].to_pylist() for name in ("query_id", "item_id", "score")), strict=True
+    ):
+        texts, node = taken.setdefault(query_id, set()), known[node_id]
+        if len(texts) < k and node["text"] not in texts:
+            texts.add(node["text"])
+            rows.append(_context(query_id, len(texts), score, node))
+    return pa.Table.from_pylist(rows, TABLES["contexts"].schema)
+
+
+def _context(query_id: str, rank: int, score: float, node: dict) -> dict:
+    return {
+        "query_id": query_id,
+        "sample": 0,
+        "rank": rank,
+        "node_id": node["node_id"],
+        "node_kind": node["kind"],
+        "document_id": node["document_id"],
+        "position": node["position"] if node["kind"] == "chunk" else None,
+        "score": score,
+        "text": node["text"],
+    }
+
+
+def _as_chunks(nodes: pa.Table) -> pa.Table:
+    """Nodes in the form that the baselines search."""
+    is_response = pc.cast(pc.equal(nodes["kind"], "response"), pa.int32())
+    return pa.table(
+        {
+            "chunk_id": nodes["node_id"],
+            "document_id": nodes["document_id"],
+            "position": pc.add(nodes["position"], pc.multiply(is_response, _AFTER_CHUNKS)),
+            "text": nodes["text"],
+        }
+    )
+
+
+@dataclass(frozen=True)
+class Walks:
+    """Node2Vec over the graphs of one scope."""
+
+    collection: Collection
+    nodes: pa.Table
+    vectors: np.ndarray
+
+    @classmethod
+    def over(cls, collection: Collection, nodes: pa.Table, edges: pa.Table) -> "Walks":
+        """Walk the graphs of the nodes in `collection`; `nodes` and `edges` may hold more."""
+        places = pc.index_in(pa.array(collection.chunk_ids), nodes["node_id"].combine_chunks())
+        mine = nodes.take(places)
+        of_scope = pc.is_in(edges["target_id"], mine["node_id"].combine_chunks())
+        return cls(collection, mine, node_vectors(mine, edges.filter(of_scope)))
+
+    def scores(self, questions: Questions) -> Scores:
+        """Cosines in the space of the walks, -1 to 1."""
+        assert questions.embeddings is not None
+        nodes = anchored_scores(questions.embeddings, self.nodes, self.vectors, _ANCHORS)
+        return Scores(nodes, best_of_nodes(nodes, self.collection))

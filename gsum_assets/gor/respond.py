@@ -1,0 +1,242 @@
+"""What a language model answered to the simulated questions, round by round (paper, equation 3).
+
+Round i searches the passages of its document and the responses of rounds 1 to i-1, so rounds of
+one document wait for one another; documents go side by side.
+"""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import groupby, zip_longest
+
+import numpy as np
+import pyarrow as pa
+
+from gsum_assets.corpus.embed import vector_column
+from gsum_assets.gor.prompts import RESPONSE
+from gsum_assets.retrieval.ranking import top
+from gsum_assets.retrieval.vectors import vectors_of
+from gsum_resources.content_hash import hash_texts
+from gsum_resources.protocols import Completion, Embedder, LanguageModel, Request
+
+# 60 words are 75 tokens, and name something of 3.6 of the 6 nodes. On 32 training meetings of
+# QMSum, answers over passages and responses of 40, 60, 90 and 120 words had ROUGE-1 / ROUGE-L of
+# 27.2 / 15.8, 27.6 / 15.9, 27.4 / 15.8 and 27.2 / 15.8 (202 specific questions, 1,536 tokens read)
+# and of 33.4 / 17.8, 33.9 / 17.5, 33.8 / 17.1 and 33.2 / 17.1 (32 general ones). So length hardly
+# matters; shorter costs less, but of 40 words every sixth response nearly repeats an earlier one.
+MAX_WORDS = 60
+_DECIMALS = 6  # as in `retrieval.dense`: equal texts score equally on every machine
+
+
+@dataclass(frozen=True)
+class Responses:
+    """Rows of `gor.historical_responses`, and a line for each round without a response."""
+
+    rows: pa.Table
+    problems: Sequence[str]
+
+
+@dataclass
+class _Memory:
+    """What one document's next round can retrieve.
+
+    Attributes
+    ----------
+    vectors : `(n_chunks + n_rounds, dim)`, filled up to `len(ids)`.
+    order : place in the reading order: passages by position, then responses by round.
+    """
+
+    ids: list[str]
+    texts: list[str]
+    vectors: np.ndarray
+    order: dict[str, int] = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.order = {node_id: i for i, node_id in enumerate(self.ids)}
+
+    def nearest(self, query: np.ndarray, k: int) -> list[str]:
+        """Ids of the k nodes of largest inner product with `query (dim,)`, best first."""
+        scores = np.round(self.vectors[: len(self.ids)] @ query, _DECIMALS)
+        return [self.ids[i] for i in top(scores[None], self.ids, k)[0]]
+
+    def read(self, node_ids: Sequence[str]) -> tuple[str, ...]:
+        """Their texts, in reading order."""
+        return tuple(self.texts[i] for i in sorted(self.order[n] for n in node_ids))
+
+    def keep(self, node_id: str, text: str, vector: np.ndarray) -> None:
+        """Make a response available to the rounds that follow."""
+        self.vectors[len(self.ids)] = vector
+        self.order[node_id] = len(self.ids)
+        self.ids.append(node_id)
+        self.texts.append(text)
+
+
+def respond(
+    queries: pa.Table,
+    chunks: pa.Table,
+    chunk_embeddings: pa.Table,
+    model: LanguageModel,
+    embedder: Embedder,
+    k: int = 6,
+    max_words: int = MAX_WORDS,
+    on_progress: Callable[[int, int], None] | None = None,
+) -> Responses:
+    """Answer every simulated question over the K nodes that are nearest to it by then.
+
+    A round without a valid reply leaves no node; the rounds after it go on.
+
+    Parameters
+    ----------
+    queries : rows of `gor.simulated_queries` of one corpus.
+    chunks, chunk_embeddings : those of the same documents; rows of all three in any order.
+    embedder : the one that made `chunk_embeddings`.
+    k : nodes retrieved for a question (paper, section 3.1: 6).
+    max_words : length of a response, in words.
+    on_progress : hears how many questions are done, and of how many.
+
+    Returns
+    -------
+    Responses
+        Rows ordered by document and round.
+
+    Raises
+    ------
+    ValueError
+        If a document has questions but no chunks, or its vectors are of another length than the
+        embedder's.
+    """
+    asked = _asked(queries, embedder)
+    memories = _memories(asked, chunks, chunk_embeddings, embedder)
+    rows: list[dict] = []
+    problems: list[str] = []
+    n_done = 0
+    for wave in _waves(asked):
+        answered, failed = _answer(wave, memories, model, k, max_words)
+        for row, vector in zip(answered, _embed(answered, embedder), strict=True):
+            memories[row["document_id"]].keep(row["response_id"], row["text"], vector)
+        rows += answered
+        problems += failed
+        n_done += len(wave)
+        if on_progress:
+            on_progress(n_done, len(asked))
+    rows.sort(key=lambda row: (row["document_id"], row["round"]))
+    return Responses(_table(rows, embedder.dimension), problems)
+
+
+def _asked(queries: pa.Table, embedder: Embedder) -> list[dict]:
+    """The questions by document and round, each with its vector."""
+    ordered = queries.sort_by([("document_id", "ascending"), ("round", "ascending")])
+    rows = ordered.select(["query_id", "document_id", "round", "text"]).to_pylist()
+    vectors = embedder.embed_queries([row["text"] for row in rows]) if rows else []
+    return [{**row, "query_embedding": vector} for row, vector in zip(rows, vectors, strict=True)]
+
+
+def _answer(
+    wave: Sequence[dict],
+    memories: Mapping[str, _Memory],
+    model: LanguageModel,
+    k: int,
+    max_words: int,
+) -> tuple[list[dict], list[str]]:
+    """Responses to one question of each document, and what went wrong with the others."""
+    found = [memories[row["document_id"]].nearest(row["query_embedding"], k) for row in wave]
+    replies = model.complete(
+        [
+            Request(
+                task="answer",
+                instructions=RESPONSE.format(max_words=max_words),
+                question=row["text"],
+                passages=memories[row["document_id"]].read(node_ids),
+                max_words=max_words,
+                document_id=row["document_id"],
+            )
+            for row, node_ids in zip(wave, found, strict=True)
+        ]
+    )
+    answered, failed = [], []
+    for row, node_ids, reply in zip(wave, found, replies, strict=True):
+        if isinstance(reply, Completion) and reply.text.strip():
+            answered.append(_row(row, node_ids, reply))
+        else:
+            why = "the reply is empty" if isinstance(reply, Completion) else reply.message
+            failed.append(
+                f"document '{row['document_id']}', round {row['round']}: no response: {why}"
+            )
+    return answered, failed
+
+
+def _waves(asked: Sequence[dict]) -> Iterator[list[dict]]:
+    """The first question of every document, then the second of every document, …"""
+    documents = [list(rows) for _, rows in groupby(asked, key=lambda row: row["document_id"])]
+    for wave in zip_longest(*documents):
+        yield [row for row in wave if row is not None]
+
+
+def _memories(
+    asked: Sequence[dict], chunks: pa.Table, chunk_embeddings: pa.Table, embedder: Embedder
+) -> dict[str, _Memory]:
+    """Each document's passages, with room for its responses."""
+    n_rounds: dict[str, int] = {}
+    for row in asked:
+        n_rounds[row["document_id"]] = n_rounds.get(row["document_id"], 0) + 1
+    ordered = chunks.sort_by([("document_id", "ascending"), ("position", "ascending")])
+    rows = ordered.select(["document_id", "chunk_id", "text"]).to_pylist()
+    vectors = vectors_of(chunk_embeddings, [row["chunk_id"] for row in rows])
+    if rows and vectors.shape[1] != embedder.dimension:
+        raise ValueError(
+            f"gor: chunk_embeddings hold vectors of {vectors.shape[1]} dimensions, the embedding "
+            f"model '{embedder.identity}' makes {embedder.dimension}; materialize chunk_embeddings"
+        )
+    memories, start = {}, 0
+    for document_id, group in groupby(rows, key=lambda row: row["document_id"]):
+        passages = list(group)
+        end = start + len(passages)
+        if document_id in n_rounds:
+            room = np.zeros((n_rounds[document_id], vectors.shape[1]), np.float32)
+            memories[document_id] = _Memory(
+                [row["chunk_id"] for row in passages],
+                [row["text"] for row in passages],
+                np.concatenate([vectors[start:end], room]),
+            )
+        start = end
+    if lacking := sorted(n_rounds.keys() - memories.keys()):
+        raise ValueError(
+            f"gor: {len(lacking)} of {len(n_rounds)} documents have simulated queries but no "
+            f"chunks (first: '{lacking[0]}'); materialize gor/simulated_queries"
+        )
+    return memories
+
+
+def _row(asked: dict, node_ids: list[str], reply: Completion) -> dict:
+    text = reply.text.strip()
+    return {
+        **asked,
+        "response_id": hash_texts([asked["document_id"], asked["query_id"], text]),
+        "text": text,
+        "node_ids": node_ids,
+        "model": reply.model,
+        "tokens_in": reply.tokens_in,
+        "tokens_out": reply.tokens_out,
+    }
+
+
+def _embed(rows: Sequence[dict], embedder: Embedder) -> np.ndarray:
+    texts = [row["text"] for row in rows]
+    return embedder.embed(texts) if texts else np.empty((0, embedder.dimension), np.float32)
+
+
+def _table(rows: Sequence[dict], dimension: int) -> pa.Table:
+    vectors = [row["query_embedding"] for row in rows]
+    stacked = np.stack(vectors) if vectors else np.empty((0, dimension), np.float32)
+    columns = {
+        "response_id": pa.string(),
+        "document_id": pa.string(),
+        "query_id": pa.string(),
+        "round": pa.int32(),
+        "text": pa.string(),
+        "node_ids": pa.list_(pa.string()),
+        "model": pa.string(),
+        "tokens_in": pa.int32(),
+        "tokens_out": pa.int32(),
+    }
+    arrays = {name: pa.array([row[name] for row in rows], kind) for name, kind in columns.items()}
+    return pa.table({**arrays, "query_embedding": vector_column(stacked)})

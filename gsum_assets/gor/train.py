@@ -1,0 +1,227 @@
+"""Self-supervised training of the network on graphs of records (paper, sections 3.4 and A.4).
+
+Everything random in an epoch follows from the seed and the epoch's number. So a state needs no
+random numbers in it, and a training that goes on from one ends, bit for bit, where the
+undisturbed one does (same machine, same `threads`).
+"""
+
+import hashlib
+import math
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from gsum_assets.gor.gnn import Encoder, new_encoder, node_embeddings
+from gsum_assets.gor.graphs import RecordGraph, side_by_side
+from gsum_assets.gor.losses import losses
+from gsum_assets.gor.settings import TrainingSettings
+from gsum_resources.checkpoints import Checkpoint, CheckpointError, pack, unpack
+from gsum_resources.embedding.processor import torch_threads
+
+if TYPE_CHECKING:
+    from torch.optim import Adam
+
+
+@dataclass(frozen=True)
+class Epoch:
+    """A row of `gor.training_log`; losses and entropy in nats, means over questions.
+
+    Attributes
+    ----------
+    epoch : from 1.
+    loss_cl, loss_rank : the two parts, before alpha; reported also where not minimized.
+    entropy : of the softmax over a question's similarities to the nodes of its graph.
+    seconds : wall time, of this process.
+    """
+
+    epoch: int
+    loss: float
+    loss_cl: float
+    loss_rank: float
+    entropy: float
+    learning_rate: float
+    seconds: float
+
+
+@dataclass(frozen=True)
+class Trained:
+    """The network after its last epoch, and one entry an epoch."""
+
+    encoder: Encoder
+    settings: TrainingSettings
+    log: tuple[Epoch, ...]
+
+    def checkpoint(self, embedding_model: str) -> Checkpoint:
+        """What `gor.model` keeps; `embedding_model` is the identity of the nodes' embedder."""
+        return Checkpoint(
+            encoder=self.settings.encoder.name,
+            dimension=self.encoder.dimension,
+            embedding_model=embedding_model,
+            epochs=len(self.log),
+            settings=self.settings.model_dump(),
+            weights=self.encoder.arrays(),
+        )
+
+
+OnEpoch = Callable[[Epoch], None]
+SaveState = Callable[[bytes], None]
+
+
+def train(
+    graphs: Sequence[RecordGraph],
+    settings: TrainingSettings,
+    on_epoch: OnEpoch | None = None,
+    save: SaveState | None = None,
+    resume: bytes | None = None,
+    threads: int = 1,
+) -> Trained:
+    """Fit a network to the questions of `graphs`; encoder 'none' has nothing to fit.
+
+    Parameters
+    ----------
+    graphs : in any order; those without questions are passed over.
+    on_epoch : told of each epoch as it ends.
+    save : given the state after each epoch, safetensors bytes for `resume`.
+    resume : such a state, of the same graphs and settings: see `training_key`.
+    threads : of torch while training.
+
+    Raises
+    ------
+    ValueError
+        If no graph has questions, the embeddings of two differ in length, or the loss is not
+        finite.
+    CheckpointError
+        If `resume` is a state of other graphs or settings.
+    """
+    if settings.encoder.name == "none":
+        return Trained(new_encoder(settings.encoder, _dimension(graphs)), settings, ())
+    graphs = sorted((g for g in graphs if g.n_queries), key=lambda graph: graph.document_id)
+    encoder = new_encoder(settings.encoder, _dimension(graphs), settings.seed)
+    with torch_threads(threads):
+        key = training_key(graphs, settings)
+        run = _Run.begin(encoder, key) if resume is None else _Run.resumed(encoder, key, resume)
+        while len(run.log) < settings.epochs:
+            run.log.append(_epoch(run, graphs, settings))
+            if on_epoch is not None:
+                on_epoch(run.log[-1])
+            if save is not None:
+                save(run.state())
+    return Trained(run.encoder, settings, tuple(run.log))
+
+
+def training_key(graphs: Sequence[RecordGraph], settings: TrainingSettings) -> str:
+    """Changes with whatever a training depends on; a state goes on only under its own key."""
+    digest = hashlib.blake2b(settings.fingerprint.encode(), digest_size=16)
+    for graph in sorted((g for g in graphs if g.n_queries), key=lambda graph: graph.document_id):
+        digest.update(f"{graph.document_id}:{graph.n_nodes}:{graph.n_queries};".encode())
+        for array in (graph.features, graph.edges, graph.queries, graph.rankings):
+            digest.update(array.tobytes())
+    return digest.hexdigest()
+
+
+def learning_rate(settings: TrainingSettings, epoch: int) -> float:
+    """Of an epoch, from 1: half a cosine that would reach 0 after the last."""
+    return settings.learning_rate * (1 + math.cos(math.pi * (epoch - 1) / settings.epochs)) / 2
+
+
+@dataclass
+class _Run:
+    """A training under way."""
+
+    encoder: Encoder
+    optimizer: "Adam"
+    key: str
+    log: list[Epoch]
+
+    @classmethod
+    def begin(cls, encoder: Encoder, key: str) -> "_Run":
+        from torch.optim import Adam
+
+        parameters = [weight.requires_grad_() for weight in encoder.weights.values()]
+        return cls(encoder, Adam(parameters), key, [])
+
+    @classmethod
+    def resumed(cls, encoder: Encoder, key: str, state: bytes) -> "_Run":
+        from torch import from_numpy
+
+        arrays, told = unpack(state)
+        if told.get("training_key") != key:
+            raise CheckpointError(
+                f"training state of {len(told.get('log', []))} epochs belongs to other graphs or "
+                "settings; begin anew without it"
+            )
+        run = cls.begin(encoder.with_arrays(arrays), key)
+        for name, weight in run.encoder.weights.items():
+            run.optimizer.state[weight] = {
+                part: from_numpy(arrays[f"adam.{part}.{name}"]) for part in _ADAM
+            }
+        run.log = [Epoch(**row) for row in told["log"]]
+        return run
+
+    def state(self) -> bytes:
+        arrays = self.encoder.arrays()
+        for name, weight in self.encoder.weights.items():
+            kept = self.optimizer.state[weight]
+            arrays |= {f"adam.{part}.{name}": kept[part].numpy() for part in _ADAM}
+        return pack(arrays, {"training_key": self.key, "log": [asdict(row) for row in self.log]})
+
+
+_ADAM = ("step", "exp_avg", "exp_avg_sq")
+
+
+def _epoch(run: _Run, graphs: Sequence[RecordGraph], settings: TrainingSettings) -> Epoch:
+    """One pass over all graphs."""
+    import torch
+
+    start, number = time.perf_counter(), len(run.log) + 1
+    rate = learning_rate(settings, number)
+    run.optimizer.param_groups[0]["lr"] = rate
+    random = np.random.default_rng([settings.seed, number])
+    noise = torch.Generator().manual_seed(int(random.integers(2**63)))
+    sums, n_queries = np.zeros(4), 0
+    for drawn in _batches(graphs, settings.batch_graphs, random):
+        batch = side_by_side(drawn, settings.encoder.direction)
+        found = losses(node_embeddings(run.encoder, batch, noise), batch, settings.loss)
+        run.optimizer.zero_grad()
+        found.total.backward()
+        run.optimizer.step()
+        sums += len(batch.queries) * np.array([value.item() for value in found])
+        n_queries += len(batch.queries)
+    means = sums / n_queries
+    if not np.isfinite(means).all():
+        raise ValueError(
+            f"gor: the loss of epoch {number} is {means[0]}; lower learning_rate "
+            f"({settings.learning_rate}) or raise the loss's temperature "
+            f"({settings.loss.temperature})"
+        )
+    loss, loss_cl, loss_rank, entropy = map(float, means)
+    seconds = time.perf_counter() - start
+    return Epoch(number, loss, loss_cl, loss_rank, entropy, rate, seconds)
+
+
+def _batches(
+    graphs: Sequence[RecordGraph], size: int, random: np.random.Generator
+) -> Iterator[list[RecordGraph]]:
+    order = random.permutation(len(graphs))
+    for first in range(0, len(order), size):
+        yield [graphs[i] for i in order[first : first + size]]
+
+
+def _dimension(graphs: Sequence[RecordGraph]) -> int:
+    """Of all embeddings."""
+    if not graphs:
+        raise ValueError("gor: no document has simulated questions; materialize gor/node_rankings")
+    first = graphs[0]
+    for graph in graphs:
+        for vectors in (graph.features, graph.queries):
+            if vectors.shape[1] != first.features.shape[1]:
+                raise ValueError(
+                    f"gor: embeddings of '{graph.document_id}' have length {vectors.shape[1]}, "
+                    f"those of '{first.document_id}' {first.features.shape[1]}; they come from "
+                    "different models, materialize gor/record_nodes and gor/historical_responses "
+                    "again"
+                )
+    return first.features.shape[1]

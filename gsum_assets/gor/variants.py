@@ -1,0 +1,43 @@
+"""The methods of the family by name: what each changes of the settings."""
+
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Any
+
+from gsum_assets.gor.settings import TrainingSettings
+
+Change = Mapping[str, Mapping[str, Any]]
+
+WITHOUT_NETWORK = ("thought-retriever", "node2vec")
+"""Baselines that know the records and train nothing."""
+
+SUPERVISED = "gor-supervised"
+
+_CHANGES: Mapping[str, Change] = MappingProxyType(
+    {
+        "gor": {},
+        "gor-untrained": {"encoder": {"name": "none"}},
+        "gor-no-cl": {"loss": {"contrastive": False}},
+        "gor-no-rank": {"loss": {"ranking": False}},
+        "gor-no-in-batch": {"loss": {"in_batch": False}},
+        SUPERVISED: {},
+        "gor-published": {
+            "encoder": {"residual": False, "unit_length": False},
+            "loss": {"temperature": 1.0},
+        },
+        "gor-gcn": {"encoder": {"name": "gcn"}},
+        "gor-sgc": {"encoder": {"name": "sgc"}},
+        "gor-gin": {"encoder": {"name": "gin"}},
+        "gor-sage": {"encoder": {"name": "sage"}},
+    }
+)
+
+VARIANTS = (*_CHANGES, *WITHOUT_NETWORK)
+
+
+def training_settings(variant: str, settings: TrainingSettings) -> TrainingSettings:
+    """The corpus's settings as a variant changes them."""
+    values = settings.model_dump()
+    for part, changed in _CHANGES[variant].items():
+        values[part] |= changed
+    return TrainingSettings.model_validate(values)

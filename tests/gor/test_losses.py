@@ -1,0 +1,143 @@
+"""Losses: worked out by hand, against the plain formulation, and what must not change them."""
+
+import math
+from itertools import combinations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import gsum_assets.gor.losses as module
+from benchmarks.gor_training import published_losses
+from gsum_assets.gor.graphs import RecordGraph, side_by_side
+from gsum_assets.gor.losses import losses, ranking_loss
+from gsum_assets.gor.settings import LossSettings
+from tests.gor.toy_graphs import permuted, toy_graph
+
+AS_PUBLISHED = LossSettings(temperature=1.0, alpha=0.5)
+
+
+def three_nodes(document_id="one"):
+    """One question (1, 0) whose similarities to three nodes, best first, are 0.8, 0.6 and 0."""
+    return RecordGraph(
+        document_id=document_id,
+        node_ids=np.array(["a", "b", "c"]),
+        kinds=np.array(["chunk", "chunk", "response"]),
+        features=np.array([[0.0, 1.0], [0.8, 0.6], [0.6, 0.8]], np.float32),
+        edges=np.array([[1], [2]]),
+        queries=np.array([[1.0, 0.0]], np.float32),
+        rankings=np.array([[1, 2, 0]]),
+        sources=np.array([1]),
+    )
+
+
+def found(graphs, chosen=AS_PUBLISHED, nodes=None):
+    import torch
+
+    batch = side_by_side(graphs)
+    return losses(torch.from_numpy(batch.features if nodes is None else nodes), batch, chosen)
+
+
+def test_three_nodes_by_hand():
+    whole = math.exp(0.8) + math.exp(0.6) + 1
+    contrastive = math.log(whole) - 0.8
+    pairs = [math.exp(0.6) / math.exp(0.8), 1 / math.exp(0.8), 1 / math.exp(0.6)]
+    ranking = sum(math.log(1 + ratio) for ratio in pairs)
+    shares = [math.exp(s) / whole for s in (0.8, 0.6, 0)]
+    ours = found([three_nodes()])
+    assert ours.contrastive.item() == pytest.approx(contrastive, rel=1e-6)
+    assert ours.ranking.item() == pytest.approx(ranking, rel=1e-6)
+    assert ours.total.item() == pytest.approx(contrastive + 0.5 * ranking, rel=1e-6)
+    assert ours.entropy.item() == pytest.approx(-sum(p * math.log(p) for p in shares), rel=1e-6)
+    mean = found([three_nodes()], LossSettings(temperature=1.0, pairs="mean"))
+    assert mean.ranking.item() == pytest.approx(ranking / 3, rel=1e-6)
+
+
+def test_two_documents_are_negatives_of_each_other_by_hand():
+    whole = math.exp(0.8) + math.exp(0.6) + 1
+    two = [three_nodes("one"), three_nodes("two")]
+    assert found(two).contrastive.item() == pytest.approx(math.log(2 * whole) - 0.8, rel=1e-6)
+    apart = found(two, LossSettings(temperature=1.0, in_batch=False))
+    assert apart.contrastive.item() == pytest.approx(math.log(whole) - 0.8, rel=1e-6)
+
+
+def test_each_part_can_be_switched_off():
+    graphs = [toy_graph("a"), toy_graph("b")]
+    both = found(graphs)
+    no_rank = found(graphs, LossSettings(temperature=1.0, ranking=False))
+    no_cl = found(graphs, LossSettings(temperature=1.0, alpha=0.5, contrastive=False))
+    assert no_rank.total == both.contrastive
+    assert no_cl.total == 0.5 * both.ranking
+    with pytest.raises(ValueError, match="encoder 'none'"):
+        LossSettings(contrastive=False, ranking=False)
+
+
+@pytest.mark.parametrize("temperature", [0.05, 1.0])
+def test_equals_the_plain_formulation_with_gradients(temperature):
+    import torch
+
+    graphs = [toy_graph(f"d{i}", n_chunks=4 + 3 * i, n_queries=1 + i) for i in range(5)]
+    batch = side_by_side(graphs)
+    gradients = []
+    for plain in (True, False):
+        nodes = torch.from_numpy(batch.features).double().requires_grad_()
+        if plain:
+            contrastive, ranking = published_losses(nodes, graphs, temperature)
+        else:
+            chosen = LossSettings(temperature=temperature, alpha=0.5)
+            _, contrastive, ranking, _ = losses(nodes, batch, chosen)
+        (contrastive + 0.5 * ranking).backward()
+        gradients.append((contrastive.item(), ranking.item(), nodes.grad.numpy()))
+    for theirs, ours in zip(*gradients, strict=True):
+        np.testing.assert_allclose(ours, theirs, rtol=1e-5, atol=1e-9)
+
+
+@settings(max_examples=30, deadline=None)
+@given(
+    rows=st.lists(st.lists(st.floats(-50, 50), min_size=3, max_size=3), min_size=1, max_size=6),
+    at_once=st.sampled_from([1, 7, 2**17]),
+)
+def test_ranking_loss_is_the_sum_over_pairs_in_any_blocks(rows, at_once):
+    import torch
+
+    expected = sum(
+        (np.logaddexp(0, behind - ahead) for ahead, behind in combinations(np.array(rows), 2)),
+        np.zeros(3),
+    )
+    ranked = torch.tensor(rows, dtype=torch.float64).T  # 3 questions
+    before, module._PAIRS_AT_ONCE = module._PAIRS_AT_ONCE, at_once
+    try:
+        ours = ranking_loss([ranked])
+    finally:
+        module._PAIRS_AT_ONCE = before
+    assert ours.item() == pytest.approx(expected.mean(), rel=1e-8)
+
+
+def test_the_gradient_of_pairs_is_exact():
+    import torch
+
+    ranked = torch.randn(3, 7, dtype=torch.float64, requires_grad=True)
+    assert torch.autograd.gradcheck(lambda r: ranking_loss([r]), (ranked,))
+
+
+def test_the_order_of_nodes_does_not_matter():
+    graphs = [toy_graph("a"), toy_graph("b", n_chunks=5)]
+    moved = [permuted(g, np.random.default_rng(1).permutation(g.n_nodes)) for g in graphs]
+    for one, other in zip(found(graphs), found(moved), strict=True):
+        assert one.item() == pytest.approx(other.item(), rel=1e-5)
+
+
+def test_one_node_has_neither_negatives_nor_pairs():
+    alone = RecordGraph(
+        "one",
+        np.array(["a"]),
+        np.array(["chunk"]),
+        np.ones((1, 2), np.float32),
+        np.empty((2, 0), np.int64),
+        np.ones((1, 2), np.float32),
+        np.array([[0]]),
+        np.array([0]),
+    )
+    assert [value.item() for value in found([alone])] == [0, 0, 0, 0]
+    assert found([alone, three_nodes()]).contrastive.item() > 0

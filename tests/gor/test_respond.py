@@ -1,0 +1,184 @@
+"""Responses: what each round retrieves, round after round, document beside document."""
+
+from dataclasses import replace
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from gsum_assets.gor.respond import respond
+from gsum_assets.gor.simulate import simulate_queries
+from gsum_resources.llm.extractive import ExtractiveModel
+from tests.gor.toy_documents import (
+    STORIES,
+    Lookup,
+    Scripted,
+    chunk_table,
+    embedding_table,
+    shuffled,
+)
+from tests.llm.embedders import WordEmbedder
+
+PASSAGES = ("north", "east", "south")
+VECTORS = {
+    "north": (1, 0, 0, 0),
+    "east": (0, 1, 0, 0),
+    "south": (0, 0, 1, 0),
+    "Q1": (0.8, 0.6, 0, 0),
+    "Q2": (0.6, 0, 0.8, 0),
+    "Q3": (0, 0, 0.6, 0.8),
+    "answer to Q1": (0.9, 0, 0, 0.4),
+    "answer to Q2": (0, 0, 0, 1),
+    "answer to Q3": (0, 1, 0, 0),
+}
+
+
+def queries(document_ids=("a",), texts=("Q1", "Q2", "Q3")) -> pa.Table:
+    return pa.table(
+        {
+            "query_id": [f"{d}-{text}" for d in document_ids for text in texts],
+            "document_id": [d for d in document_ids for _ in texts],
+            "round": pa.array(
+                [i for _ in document_ids for i in range(1, len(texts) + 1)], pa.int32()
+            ),
+            "text": [text for _ in document_ids for text in texts],
+        }
+    )
+
+
+def house(document_ids=("a",)):
+    chunks = chunk_table(dict.fromkeys(document_ids, PASSAGES))
+    vectors = np.array([VECTORS[text] for text in chunks["text"].to_pylist()])
+    return chunks, embedding_table(chunks, vectors), Lookup(VECTORS, 4)
+
+
+def answering(request):
+    return f"answer to {request.question}"
+
+
+def texts_of(rows, chunks) -> list[list[str]]:
+    """The texts of the nodes that each round retrieved, best first."""
+    known = dict(zip(chunks["chunk_id"].to_pylist(), chunks["text"].to_pylist(), strict=True))
+    known |= dict(zip(rows["response_id"].to_pylist(), rows["text"].to_pylist(), strict=True))
+    return [[known[node_id] for node_id in ids] for ids in rows["node_ids"].to_pylist()]
+
+
+def test_three_rounds_by_hand():
+    chunks, embeddings, embedder = house()
+    model = Scripted(answering)
+    rows = respond(queries(), chunks, embeddings, model, embedder, k=2).rows
+    # round 2: south .8, north .6, answer 1 .54; round 3: answer 2 .8, south .6, answer 1 .32
+    assert texts_of(rows, chunks) == [
+        ["north", "east"],
+        ["south", "north"],
+        ["answer to Q2", "south"],
+    ]
+    # the model reads in reading order, passages before responses
+    assert [request.passages for request in model.asked] == [
+        ("north", "east"),
+        ("north", "south"),
+        ("south", "answer to Q2"),
+    ]
+    assert rows["round"].to_pylist() == [1, 2, 3]
+    assert rows["tokens_out"].to_pylist() == [3, 3, 3]
+    vectors = rows["query_embedding"].combine_chunks().flatten().to_numpy().reshape(3, 4)
+    np.testing.assert_array_equal(vectors, np.array([VECTORS[q] for q in ("Q1", "Q2", "Q3")], "f4"))
+
+
+def test_a_failed_round_leaves_a_gap_and_the_others_go_on():
+    chunks, embeddings, embedder = house()
+    model = Scripted(lambda request: None if request.question == "Q2" else answering(request))
+    found = respond(queries(), chunks, embeddings, model, embedder, k=2)
+    assert found.rows["round"].to_pylist() == [1, 3]
+    assert texts_of(found.rows, chunks)[1] == ["south", "answer to Q1"]
+    assert found.problems == ["document 'a', round 2: no response: the server is tired"]
+
+
+def test_an_empty_reply_is_no_response():
+    chunks, embeddings, embedder = house()
+    found = respond(queries(), chunks, embeddings, Scripted(lambda request: " \n"), embedder)
+    assert found.rows.num_rows == 0
+    assert len(found.problems) == 3
+    assert found.rows.schema.field("query_embedding").type.list_size == 4
+
+
+def test_documents_go_side_by_side_and_never_mix():
+    documents = ("c", "a", "b")
+    chunks, embeddings, embedder = house(documents)
+    model, seen = Scripted(answering), []
+    rows = respond(
+        queries(documents), chunks, embeddings, model, embedder, 2,
+        on_progress=lambda done, total: seen.append((done, total)),
+    ).rows  # fmt: skip
+    assert [len(call) for call in model.calls] == [3, 3, 3]
+    assert [len(call) for call in embedder.calls] == [3, 3, 3]
+    assert seen == [(3, 9), (6, 9), (9, 9)]
+    for document_id in documents:
+        own_chunks, own_embeddings, own_embedder = house((document_id,))
+        alone = respond(
+            queries((document_id,)), own_chunks, own_embeddings, model, own_embedder, 2
+        ).rows
+        assert alone.to_pylist() == [
+            row for row in rows.to_pylist() if row["document_id"] == document_id
+        ]
+    assert rows["document_id"].to_pylist() == sorted(rows["document_id"].to_pylist())
+
+
+def test_the_order_of_rows_does_not_matter():
+    documents = ("a", "b")
+    chunks, embeddings, embedder = house(documents)
+    asked, model = queries(documents), Scripted(answering)
+    expected = respond(asked, chunks, embeddings, model, embedder, 2)
+    for seed in range(5):
+        tables = (shuffled(table, seed) for table in (asked, chunks, embeddings))
+        assert respond(*tables, model, embedder, 2) == expected
+
+
+def test_documents_with_fewer_questions_end_earlier():
+    chunks, embeddings, embedder = house(("a", "b"))
+    asked = pa.concat_tables([queries(("a",)), queries(("b",), ("Q1",))])
+    model = Scripted(answering)
+    rows = respond(asked, chunks, embeddings, model, embedder).rows
+    assert [len(call) for call in model.calls] == [2, 1, 1]
+    assert rows["round"].to_pylist() == [1, 2, 3, 1]
+    assert [len(ids) for ids in rows["node_ids"].to_pylist()] == [3, 4, 5, 3]  # all that there is
+
+
+def test_a_document_without_chunks_is_an_error():
+    chunks, embeddings, embedder = house()
+    with pytest.raises(ValueError, match=r"1 of 2 documents .* \(first: 'z'\); materialize"):
+        respond(queries(("a", "z")), chunks, embeddings, Scripted(answering), embedder)
+
+
+def test_vectors_of_another_model_are_an_error():
+    chunks, embeddings, embedder = house()
+    embedder.dimension = 7
+    embedder._vectors = dict.fromkeys(VECTORS, (1,) * 7)
+    with pytest.raises(ValueError, match=r"of 4 dimensions, the embedding model 'lookup' makes 7"):
+        respond(queries(), chunks, embeddings, Scripted(answering), embedder)
+
+
+def test_no_questions():
+    chunks, embeddings, embedder = house()
+    found = respond(queries(()), chunks, embeddings, Scripted(answering), embedder)
+    assert found.rows.num_rows == 0
+    assert found.problems == []
+
+
+def test_the_embedded_model_answers_its_own_questions():
+    chunks, embedder = chunk_table({"story": STORIES}), WordEmbedder()
+    model = ExtractiveModel(embedder)
+    embeddings = embedding_table(chunks, embedder.embed(chunks["text"].to_pylist()))
+    asked = simulate_queries(chunks, model, n_queries=6).rows
+    found = respond(asked, chunks, embeddings, model, embedder, k=3, max_words=40)
+    rows = found.rows.to_pylist()
+    assert len(rows) == asked.num_rows
+    assert found.problems == []
+    assert all(0 < len(row["text"].split()) <= 42 for row in rows)
+    assert all(len(row["node_ids"]) == 3 for row in rows)
+    earlier = set(chunks["chunk_id"].to_pylist())
+    for row in rows:
+        assert set(row["node_ids"]) <= earlier
+        earlier.add(row["response_id"])
+    again = respond(asked, chunks, embeddings, model, embedder, k=3, max_words=40)
+    assert replace(again, problems=found.problems) == found

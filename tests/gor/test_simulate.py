@@ -1,0 +1,205 @@
+"""Simulated questions: which passages are asked, what is kept, when it ends."""
+
+import json
+from itertools import combinations
+from zlib import crc32
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from gsum_assets.gor.question_filter import NEAR_DUPLICATE, content_set, flaw, jaccard, question_in
+from gsum_assets.gor.simulate import simulate_queries
+from gsum_resources.llm.extractive import ExtractiveModel
+from tests.gor.toy_documents import STORIES, Scripted, chunk_table, shuffled
+from tests.llm.embedders import WordEmbedder
+
+MANY = [
+    f"Passage {i} tells of the clerk number{i} and the lamp number{i} in plain words."
+    for i in range(40)
+]
+
+
+def about(request) -> str:
+    """A question of its own for each passage and seed."""
+    return f"Why did clerk{crc32(request.passages[0].encode())} carry lamp{request.seed} home?"
+
+
+def test_the_embedded_model_asks_distinct_questions_of_every_passage():
+    chunks = chunk_table({"story": STORIES})
+    found = simulate_queries(chunks, ExtractiveModel(WordEmbedder()), n_queries=5)
+    rows = found.rows.to_pylist()
+    assert [row["round"] for row in rows] == [1, 2, 3, 4, 5]
+    assert len({row["query_id"] for row in rows}) == 5
+    assert {row["chunk_id"] for row in rows} <= set(chunks["chunk_id"].to_pylist())
+    assert all(row["text"].endswith("?") and row["model"] == "extractive" for row in rows)
+    assert all(
+        jaccard(content_set(a["text"]), content_set(b["text"])) < NEAR_DUPLICATE
+        for a, b in combinations(rows, 2)
+    )
+    assert found.notes == []
+
+
+def test_the_order_of_rows_and_other_documents_do_not_matter():
+    model = ExtractiveModel(WordEmbedder())
+    texts = {"b": STORIES, "a": MANY[:7], "c": MANY[20:]}
+    chunks = chunk_table(texts)
+    found = simulate_queries(chunks, model, n_queries=12)
+    assert simulate_queries(shuffled(chunks), model, n_queries=12) == found
+    alone = simulate_queries(chunk_table({"b": STORIES}), model, n_queries=12)
+    assert alone.rows.to_pylist() == [
+        row for row in found.rows.to_pylist() if row["document_id"] == "b"
+    ]
+    assert found.rows["document_id"].to_pylist() == sorted(found.rows["document_id"].to_pylist())
+
+
+def test_every_passage_is_asked_about_before_any_is_asked_again():
+    model = Scripted(about)
+    simulate_queries(chunk_table({"a": MANY[:7]}), model, n_queries=17)
+    asked = [request.passages[0] for request in model.asked]
+    assert len(asked) == 17
+    assert set(asked[:7]) == set(asked[7:14]) == set(MANY[:7])
+    assert asked[:7] != asked[7:14]
+    assert len({request.seed for request in model.asked}) == 17
+
+
+def test_an_edited_passage_changes_only_its_own_requests():
+    before, after = Scripted(about), Scripted(about)
+    simulate_queries(chunk_table({"a": MANY[:30]}), before)
+    edited = ["The orchard was sold to a railway company in the spring.", *MANY[1:30]]
+    simulate_queries(chunk_table({"a": edited}), after)
+    kept = set(before.asked) & set(after.asked)
+    assert len(before.asked) == len(after.asked) == 30
+    assert {request.passages[0] for request in kept} == set(MANY[1:30])
+
+
+def test_documents_are_asked_together_in_waves():
+    model = Scripted(lambda request: "Who?" if request.seed % 3 == 0 else about(request))
+    simulate_queries(chunk_table({"a": MANY[:20], "b": MANY[20:]}), model, n_queries=20)
+    assert len(model.calls[0]) == 40
+    assert 1 < len(model.calls) < 8
+
+
+def test_a_document_that_has_no_more_questions_says_so():
+    model = Scripted(lambda request: f"Is it true that {request.passages[0].split('.')[0]}?")
+    found = simulate_queries(chunk_table({"a": [s[4:] for s in STORIES]}), model)
+    assert found.rows.num_rows == 5
+    assert found.notes == [
+        "document 'a': 5 of 30 questions; 5 passages were asked about 15 times (10 repeated)"
+    ]
+
+
+def test_greedy_sampling_asks_a_passage_once():
+    model = Scripted(about)
+    assert simulate_queries(chunk_table({"a": MANY[:4]}), model, temperature=0).rows.num_rows == 4
+    assert len(model.asked) == 4
+
+
+def test_a_passage_of_a_few_words_is_not_asked_about():
+    model = Scripted(about)
+    found = simulate_queries(
+        chunk_table({"a": ["Thank you. Bye.", MANY[0]], "b": ["Okay."]}), model
+    )
+    assert {request.passages[0] for request in model.asked} == {MANY[0]}
+    assert found.notes == ["document 'b': 0 of 30 questions; 0 passages were asked about 0 times"]
+
+
+def test_failed_requests_cost_only_their_questions():
+    chunks = chunk_table({"a": MANY[:30], "b": MANY[10:]})
+    whole = simulate_queries(chunks, Scripted(about))
+    tired = Scripted(lambda request: None if request.passages[0] == MANY[12] else about(request))
+    partly = simulate_queries(chunks, tired)
+    assert len(tired.asked) == 60  # no substitutes: the same requests another day complete it
+    lost = set(whole.rows["text"].to_pylist()) - set(partly.rows["text"].to_pylist())
+    assert len(lost) == 2
+    assert partly.rows.num_rows == 58
+    assert "29 of 30 questions" in partly.notes[0]
+    assert "1 without a valid reply" in partly.notes[0]
+
+
+def test_a_judge_drops_what_it_finds_poor():
+    def say(request):
+        if request.task == "score":
+            return json.dumps({"score": 3 if "lamp number2 " in request.passages[0] else 8})
+        return about(request)
+
+    found = simulate_queries(chunk_table({"a": MANY[:5]}), Scripted(say), 4, least_score=5)
+    assert found.rows["score"].to_pylist() == [8, 8, 8, 8]
+    assert chunk_table({"a": [MANY[2]]})["chunk_id"][0] not in found.rows["chunk_id"].to_pylist()
+    unjudged = simulate_queries(chunk_table({"a": MANY[:5]}), Scripted(about), 4)
+    assert unjudged.rows["score"].null_count == 4
+
+
+def test_nothing_to_ask():
+    found = simulate_queries(chunk_table({"a": MANY}).slice(0, 0), Scripted(about))
+    assert found.rows.num_rows == 0
+    assert found.rows.schema.field("round").type == "int32"
+
+
+REPLIES = st.sampled_from(["new", "again", "Who?", "no question at all", None])
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.lists(REPLIES, min_size=1, max_size=40), st.integers(1, 12), st.integers(1, 30))
+def test_whatever_a_model_says_it_ends_with_distinct_sound_questions(replies, n_queries, n_chunks):
+    script = iter(replies * 200)
+
+    def say(request):
+        reply = next(script)
+        if reply == "new":
+            return about(request)
+        return "Why did the miller leave his mill?" if reply == "again" else reply
+
+    model = Scripted(say)
+    found = simulate_queries(chunk_table({"a": MANY[:n_chunks]}), model, n_queries)
+    rows = found.rows.to_pylist()
+    assert [row["round"] for row in rows] == list(range(1, len(rows) + 1))
+    assert len(rows) <= n_queries
+    assert bool(found.notes) == (len(rows) < n_queries)
+    assert len(model.asked) <= 4 * n_queries
+    assert all(flaw(row["text"]) is None for row in rows)
+    contents = [content_set(row["text"]) for row in rows]
+    assert all(jaccard(a, b) < NEAR_DUPLICATE for a, b in combinations(contents, 2))
+
+
+@pytest.mark.parametrize(
+    ("question", "why"),
+    [
+        ("What did Mrs. Alder sell to the railway company?", None),
+        ("Why did she leave the harbour?", None),
+        ("桥为什么在冬天断了？", None),
+        ("Mrs. Alder sold the orchard.", "no question"),
+        ("Why Paris?", None),
+        ("Who?", "too short"),
+        ("What does the speaker say " + "and say " * 60 + "about the bridge?", "too long"),
+        ("What was discussed in the meeting?", "no content"),
+        ("What did they mean by that?", "no content"),
+        ("What does the passage say about the bridge?", "about the passage"),
+        ("Who built the bridge in this short excerpt?", "about the passage"),
+        ("According to the text, who built the wooden bridge?", "about the passage"),
+        ("What was wrong with the text on the remote control?", None),
+        ("What was his decision?", "not self-contained"),
+        ("Why did they react?", "not self-contained"),
+    ],
+)
+def test_flaws(question, why):
+    assert flaw(question) == why
+
+
+@pytest.mark.parametrize(
+    "reply",
+    [
+        "Who built the bridge?",
+        '"Who built the bridge?"',
+        "Question: Who built the bridge?\n\nAnswer: the company.",
+        "Sure, gladly.\n\n1. **Who built\tthe bridge?**",
+        "Here is the question: Who built the bridge? It is answered in full.",
+    ],
+)
+def test_the_question_is_found_in_a_reply(reply):
+    assert question_in(reply) == "Who built the bridge?"
+
+
+def test_jaccard_by_hand():
+    assert jaccard(frozenset("abc"), frozenset("bcd")) == 0.5
+    assert jaccard(frozenset(), frozenset()) == 1

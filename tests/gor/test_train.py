@@ -1,0 +1,176 @@
+"""Training: it learns, the same way each time, and goes on as if nothing had happened."""
+
+import math
+
+import numpy as np
+import pytest
+
+from gsum_assets.gor.gnn import new_encoder
+from gsum_assets.gor.infer import infer, load_encoder, source_mrr
+from gsum_assets.gor.settings import EncoderSettings, LossSettings, TrainingSettings
+from gsum_assets.gor.train import learning_rate, train, training_key
+from gsum_resources.checkpoints import CheckpointError
+from tests.gor.toy_graphs import toy_graph
+
+GRAPHS = [toy_graph(f"d{i}", n_chunks=4 + i, n_queries=2 + i % 3) for i in range(5)]
+SHORT = TrainingSettings(epochs=4, batch_graphs=2, encoder=EncoderSettings(heads=2))
+
+
+def checkpoint(trained):
+    return trained.checkpoint("model-a").to_bytes()
+
+
+def test_same_seed_same_bytes_in_any_order_of_documents():
+    first = checkpoint(train(GRAPHS, SHORT))
+    assert checkpoint(train(GRAPHS[::-1], SHORT)) == first
+    assert checkpoint(train(GRAPHS, SHORT.model_copy(update={"seed": 1}))) != first
+
+
+@pytest.mark.parametrize("stopped_after", [1, 3, 4])
+def test_going_on_ends_where_the_undisturbed_training_does(stopped_after):
+    states = []
+    undisturbed = train(GRAPHS, SHORT, save=states.append)
+    told = []
+    went_on = train(GRAPHS, SHORT, told.append, resume=states[stopped_after - 1])
+    assert checkpoint(went_on) == checkpoint(undisturbed)
+    assert [row.loss for row in went_on.log] == [row.loss for row in undisturbed.log]
+    assert [row.epoch for row in told] == list(range(stopped_after + 1, SHORT.epochs + 1))
+
+
+def test_a_state_of_another_training_is_refused():
+    states = []
+    train(GRAPHS, SHORT, save=states.append)
+    with pytest.raises(CheckpointError, match="2 epochs belongs to other graphs or settings"):
+        train(GRAPHS[1:], SHORT, resume=states[1])
+    other = SHORT.model_copy(update={"seed": 1})
+    assert training_key(GRAPHS, other) != training_key(GRAPHS, SHORT)
+    assert training_key(GRAPHS[::-1], SHORT) == training_key(GRAPHS, SHORT)
+
+
+def test_nothing_global_is_changed():
+    import torch
+
+    before, threads = torch.get_rng_state(), torch.get_num_threads()
+    train(GRAPHS[:1], SHORT, threads=threads + 1)
+    assert torch.equal(torch.get_rng_state(), before)
+    assert torch.get_num_threads() == threads
+
+
+def test_threads_do_not_change_a_trained_models_embeddings():
+    encoder = train(GRAPHS, SHORT).encoder
+    for one, two in zip(infer(encoder, GRAPHS), infer(encoder, GRAPHS, threads=2), strict=True):
+        np.testing.assert_allclose(one, two, atol=1e-5)
+
+
+def disturbed(start, n_graphs):
+    """Graphs whose last 8 of 16 dimensions weigh most in nodes, and are wrong in questions."""
+    graphs = [toy_graph(f"{start}{i}", 12, 8, noise=0.2) for i in range(n_graphs)]
+    for i, graph in enumerate(graphs):
+        graph.features[:, 8:] *= 2
+        graph.queries[:, 8:] = np.random.default_rng(i).permutation(graph.queries[:, 8:])
+    return graphs
+
+
+def learning(**encoder):
+    return TrainingSettings(
+        epochs=25,
+        batch_graphs=8,
+        learning_rate=1e-2,
+        encoder=EncoderSettings(dropout=0, **encoder),
+        loss=LossSettings(pairs="mean"),
+    )
+
+
+@pytest.mark.parametrize("name", ["gat", "gcn", "sgc", "gin", "sage"])
+def test_each_network_finds_the_source_of_questions_never_seen(name):
+    graphs = [toy_graph(f"train{i}", 12, 8, noise=0.2) for i in range(24)]
+    held_out = [toy_graph(f"held{i}", 12, 8, noise=0.2) for i in range(12)]
+    settings = learning(name=name, residual=False)
+    trained = train(graphs, settings)
+    before = infer(new_encoder(settings.encoder, 16, settings.seed), held_out)
+    after = infer(trained.encoder, held_out)
+    assert trained.log[-1].loss < trained.log[0].loss / 2
+    assert source_mrr(held_out, after) > source_mrr(held_out, before) + 0.2
+
+
+def test_the_residual_form_betters_its_input_on_documents_never_seen():
+    held_out = disturbed("held", 12)
+    trained = train(disturbed("train", 24), learning())
+    before = source_mrr(held_out, [graph.features for graph in held_out])
+    assert source_mrr(held_out, infer(trained.encoder, held_out)) > before + 0.1
+
+
+@pytest.mark.parametrize(
+    "change",
+    [{"contrastive": False}, {"ranking": False}, {"in_batch": False}, {"pairs": "mean"}],
+)
+def test_each_ablation_trains(change):
+    loss = LossSettings(**change)
+    (*_, last) = train(GRAPHS, SHORT.model_copy(update={"loss": loss})).log
+    parts = loss.contrastive * last.loss_cl + loss.ranking * loss.alpha * last.loss_rank
+    assert last.loss == pytest.approx(parts, rel=1e-5)
+
+
+def test_without_training_nodes_stay_as_they_are():
+    encoder = EncoderSettings(name="none")
+    trained = train([toy_graph("unasked", n_queries=0)], TrainingSettings(encoder=encoder))
+    assert trained.log == ()
+    loaded = load_encoder(checkpoint(trained), "model-a", 16)
+    np.testing.assert_array_equal(infer(loaded, GRAPHS[:1])[0], GRAPHS[0].features)
+
+
+def test_few_chunks_few_documents_and_no_questions():
+    one_chunk = toy_graph("one", n_chunks=1, n_queries=1, k=1)
+    unasked = toy_graph("unasked", n_queries=0)
+    for graphs in ([one_chunk], [one_chunk, unasked], [one_chunk, GRAPHS[0]]):
+        assert all(math.isfinite(row.loss) for row in train(graphs, SHORT).log)
+    with pytest.raises(ValueError, match="no document has simulated questions"):
+        train([unasked], SHORT)
+
+
+def test_embeddings_of_two_lengths_are_told():
+    with pytest.raises(ValueError, match="'z' have length 8, those of 'd0' 16"):
+        train([*GRAPHS, toy_graph("z", dimension=8)], SHORT)
+
+
+def test_a_loss_that_is_not_finite_is_told():
+    wild = TrainingSettings(
+        epochs=20,
+        learning_rate=1e36,
+        encoder=EncoderSettings(name="sgc", residual=False, unit_length=False),
+    )
+    with pytest.raises(ValueError, match=r"loss of epoch \d+ is .*; lower learning_rate"):
+        train(GRAPHS, wild)
+
+
+def test_a_checkpoint_serves_documents_never_seen():
+    trained = train(GRAPHS, SHORT)
+    content, unseen = checkpoint(trained), [toy_graph("unseen")]
+    loaded = load_encoder(content, "model-a", 16)
+    np.testing.assert_array_equal(infer(loaded, unseen)[0], infer(trained.encoder, unseen)[0])
+    with pytest.raises(CheckpointError, match="dimension 16"):
+        load_encoder(content, "model-a", 384)
+    with pytest.raises(CheckpointError, match="'model-b'"):
+        load_encoder(content, "model-b", 16)
+
+
+def test_the_learning_rate_falls_along_a_cosine():
+    settings = TrainingSettings(epochs=100, learning_rate=1.0)
+    assert learning_rate(settings, 1) == 1
+    assert learning_rate(settings, 51) == pytest.approx(0.5)
+    assert learning_rate(settings, 101) == pytest.approx(0)
+
+
+def test_the_rank_of_the_source():
+    graph = toy_graph("d", n_chunks=3, n_queries=1, k=1)
+    nodes = np.zeros_like(graph.features)
+    nodes[:] = graph.queries[0] * np.array(
+        [[0.9], [0.5], [0.1], [0.7]]
+    )  # three chunks, one response
+    for source, among_all, among_chunks in [(0, 1, 1), (1, 1 / 3, 1 / 2), (2, 1 / 4, 1 / 3)]:
+        graph.sources[0] = source
+        assert source_mrr([graph], [nodes]) == pytest.approx(among_all)
+        assert source_mrr([graph], [nodes], chunks_only=True) == pytest.approx(among_chunks)
+    assert source_mrr([graph], [np.zeros_like(nodes)]) == pytest.approx(1 / 4)
+    graph.sources[0] = -1
+    assert math.isnan(source_mrr([graph], [nodes]))

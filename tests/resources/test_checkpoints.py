@@ -1,0 +1,67 @@
+"""Checkpoints: the same bytes each time, everything comes back, misfits are told."""
+
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+from safetensors.numpy import save
+
+from gsum_resources.checkpoints import Checkpoint, CheckpointError, pack, unpack
+
+WEIGHTS = {
+    "matrix": np.arange(6, dtype=np.float32).reshape(2, 3),
+    "gate": np.array(0.1, np.float32),
+    "columns": np.asfortranarray(np.arange(4, dtype=np.float32).reshape(2, 2)),
+}
+MADE = Checkpoint("gat", 3, "model-a", 150, {"seed": 0, "loss": {"alpha": 0.9}}, WEIGHTS)
+
+
+def test_everything_comes_back():
+    back = Checkpoint.from_bytes(MADE.to_bytes())
+    assert back.description == MADE.description
+    assert back.weights.keys() == WEIGHTS.keys()
+    for name, array in WEIGHTS.items():
+        assert back.weights[name].shape == array.shape
+        np.testing.assert_array_equal(back.weights[name], array)
+
+
+def test_no_weights_are_weights_too():
+    assert unpack(pack({}, {"encoder": "none"})) == ({}, {"encoder": "none"})
+
+
+def test_equal_bytes_in_another_process():
+    code = (
+        "from tests.resources.test_checkpoints import MADE;"
+        "import hashlib; print(hashlib.sha256(MADE.to_bytes()).hexdigest())"
+    )
+    told = {subprocess.check_output([sys.executable, "-c", code]) for _ in range(3)}
+    assert len(told) == 1
+
+
+def test_the_settings_hash_follows_the_settings():
+    other = Checkpoint("gat", 3, "model-a", 150, {"seed": 1}, WEIGHTS)
+    assert other.settings_hash != MADE.settings_hash
+
+
+def test_another_dimension_or_embedding_model_is_told():
+    MADE.require("model-a", 3)
+    with pytest.raises(CheckpointError, match=r"dimension 3 \(model-a\), these have 5 \(model-b\)"):
+        MADE.require("model-b", 5)
+    with pytest.raises(CheckpointError, match=r"'model-a', these come from 'model-b'; materialize"):
+        MADE.require("model-b", 3)
+
+
+@pytest.mark.parametrize(
+    ("content", "told"),
+    [
+        (b"", "0 bytes are not safetensors"),
+        (b"x" * 100, "100 bytes are not safetensors"),
+        (MADE.to_bytes()[:-4], "not safetensors"),
+        (save({"a": np.zeros(2)}), "without gsum's description"),
+        (pack(WEIGHTS, {"encoder": "gat"}), r"lacks \['dimension', 'embedding_model'"),
+    ],
+)
+def test_other_bytes_are_refused(content, told):
+    with pytest.raises(CheckpointError, match=told):
+        Checkpoint.from_bytes(content)
