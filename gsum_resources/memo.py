@@ -38,7 +38,7 @@ class Memo:
         self._store = store
         self._folder = memo_folder(store, kind, identity)
         self._values: dict[bytes, tuple[pa.Array, int]] = {}
-        self._segments: set[str] = set()
+        self._segments: dict[str, pa.Table] = {}
         self._reader = JournalReader(store, self._folder)
         self._journalled: dict[bytes, bytes] = {}
         self._lock = threading.RLock()
@@ -86,14 +86,14 @@ class Memo:
         values = table["value"].combine_chunks()
         values = values if isinstance(values, pa.Array) else pa.concat_arrays(values.chunks)
         self._values.update((key, (values, row)) for row, key in enumerate(keys))
-        self._segments.add(path)
+        self._segments[path] = table
 
     def _load_new_segments(self) -> None:
         fs = self._store.fs
         complete = False
         while not complete:  # what another process merged meanwhile is in a newer segment
             complete = True
-            for path in sorted(set(fs.glob(f"{self._folder}/*.parquet")) - self._segments):
+            for path in sorted(set(fs.glob(f"{self._folder}/*.parquet")) - self._segments.keys()):
                 try:
                     with fs.open(path, "rb") as source:
                         self._add(path, pq.read_table(source))
@@ -102,14 +102,24 @@ class Memo:
                     complete = False
 
     def _merge(self) -> None:
-        """Write all known rows as one segment, then remove the segments it replaces."""
-        replaced = set(self._segments)
-        rows = ((key, *self._values[key]) for key in sorted(self._values))
-        table = _as_table({key: segment[row].as_py() for key, segment, row in rows})
-        self._segments, self._values = set(), {}
+        """Write the smaller half of the segments as one, then remove what it replaces.
+
+        The larger ones stay, so that what a long run put early is not written again and again.
+        """
+        by_size = sorted(self._segments.items(), key=lambda s: (s[1].nbytes, s[0]))
+        replaced = dict(by_size[: len(by_size) // 2 + 1])
+        table = _as_table(
+            {
+                key: value
+                for part in replaced.values()
+                for key, value in zip(*(column.to_pylist() for column in part.columns), strict=True)
+            }
+        )
         merged = _write_segment(self._store, self._folder, table)
+        for path in replaced:
+            del self._segments[path]
         self._add(merged, table)
-        for path in replaced - {merged}:
+        for path in replaced.keys() - {merged}:
             with suppress(FileNotFoundError):
                 self._store.fs.rm_file(path)
 
