@@ -53,6 +53,7 @@ def _generated(number: int, random: np.random.Generator) -> RecordGraph:
         queries=vectors[n_nodes:],
         rankings=np.argsort(random.random((QUERIES, n_nodes)), axis=1),
         sources=random.integers(CHUNKS, size=QUERIES),
+        query_ids=np.array([f"{number}-q{i}" for i in range(QUERIES)]),
     )
 
 

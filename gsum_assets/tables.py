@@ -314,6 +314,23 @@ TABLES: Mapping[str, Table] = {
             ("node_id",),
         ),
         Table(
+            "gor.source_ranks",
+            "simulated question, and how well it finds the passage it was asked of",
+            (
+                Column("query_id", TEXT, "the simulated question"),
+                _DOCUMENT_ID,
+                Column("is_learnt", pa.bool_(), "whether the network was trained on the document"),
+                Column("rank_before", INT, "of the source among all nodes, by their texts"),
+                Column("rank", INT, "of the source among all nodes, by the trained embeddings"),
+                Column("chunk_rank_before", INT, "of the source among chunks, by their texts"),
+                Column("chunk_rank", INT, "of the source among chunks, by trained embeddings"),
+                Column("entropy_before", FLOAT, "of similarities to the nodes' texts, nats"),
+                Column("entropy", FLOAT, "of similarities to the trained embeddings, nats"),
+            ),
+            RESULT,
+            ("query_id",),
+        ),
+        Table(
             "llm_calls",
             "request made of a language model",
             (

@@ -51,6 +51,6 @@ def together(findings: Sequence[Finding]) -> Finding:
     )
 
 
-def count(n: int, noun: str) -> str:
+def count(n: int, noun: str, plural: str = "") -> str:
     """`1 row`, `1,204 rows`."""
-    return f"{n:,} {noun if n == 1 else noun + 's'}"
+    return f"{n:,} {noun if n == 1 else plural or noun + 's'}"

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-from gsum_assets.checks import documents, every_table, results
+from gsum_assets.checks import documents, every_table, gor, results
 from gsum_assets.checks.failures import latest_failures
 from gsum_assets.checks.finding import Finding
 from gsum_assets.checks.part import Part, Subject
@@ -84,6 +84,54 @@ CHECKS: Mapping[str, Sequence[Check]] = {
             "in_range",
             "Every score is finite and between 0 and 1.",
             lambda part: results.in_range(part.rows()),
+        )
+    ],
+    "gor.record_nodes": [
+        Check(
+            "are_chunks_and_responses",
+            "The nodes are the chunks and the responses of their documents.",
+            lambda part: gor.are_chunks_and_responses(
+                part.rows(columns=["node_id", "document_id"]),
+                part.rows("chunks", ["chunk_id", "document_id"]),
+                part.rows("gor.historical_responses", ["response_id", "document_id"]),
+            ),
+        )
+    ],
+    "gor.record_edges": [
+        Check(
+            "join_nodes",
+            "Each edge leads from a node to a later response of the same document.",
+            lambda part: gor.join_nodes(
+                part.rows(),
+                part.rows("gor.record_nodes", ["node_id", "document_id", "kind", "position"]),
+            ),
+        )
+    ],
+    "gor.node_rankings": [
+        Check(
+            "source_comes_first",
+            "Of all nodes, a question's own source resembles its source most.",
+            lambda part: gor.source_comes_first(
+                part.rows(columns=["query_id", "node_id", "f1"]),
+                part.rows("gor.simulated_queries", ["query_id", "chunk_id"]),
+            ),
+        )
+    ],
+    "gor.training_log": [
+        Check(
+            "loss_falls",
+            "Losses are finite, and the last epoch's lies below the first's.",
+            lambda part: gor.loss_falls(part.rows()),
+            warns=True,
+        )
+    ],
+    "gor.source_ranks": [
+        Check(
+            "training_helps",
+            "On documents not learnt from, trained embeddings find a question's source no worse "
+            "than the texts do.",
+            lambda part: gor.training_helps(part.rows()),
+            warns=True,
         )
     ],
     "leaderboard": [

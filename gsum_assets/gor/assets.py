@@ -1,21 +1,26 @@
 """Graph of Records as assets: from simulated questions to node embeddings and contexts."""
 
+from collections.abc import Sequence
+
 import dagster as dg
 import pyarrow as pa
 
+from gsum_assets.corpus.chunk import default_tokenizer
 from gsum_assets.corpus.embed import vector_column
 from gsum_assets.corpus.settings import checked_section
 from gsum_assets.evaluation.assets import Family, Inputs
+from gsum_assets.gor.contexts import nodes_within, top_nodes
 from gsum_assets.gor.graphs import record_graphs, training_graphs
 from gsum_assets.gor.infer import infer, load_encoder
 from gsum_assets.gor.learn import learnt_from, trained_tables, with_global_questions
 from gsum_assets.gor.node_rankings import node_rankings as rank_nodes
 from gsum_assets.gor.plots import graph_picture, training_curves
-from gsum_assets.gor.rank import rank, top_nodes
+from gsum_assets.gor.rank import rank
 from gsum_assets.gor.record_graph import record_graph as build_record_graph
 from gsum_assets.gor.respond import respond
 from gsum_assets.gor.settings import GorSettings
 from gsum_assets.gor.simulate import simulate_queries
+from gsum_assets.gor.source_ranks import mean_reciprocal_ranks, source_rank_rows
 from gsum_assets.gor.train import Epoch, training_key
 from gsum_assets.gor.variants import SUPERVISED, VARIANTS, WITHOUT_NETWORK, training_settings
 from gsum_assets.partitions import across, corpus_buckets, corpus_variants, to_corpus
@@ -188,6 +193,16 @@ def node_rankings(
     return _joined("gor.node_rankings", parts)
 
 
+_RECORDS = (
+    "record_nodes",
+    "record_edges",
+    "simulated_queries",
+    "historical_responses",
+    "node_rankings",
+)
+"""What `training_graphs` takes, in its order."""
+
+
 def _learnt(name: str) -> dg.AssetIn:
     """A table that a model was trained on, and that may grow without training it again."""
     return dg.AssetIn([GROUP, name], partition_mapping=across, metadata=LAZY | UNTRACKED)
@@ -205,16 +220,7 @@ def _learnt(name: str) -> dg.AssetIn:
     partitions_def=corpus_variants(VARIANTS),
     pool="compute",
     ins={
-        **{
-            name: _learnt(name)
-            for name in (
-                "record_nodes",
-                "record_edges",
-                "simulated_queries",
-                "historical_responses",
-                "node_rankings",
-            )
-        },
+        **{name: _learnt(name) for name in _RECORDS},
         "queries": dg.AssetIn("queries", partition_mapping=to_corpus, metadata=LAZY | UNTRACKED),
         "corpus_settings": dg.AssetIn("corpus_settings", partition_mapping=to_corpus),
     },
@@ -243,13 +249,7 @@ def _train(
     chosen = checked_section(GorSettings, "gor", inputs.settings("gor"))
     settings = training_settings(variant, chosen.training)
     nodes, embedder = inputs.table("record_nodes"), embedding_model.get()
-    graphs = training_graphs(
-        nodes,
-        inputs.table("record_edges"),
-        inputs.table("simulated_queries"),
-        inputs.table("historical_responses"),
-        inputs.table("node_rankings"),
-    )
+    graphs = training_graphs(nodes, *map(inputs.table, _RECORDS[1:]))
     graphs = learnt_from(graphs, inputs.table("queries"), chosen.train_split)
     if variant == SUPERVISED:
         tokens = LocalTokenEmbedder(layer=chosen.ranking.layer)
@@ -320,6 +320,44 @@ def node_embeddings(
     )
 
 
+@dg.asset(
+    key_prefix=GROUP,
+    partitions_def=corpus_variants(VARIANTS),
+    group_name=GROUP,
+    pool="compute",
+    code_version="1",
+    ins={
+        "node_embeddings": dg.AssetIn([GROUP, "node_embeddings"]),
+        **{
+            name: dg.AssetIn([GROUP, name], partition_mapping=across, metadata=LAZY)
+            for name in _RECORDS
+        },
+        "queries": dg.AssetIn("queries", partition_mapping=to_corpus, metadata=LAZY),
+        "corpus_settings": dg.AssetIn("corpus_settings", partition_mapping=to_corpus),
+    },
+    description="Whether training helped: look at the documents that were not learnt from.",
+)
+def source_ranks(
+    context: dg.AssetExecutionContext, node_embeddings: pa.Table, **read: Lazy
+) -> pa.Table:
+    partition = partition_of(context.partition_key)
+    if not node_embeddings.num_rows:  # a baseline without a network
+        return TABLES["gor.source_ranks"].empty()
+    inputs = Inputs(read, partition.corpus)
+    chosen = checked_section(GorSettings, "gor", inputs.settings("gor"))
+    settings = training_settings(partition.method or "", chosen.training)
+    graphs = training_graphs(*map(inputs.table, _RECORDS))
+    known = learnt_from(graphs, inputs.table("queries"), chosen.train_split)
+    rows = source_rank_rows(
+        graphs,
+        node_embeddings,
+        {graph.document_id for graph in known},
+        settings.loss.temperature,
+    )
+    context.add_asset_metadata(mean_reciprocal_ranks(rows))
+    return rows
+
+
 def _rank(variant: str, inputs: Inputs) -> pa.Table:
     without = variant in WITHOUT_NETWORK
     return rank(
@@ -335,7 +373,16 @@ def _rank(variant: str, inputs: Inputs) -> pa.Table:
 
 def _contexts(_: str, inputs: Inputs) -> pa.Table:
     chosen = checked_section(GorSettings, "gor", inputs.settings("gor"))
-    return top_nodes(inputs.table("rankings"), inputs.table("record_nodes"), chosen.k)
+    rankings, nodes = inputs.table("rankings"), inputs.table("record_nodes")
+    if chosen.budget_tokens is not None:
+        return nodes_within(rankings, nodes, chosen.budget_tokens, _n_tokens)
+    return top_nodes(rankings, nodes, chosen.k)
+
+
+def _n_tokens(texts: Sequence[str]) -> list[int]:
+    """Word pieces of each text, as chunks are measured in."""
+    encoded = default_tokenizer().encode_batch(list(texts), add_special_tokens=False)
+    return [len(encoding) for encoding in encoded]
 
 
 gor_assets = [
@@ -345,6 +392,7 @@ gor_assets = [
     node_rankings,
     gor_model,
     node_embeddings,
+    source_ranks,
 ]
 
 GOR = Family(

@@ -30,6 +30,7 @@ class RecordGraph:
         `(n_queries, n_nodes)`.
     sources : node that each question was asked of, int64 `(n_queries,)`; NO_SOURCE where there is
         none, as for a global question.
+    query_ids : `(n_queries,)`.
     """
 
     document_id: str
@@ -40,6 +41,7 @@ class RecordGraph:
     queries: np.ndarray
     rankings: np.ndarray
     sources: np.ndarray
+    query_ids: np.ndarray
 
     @property
     def n_nodes(self) -> int:
@@ -179,6 +181,7 @@ def _graph(document_id: str, nodes: pa.Table, edges: pa.Table) -> RecordGraph:
         queries=np.empty((0, features.shape[1]), np.float32),
         rankings=np.empty((0, len(ids)), np.int64),
         sources=np.empty(0, np.int64),
+        query_ids=np.empty(0, np.str_),
     )
 
 
@@ -206,6 +209,7 @@ def _with_questions(
         queries=_matrix(asked["query_embedding"], graph.document_id),
         rankings=_places(ranked["node_id"], nodes, at, _NODES)[order].reshape(-1, graph.n_nodes),
         sources=pc.fill_null(sources, NO_SOURCE).to_numpy().astype(np.int64),
+        query_ids=np.array(queries.to_pylist()),
     )
 
 

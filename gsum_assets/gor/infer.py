@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from gsum_assets.gor.gnn import Encoder, new_encoder, node_embeddings
-from gsum_assets.gor.graphs import NO_SOURCE, RecordGraph, side_by_side
+from gsum_assets.gor.graphs import RecordGraph, side_by_side
 from gsum_assets.gor.settings import TrainingSettings
 from gsum_resources.checkpoints import Checkpoint
 from gsum_resources.embedding.processor import torch_threads
@@ -37,28 +37,3 @@ def infer(encoder: Encoder, graphs: Sequence[RecordGraph], threads: int = 1) -> 
             node_embeddings(encoder, side_by_side([graph], encoder.settings.direction)).numpy()
             for graph in graphs
         ]
-
-
-def source_mrr(
-    graphs: Sequence[RecordGraph], nodes: Sequence[np.ndarray], chunks_only: bool = False
-) -> float:
-    """Mean reciprocal rank of the chunk that a question was asked of, over all questions.
-
-    Parameters
-    ----------
-    nodes : node embeddings of each graph, as `infer` gives them, or the graphs' own features.
-    chunks_only : rank among the chunks, without the responses.
-
-    Returns
-    -------
-    0 to 1; equal scores count against the source. NaN where no question has a source.
-    """
-    reciprocal = [np.empty(0)]
-    for graph, embeddings in zip(graphs, nodes, strict=True):
-        asked = np.flatnonzero(graph.sources != NO_SOURCE)
-        scores = graph.queries[asked] @ embeddings.T  # (n_queries, n_nodes)
-        own = scores[np.arange(len(asked)), graph.sources[asked]]
-        rivals = graph.kinds == "chunk" if chunks_only else np.full(graph.n_nodes, True)
-        reciprocal.append(1 / (scores[:, rivals] >= own[:, None]).sum(1))
-    every = np.concatenate(reciprocal)
-    return float(every.mean()) if len(every) else float("nan")

@@ -58,6 +58,7 @@ def with_global_questions(
                     queries=embedder.embed_queries([row["retrieval_text"] for row in rows]),
                     rankings=np.argsort(-f1, axis=1, kind="stable"),
                     sources=np.full(len(rows), NO_SOURCE),
+                    query_ids=np.array([row["query_id"] for row in rows]),
                 )
             )
     if not found:

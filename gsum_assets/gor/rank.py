@@ -10,7 +10,6 @@ from gsum_assets.gor.variants import WITHOUT_NETWORK
 from gsum_assets.retrieval.collection import Collection, Questions
 from gsum_assets.retrieval.dense import Dense
 from gsum_assets.retrieval.ranking import Retriever, Scores, best_of_nodes, rank_questions
-from gsum_assets.tables import TABLES
 from gsum_resources.arrow import pc
 from gsum_resources.protocols import Embedder
 
@@ -49,37 +48,6 @@ def rank(
         return Walks.over(scope, nodes, edges) if variant == "node2vec" else Dense(scope)
 
     return rank_questions(build, questions, collection)
-
-
-def top_nodes(rankings: pa.Table, nodes: pa.Table, k: int) -> pa.Table:
-    """The `k` best nodes of each question whose texts differ, as rows of `contexts`."""
-    found = rankings.filter(pc.equal(rankings["level"], "node"))
-    found = found.sort_by([("query_id", "ascending"), ("rank", "ascending")])
-    known = {row["node_id"]: row for row in nodes.drop_columns(["embedding"]).to_pylist()}
-    rows: list[dict] = []
-    taken: dict[str, set[str]] = {}
-    for query_id, node_id, score in zip(
-        *(found[name].to_pylist() for name in ("query_id", "item_id", "score")), strict=True
-    ):
-        texts, node = taken.setdefault(query_id, set()), known[node_id]
-        if len(texts) < k and node["text"] not in texts:
-            texts.add(node["text"])
-            rows.append(_context(query_id, len(texts), score, node))
-    return pa.Table.from_pylist(rows, TABLES["contexts"].schema)
-
-
-def _context(query_id: str, rank: int, score: float, node: dict) -> dict:
-    return {
-        "query_id": query_id,
-        "sample": 0,
-        "rank": rank,
-        "node_id": node["node_id"],
-        "node_kind": node["kind"],
-        "document_id": node["document_id"],
-        "position": node["position"] if node["kind"] == "chunk" else None,
-        "score": score,
-        "text": node["text"],
-    }
 
 
 def _as_chunks(nodes: pa.Table) -> pa.Table:

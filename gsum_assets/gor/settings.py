@@ -132,6 +132,11 @@ class GorSettings(_Settings):
     ranking: RankingSettings = RankingSettings()
     training: TrainingSettings = TrainingSettings()
     k: int = Field(default=6, ge=1, description="nodes given for an answer (4.1)")
+    budget_tokens: int | None = Field(
+        default=None,
+        ge=1,
+        description="instead of k: nodes given for an answer until they have so many word pieces",
+    )
     train_split: str = Field(
         default="train",
         description="documents that questions of this split ask about are learnt from; all where "

@@ -29,6 +29,7 @@ def three_nodes(document_id="one"):
         queries=np.array([[1.0, 0.0]], np.float32),
         rankings=np.array([[1, 2, 0]]),
         sources=np.array([1]),
+        query_ids=np.array(["q"]),
     )
 
 
@@ -138,6 +139,7 @@ def test_one_node_has_neither_negatives_nor_pairs():
         np.ones((1, 2), np.float32),
         np.array([[0]]),
         np.array([0]),
+        np.array(["q"]),
     )
     assert [value.item() for value in found([alone])] == [0, 0, 0, 0]
     assert found([alone, three_nodes()]).contrastive.item() > 0

@@ -35,6 +35,7 @@ def toy_graph(
         queries=queries.astype(np.float32),
         rankings=np.argsort(-features[sources] @ features.T, axis=1, kind="stable"),
         sources=sources,
+        query_ids=np.array([f"{document_id}-q{i}" for i in range(n_queries)]),
     )
 
 
@@ -50,6 +51,7 @@ def permuted(graph: RecordGraph, order: np.ndarray) -> RecordGraph:
         graph.queries,
         order[graph.rankings],
         order[graph.sources],
+        graph.query_ids,
     )
 
 

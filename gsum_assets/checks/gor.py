@@ -1,0 +1,141 @@
+"""What should be true of graphs of records and of what is learnt from them."""
+
+import numpy as np
+import pyarrow as pa
+
+from gsum_assets.checks.finding import SHOWN, Finding, count, found, together
+from gsum_resources.arrow import pc
+
+
+def are_chunks_and_responses(nodes: pa.Table, chunks: pa.Table, responses: pa.Table) -> Finding:
+    """The nodes are the chunks and the responses of their documents, no more and no fewer.
+
+    Parameters
+    ----------
+    nodes : `node_id` and `document_id`.
+    chunks, responses : `chunk_id` or `response_id`, and `document_id`, of the same buckets.
+    """
+    wanted = pa.concat_tables(
+        [
+            chunks.select(["chunk_id", "document_id"]).rename_columns(["node_id", "document_id"]),
+            responses.select(["response_id", "document_id"]).rename_columns(
+                ["node_id", "document_id"]
+            ),
+        ]
+    )
+    remedy = "materialize gor/record_nodes again"
+    return together(
+        [
+            found(
+                count(nodes.num_rows, "node"),
+                _absent(nodes, wanted),
+                f"are neither chunk nor response; {remedy}",
+            ),
+            found(
+                count(wanted.num_rows, "chunk or response", "chunks and responses"),
+                _absent(wanted, nodes),
+                f"are no node; {remedy}",
+            ),
+        ]
+    )
+
+
+def join_nodes(edges: pa.Table, nodes: pa.Table) -> Finding:
+    """An edge leads from a node to a response of the same document that is no older.
+
+    Parameters
+    ----------
+    nodes : `node_id`, `document_id`, `kind` and `position` of the same buckets.
+    """
+    ids = nodes["node_id"].combine_chunks()
+    source, target = (pc.index_in(edges[end], ids) for end in ("source_id", "target_id"))
+
+    def of(column: str, places: pa.ChunkedArray) -> pa.ChunkedArray:
+        return nodes[column].take(places)
+
+    is_older = pc.or_(
+        pc.equal(of("kind", source), "chunk"),
+        pc.less(of("position", source), of("position", target)),
+    )
+    is_within = pc.and_(
+        pc.equal(of("document_id", source), edges["document_id"]),
+        pc.equal(of("document_id", target), edges["document_id"]),
+    )
+    to_response = pc.equal(of("kind", target), "response")
+    right = pc.fill_null(pc.and_(pc.and_(is_older, is_within), to_response), False)
+    return found(
+        count(edges.num_rows, "edge"),
+        edges.select(["document_id", "source_id", "target_id"]).filter(pc.invert(right)),
+        "do not lead from a node to a later response of its document; materialize "
+        "gor/record_edges again",
+    )
+
+
+def source_comes_first(rankings: pa.Table, queries: pa.Table) -> Finding:
+    """No node resembles a question's source passage more than the passage itself.
+
+    Parameters
+    ----------
+    rankings : `query_id`, `node_id` and `f1`.
+    queries : `query_id` and `chunk_id` of simulated questions of the same buckets.
+    """
+    best = rankings.group_by("query_id", use_threads=False).aggregate([("f1", "max")])
+    own = rankings.select(["query_id", "node_id", "f1"]).join(
+        queries.select(["query_id", "chunk_id"]).rename_columns(["query_id", "node_id"]),
+        ["query_id", "node_id"],
+        join_type="inner",
+    )
+    both = best.join(own, "query_id", join_type="left outer")
+    is_first = pc.fill_null(pc.greater_equal(both["f1"], both["f1_max"]), False)
+    return found(
+        count(both.num_rows, "question"),
+        both.select(["query_id", "node_id", "f1", "f1_max"]).filter(pc.invert(is_first)),
+        "do not rank their own source first; materialize gor/node_rankings again",
+    )
+
+
+def loss_falls(log: pa.Table) -> Finding:
+    """Losses are finite, and the last epoch's lies below the first's."""
+    looked_at = count(log.num_rows, "epoch")
+    if log.num_rows < 2:
+        return Finding(looked_at)
+    losses = log.sort_by("epoch")["loss"].to_numpy()
+    wrong = log.filter(pc.invert(pc.is_finite(log["loss"])))
+    if wrong.num_rows:
+        return found(looked_at, wrong, "have a loss that is not finite; lower learning_rate")
+    if losses[-1] < losses[0]:
+        return Finding(looked_at)
+    problem = (
+        f"{looked_at}: the loss went from {losses[0]:.4g} to {losses[-1]:.4g}; look at the curves "
+        "of gor/training_log, and change learning_rate or epochs"
+    )
+    return Finding(looked_at, problem, 1, log.slice(0, SHOWN).to_pylist())
+
+
+def training_helps(ranks: pa.Table) -> Finding:
+    """On documents that were not learnt from, trained embeddings find the source no worse.
+
+    Parameters
+    ----------
+    ranks : rows of `gor.source_ranks` of one method.
+    """
+    unseen = ranks.filter(pc.invert(ranks["is_learnt"]))
+    looked_at = f"{count(unseen.num_rows, 'question')} of documents not learnt from"
+    if not unseen.num_rows:
+        return Finding(looked_at)
+    before, after = (
+        float(np.mean(1 / unseen[name].to_numpy())) for name in ("rank_before", "rank")
+    )
+    if after >= before:
+        return Finding(looked_at)
+    problem = (
+        f"{looked_at}: mean reciprocal rank of the source fell from {before:.3f} to {after:.3f} by "
+        "training; train on more documents, or take gor-untrained"
+    )
+    return Finding(looked_at, problem, 1, [{"before": before, "after": after}])
+
+
+def _absent(rows: pa.Table, others: pa.Table) -> pa.Table:
+    """The nodes of `rows` that are not among `others`."""
+    known = pc.is_in(rows["node_id"], value_set=others["node_id"].combine_chunks())
+    return rows.select(["node_id", "document_id"]).filter(pc.invert(known))

@@ -1,0 +1,78 @@
+"""The best nodes of a question, which its answer is written from (paper, section 2.4)."""
+
+from collections.abc import Callable, Sequence
+
+import pyarrow as pa
+
+from gsum_assets.tables import TABLES
+from gsum_resources.arrow import pc
+
+CountTokens = Callable[[Sequence[str]], Sequence[int]]
+
+
+def top_nodes(rankings: pa.Table, nodes: pa.Table, k: int) -> pa.Table:
+    """The `k` best nodes of each question whose texts differ, as rows of `contexts`."""
+    return _contexts(rankings, nodes, lambda found: found[:k])
+
+
+def nodes_within(
+    rankings: pa.Table, nodes: pa.Table, budget_tokens: int, count_tokens: CountTokens
+) -> pa.Table:
+    """The best nodes of each question whose texts differ and together keep to a budget.
+
+    A node that no longer fits is passed over, those after it may fit: responses are shorter than
+    passages.
+
+    Parameters
+    ----------
+    rankings : rows of `rankings`; no node beyond them is considered.
+    nodes : rows of `gor.record_nodes`.
+    count_tokens : tokens of each of several texts.
+    """
+    texts = list(dict.fromkeys(nodes["text"].to_pylist()))
+    n_tokens = dict(zip(texts, count_tokens(texts), strict=True))
+
+    def fitting(found: list[dict]) -> list[dict]:
+        chosen, left = [], budget_tokens
+        for node in found:
+            if n_tokens[node["text"]] <= left:
+                chosen.append(node)
+                left -= n_tokens[node["text"]]
+        return chosen
+
+    return _contexts(rankings, nodes, fitting)
+
+
+def _contexts(
+    rankings: pa.Table, nodes: pa.Table, choose: Callable[[list[dict]], list[dict]]
+) -> pa.Table:
+    """A choice of each question's nodes, which come best first and with distinct texts."""
+    ranked = rankings.filter(pc.equal(rankings["level"], "node"))
+    ranked = ranked.sort_by([("query_id", "ascending"), ("rank", "ascending")])
+    known = {row["node_id"]: row for row in nodes.drop_columns(["embedding"]).to_pylist()}
+    found: dict[str, dict[str, dict]] = {}
+    for row in ranked.select(["query_id", "item_id", "score"]).to_pylist():
+        node = known[row["item_id"]]
+        found.setdefault(row["query_id"], {}).setdefault(
+            node["text"], {**node, "score": row["score"]}
+        )
+    rows = [
+        _context(query_id, rank, node)
+        for query_id, by_text in found.items()
+        for rank, node in enumerate(choose(list(by_text.values())), start=1)
+    ]
+    return pa.Table.from_pylist(rows, TABLES["contexts"].schema)
+
+
+def _context(query_id: str, rank: int, node: dict) -> dict:
+    return {
+        "query_id": query_id,
+        "sample": 0,
+        "rank": rank,
+        "node_id": node["node_id"],
+        "node_kind": node["kind"],
+        "document_id": node["document_id"],
+        "position": node["position"] if node["kind"] == "chunk" else None,
+        "score": node["score"],
+        "text": node["text"],
+    }

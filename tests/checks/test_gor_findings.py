@@ -1,0 +1,88 @@
+"""Each check of Graph of Records alone, on tables small enough to know the answer."""
+
+import pyarrow as pa
+import pytest
+
+from gsum_assets.checks.gor import (
+    are_chunks_and_responses,
+    join_nodes,
+    loss_falls,
+    source_comes_first,
+    training_helps,
+)
+
+NODES = pa.table(
+    {
+        "node_id": ["c0", "c1", "r1", "r2", "e0"],
+        "document_id": ["d", "d", "d", "d", "e"],
+        "kind": ["chunk", "chunk", "response", "response", "chunk"],
+        "position": [0, 1, 1, 2, 0],
+    }
+)
+CHUNKS = pa.table({"chunk_id": ["c0", "c1", "e0"], "document_id": ["d", "d", "e"]})
+RESPONSES = pa.table({"response_id": ["r1", "r2"], "document_id": ["d", "d"]})
+
+
+def edges(*pairs):
+    return pa.table(
+        {
+            "source_id": pa.array([source for source, _ in pairs], pa.string()),
+            "target_id": pa.array([target for _, target in pairs], pa.string()),
+            "document_id": pa.array(["d"] * len(pairs), pa.string()),
+        }
+    )
+
+
+def test_nodes_are_chunks_and_responses():
+    assert not are_chunks_and_responses(NODES, CHUNKS, RESPONSES).problem
+    missing = are_chunks_and_responses(NODES.slice(1), CHUNKS, RESPONSES)
+    assert missing.problem.startswith("1 of 5 chunks and responses are no node")
+    stranger = are_chunks_and_responses(NODES, CHUNKS.slice(0, 2), RESPONSES)
+    assert stranger.problem.startswith("1 of 5 nodes are neither")
+    assert stranger.offenders[0]["node_id"] == "e0"
+
+
+@pytest.mark.parametrize(
+    "pair",
+    [("c0", "c1"), ("r2", "r1"), ("r1", "r1"), ("e0", "r1"), ("gone", "r1"), ("c0", "gone")],
+)
+def test_an_edge_leads_to_a_later_response_of_its_document(pair):
+    good = [("c0", "r1"), ("c1", "r2"), ("r1", "r2")]
+    assert not join_nodes(edges(*good), NODES).problem
+    finding = join_nodes(edges(*good, pair), NODES)
+    assert finding.n_wrong == 1
+    assert finding.offenders[0]["source_id"] == pair[0]
+    assert not join_nodes(edges(), NODES).problem
+
+
+def test_a_source_comes_first_or_shares_the_first_place():
+    queries = pa.table({"query_id": ["q", "p"], "chunk_id": ["c0", "c1"]})
+    rankings = pa.table(
+        {
+            "query_id": ["q", "q", "p", "p"],
+            "node_id": ["c0", "c1", "c0", "c1"],
+            "f1": pa.array([1.0, 0.5, 1.0, 1.0], pa.float32()),
+        }
+    )
+    assert not source_comes_first(rankings, queries).problem
+    lost = source_comes_first(rankings.slice(1), queries)
+    assert lost.problem.startswith("1 of 2 questions do not rank")
+    assert lost.offenders[0]["query_id"] == "q"
+
+
+def test_a_loss_that_rises_or_is_no_number_is_told():
+    def log(*losses):
+        return pa.table({"epoch": list(range(1, len(losses) + 1)), "loss": list(losses)})
+
+    assert not loss_falls(log(3.0, 4.0, 2.0)).problem
+    assert not loss_falls(log()).problem
+    assert "went from 3 to 3.5" in loss_falls(log(3.0, 3.5)).problem
+    assert "not finite" in loss_falls(log(3.0, float("nan"))).problem
+
+
+def test_only_documents_not_learnt_from_tell_whether_training_helps():
+    ranks = pa.table({"is_learnt": [True, False], "rank_before": [1, 4], "rank": [9, 2]})
+    assert not training_helps(ranks).problem
+    worse = ranks.set_column(2, "rank", pa.array([1, 5]))
+    assert "fell from 0.250 to 0.200" in training_helps(worse).problem
+    assert not training_helps(worse.slice(0, 1)).problem
