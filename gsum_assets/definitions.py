@@ -13,15 +13,16 @@ from gsum_assets.automation.corpora import Methods
 from gsum_assets.automation.currency import Look, Node, Requests
 from gsum_assets.automation.freshness import confirm_results, with_freshness
 from gsum_assets.automation.jobs import jobs, schedules
+from gsum_assets.automation.retrain import retraining
 from gsum_assets.automation.sensors import watch_corpora
 from gsum_assets.checks.assets import checks_of
 from gsum_assets.corpus.assets import corpus_assets
 from gsum_assets.corpus.load import bucket_of
 from gsum_assets.corpus.settings import CorpusError, load_settings
 from gsum_assets.evaluation.assets import Family, family_assets, leaderboard_asset
-from gsum_assets.gor.assets import GOR, gor_assets
+from gsum_assets.gor.assets import GOR, TRAINED, gor_assets
 from gsum_assets.models.assets import model_assets
-from gsum_assets.partitions import partitions_of
+from gsum_assets.partitions import partitions_of, variant_key
 from gsum_assets.presentation import presented
 from gsum_assets.retrieval.assets import RETRIEVAL
 from gsum_assets.tables import TABLES, table_of
@@ -99,6 +100,12 @@ def pipeline_for(home: Home, models: Models | None = None) -> Pipeline:
 
     assets = with_freshness(with_conditions(assets, Currency(look), unite=("leaderboard",)))
     observed = [asset.key for asset in assets if isinstance(asset, dg.SourceAsset)]
+    retrain_job, retrain_weekly = retraining(
+        dg.AssetSelection.assets(*TRAINED),
+        lambda: [variant_key(p) for p in store.partitions(table_of(TRAINED[0].path))],
+        automation.retrain,
+        automation.timezone,
+    )
     definitions = dg.Definitions(
         assets=assets,
         asset_checks=checks_of(assets, store, new_lineage),
@@ -107,8 +114,8 @@ def pipeline_for(home: Home, models: Models | None = None) -> Pipeline:
             watch_corpora(home.corpora, warehouse, requests, METHODS, automation.interval_s),
             confirm_results(look),
         ],
-        jobs=jobs(dg.AssetSelection.assets(*observed)),
-        schedules=schedules(automation),
+        jobs=[*jobs(dg.AssetSelection.assets(*observed)), retrain_job],
+        schedules=[*schedules(automation), retrain_weekly],
         executor=dg.in_process_executor,  # one process a run: a step has no model to load again
         resources={
             "io_manager": warehouse,

@@ -34,6 +34,11 @@ def corpus_variants(variants: Sequence[str]) -> dg.MultiPartitionsDefinition:
     )
 
 
+def variant_key(partition: Partition) -> dg.MultiPartitionKey:
+    """Dagster's key of a result's partition."""
+    return dg.MultiPartitionKey({"corpus": partition.corpus, "variant": partition.method or ""})
+
+
 def partitions_of(definition: dg.PartitionsDefinition | None, corpus: str) -> list[Partition]:
     """The store's partitions of one corpus, whether they have a file or not."""
     if not isinstance(definition, dg.MultiPartitionsDefinition):

@@ -119,12 +119,13 @@ class AutomationSettings(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     nightly: str = Field(default="0 2 * * *", description="cron line of the nightly re-index")
-    timezone: str = Field(default="UTC", description="of that cron line, IANA name")
+    retrain: str = Field(default="0 4 * * 0", description="cron line of training every model again")
+    timezone: str = Field(default="UTC", description="of those cron lines, IANA name")
     interval_s: int = Field(
         default=15, ge=1, description="between two looks at folders and tables, seconds"
     )
 
-    @field_validator("nightly")
+    @field_validator("nightly", "retrain")
     @classmethod
     def _is_cron(cls, line: str) -> str:
         if not is_valid_cron_string(line):

@@ -375,15 +375,18 @@ def _contexts(_: str, inputs: Inputs) -> pa.Table:
     chosen = checked_section(GorSettings, "gor", inputs.settings("gor"))
     rankings, nodes = inputs.table("rankings"), inputs.table("record_nodes")
     if chosen.budget_tokens is not None:
-        return nodes_within(rankings, nodes, chosen.budget_tokens, _n_tokens)
+        return nodes_within(rankings, nodes, chosen.budget_tokens, n_word_pieces)
     return top_nodes(rankings, nodes, chosen.k)
 
 
-def _n_tokens(texts: Sequence[str]) -> list[int]:
+def n_word_pieces(texts: Sequence[str]) -> list[int]:
     """Word pieces of each text, as chunks are measured in."""
     encoded = default_tokenizer().encode_batch(list(texts), add_special_tokens=False)
     return [len(encoding) for encoding in encoded]
 
+
+TRAINED = (dg.AssetKey([GROUP, "model"]), dg.AssetKey([GROUP, "training_log"]))
+"""What a training makes; the first is the model."""
 
 gor_assets = [
     simulated_queries,

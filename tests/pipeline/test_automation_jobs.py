@@ -1,8 +1,12 @@
 """What an operator can start by name, and when unattended work begins."""
 
+from datetime import UTC, datetime
+
 import dagster as dg
 
-from tests.conftest import House
+from gsum_assets.tables import TABLES
+from gsum_resources.parquet_store import Partition, Provenance
+from tests.conftest import CORPUS, House
 
 
 def test_jobs_are_named_and_say_what_they_do(house: House) -> None:
@@ -12,13 +16,14 @@ def test_jobs_are_named_and_say_what_they_do(house: House) -> None:
         "look_for_changes",
         "reindex_everything",
         "check_everything",
+        "retrain_models",
     }
     assert all(job.description for job in named)
 
 
 def test_everything_unattended_is_on_and_at_the_time_of_the_settings(house: House) -> None:
     (house.home.root / "gsum.toml").write_text(
-        "[automation]\nnightly = '15 3 * * *'\ntimezone = 'Europe/Berlin'\n"
+        "[automation]\nnightly = '15 3 * * *'\nretrain = '0 5 1 * *'\ntimezone = 'Europe/Berlin'\n"
     )
     definitions = house.pipeline().definitions
     schedules = {s.name: s for s in definitions.schedules or ()}
@@ -26,9 +31,30 @@ def test_everything_unattended_is_on_and_at_the_time_of_the_settings(house: Hous
     assert isinstance(nightly, dg.ScheduleDefinition)
     assert (nightly.cron_schedule, nightly.execution_timezone) == ("15 3 * * *", "Europe/Berlin")
     assert nightly.job_name == "reindex_everything"
-    assert list(schedules) == ["look_for_changes_hourly"]
+    retrain = schedules["retrain_weekly"]
+    assert isinstance(retrain, dg.ScheduleDefinition)
+    assert (retrain.cron_schedule, retrain.execution_timezone) == ("0 5 1 * *", "Europe/Berlin")
+    assert set(schedules) == {"look_for_changes_hourly", "retrain_weekly"}
     running = {s.default_status.value for s in [nightly, *schedules.values()]}  # type: ignore[union-attr]
     running |= {s.default_status.value for s in definitions.sensors or ()}
     assert running == {"RUNNING"}
     names = {s.name for s in definitions.sensors or ()}
     assert names == {"keep_current", "watch_corpora", "confirm_results"}
+
+
+def test_every_model_there_is_is_trained_again_in_a_run_of_its_own(house: House) -> None:
+    provenance = Provenance(content_hash="", code_version="1", asset="gor/model")
+    for method in ("gor", "gor-gcn"):
+        rows = TABLES["gor.model"].empty()
+        house.store.write(TABLES["gor.model"], Partition(CORPUS, method=method), rows, provenance)
+    with dg.instance_for_test() as instance:
+        instance.add_dynamic_partitions("corpora", [CORPUS])
+        due = datetime(2026, 1, 4, 4, tzinfo=UTC)
+        repository = house.pipeline().definitions.get_repository_def()
+        with dg.build_schedule_context(
+            instance, scheduled_execution_time=due, repository_def=repository
+        ) as context:
+            retrain = repository.get_schedule_def("retrain_weekly")
+            asked = retrain.evaluate_tick(context).run_requests
+    assert [r.partition_key for r in asked or ()] == [f"{CORPUS}|gor", f"{CORPUS}|gor-gcn"]
+    assert len({r.run_key for r in asked or ()}) == 2
