@@ -82,7 +82,8 @@ class ExtractiveModel:
         """One completion or error for each request, in order.
 
         The sentences of 256 requests are embedded in one call. Latency is a request's own time
-        plus an equal share of the embedding.
+        plus an equal share of the embedding. A question about passages without a keyphrase is
+        empty.
         """
         replies: list[Reply] = []
         for start in range(0, len(requests), _BATCH):
@@ -146,12 +147,6 @@ class ExtractiveModel:
             return CompletionError(
                 f"extractive: cannot give {error}; give the field a default, use a model of "
                 "gsum_resources.llm.results, or choose another language model",
-                NAME,
-            )
-        if not text:
-            return CompletionError(
-                f"extractive: no {request.task} for document '{request.document_id}': its "
-                "passages have no keyphrase; take another passage",
                 NAME,
             )
         own = prepared.reading_s + time.perf_counter() - started

@@ -206,3 +206,7 @@ def test_answers_can_be_read_as_passages_again():
     first = complete(answer("Summarize the whole meeting.")).text
     second = complete(answer("What was paid to Mrs Aldous?", (first, BOAT), max_words=14)).text
     assert second.startswith("Dov: We paid Mrs Aldous 6,000 pounds")
+
+
+def test_a_question_about_passages_without_a_keyphrase_is_empty():
+    assert complete(Request("question", "", passages=("Uh yeah. Mm. Okay so um.",))).text == ""
