@@ -10,6 +10,7 @@ import dagster as dg
 from dagster._core.definitions.partitions.context import partition_loading_context
 from dagster_shared.error import SerializableErrorInfo
 
+from gsum_assets.checks.finding import count
 from gsum_assets.corpus.settings import CorpusError
 from gsum_assets.definitions import Pipeline
 from gsum_assets.processes import tags_of_this_process
@@ -130,8 +131,9 @@ def _gaps(
         footers = (pipeline.store.provenance(table, partition) for partition in partitions)
         if failed := sum(footer.failed for footer in footers if footer):
             reason = next(_warnings(instance, result.run_id, key.to_python_identifier()), "")
+            requests = count(failed, "request")
             gaps.append(
-                f"{key.to_user_string()}: rows are missing: a model gave {failed} requests no "
+                f"{key.to_user_string()}: rows are missing: a model gave {requests} no "
                 f"valid reply{f' (first: {reason})' if reason else ''}; run it again to ask those "
                 "once more"
             )

@@ -82,8 +82,8 @@ class ExtractiveModel:
         """One completion or error for each request, in order.
 
         The sentences of 256 requests are embedded in one call. Latency is a request's own time
-        plus an equal share of the embedding. A question about passages without a keyphrase is
-        empty.
+        plus an equal share of the embedding. A question about passages without a sentence or
+        a keyphrase is empty.
         """
         replies: list[Reply] = []
         for start in range(0, len(requests), _BATCH):
@@ -134,6 +134,8 @@ class ExtractiveModel:
     ) -> Reply:
         request, started = prepared.request, time.perf_counter()
         if not prepared.sentences:
+            if request.task == "question":
+                return Completion("", NAME, count_tokens(request.render()), 0, prepared.reading_s)
             return CompletionError(_nothing_to_read(request), NAME)
         reading = Reading(
             prepared.sentences,
