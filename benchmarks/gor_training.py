@@ -26,12 +26,12 @@ from benchmarks.store import peak_bytes
 from gsum_assets.gor.gnn import new_encoder, node_embeddings
 from gsum_assets.gor.graphs import Batch, RecordGraph, side_by_side, training_graphs
 from gsum_assets.gor.losses import losses
-from gsum_assets.gor.settings import TrainingSettings
+from gsum_assets.gor.settings import LossSettings, TrainingSettings
 from gsum_resources.embedding.processor import torch_threads
 
 GRAPHS, CHUNKS, QUERIES, DIMENSION, K = 40, 76, 30, 384, 6
 ROUNDS = 3
-SETTINGS = TrainingSettings()
+SETTINGS = TrainingSettings(loss=LossSettings(pairs="sum"))
 
 
 def generated(n_graphs: int = GRAPHS) -> list[RecordGraph]:
@@ -122,7 +122,7 @@ def epoch(graphs: Sequence[RecordGraph], side: str) -> tuple[float, np.ndarray]:
     noise, total = torch.Generator().manual_seed(0), 0.0
     for first in range(0, len(graphs), SETTINGS.batch_graphs):
         drawn = graphs[first : first + SETTINGS.batch_graphs]
-        batch = side_by_side(drawn)
+        batch = side_by_side(drawn, SETTINGS.encoder.direction)
         if encodes:
             nodes = node_embeddings(encoder, batch, noise)
         else:

@@ -53,7 +53,7 @@ class RecordGraph:
         """Questions to learn from."""
         return len(self.queries)
 
-    def messages(self, direction: Direction = "both") -> np.ndarray:
+    def messages(self, direction: Direction) -> np.ndarray:
         """Who hears whom, sorted by the hearing node, `(2, n_messages)`: sources, targets.
 
         Every node hears itself, so that isolated ones stay as they are (A.4).
@@ -89,7 +89,7 @@ class Batch:
     ranked_shapes: tuple[tuple[int, int], ...]
 
 
-def side_by_side(graphs: Sequence[RecordGraph], direction: Direction = "both") -> Batch:
+def side_by_side(graphs: Sequence[RecordGraph], direction: Direction) -> Batch:
     """Several graphs, at least one, as one batch."""
     first = np.cumsum([0, *(graph.n_nodes for graph in graphs)])
     messages = np.concatenate(

@@ -64,7 +64,11 @@ class EncoderSettings(_Settings):
     layers: int = Field(default=2, ge=1, description="layers, or hops of 'sgc' (table 6)")
     heads: int = Field(default=4, ge=1, description="of 'gat', averaged (table 6)")
     dropout: float = Field(default=0.2, ge=0, lt=1, description="share of activations (table 6)")
-    direction: Direction = Field(default="both", description="way of messages along an edge")
+    direction: Direction = Field(
+        default="to_retrieved",
+        description="who hears whom: 'to_retrieved', a node the responses that used it; ours, "
+        "published: both",
+    )
     residual: bool = Field(default=True, description="node = input + learned gate * network; ours")
     gate: float = Field(default=0.1, description="first value of that gate; ours")
     unit_length: bool = Field(default=True, description="node embeddings of length 1; ours")
@@ -79,7 +83,7 @@ class LossSettings(_Settings):
     ranking: bool = Field(default=True, description="with L_RANK (equation 7)")
     in_batch: bool = Field(default=True, description="other graphs' nodes are negatives too (3.4)")
     pairs: Literal["sum", "mean"] = Field(
-        default="sum", description="L_RANK over a question's pairs; published: their sum"
+        default="mean", description="L_RANK over a question's pairs; ours, published: their sum"
     )
 
     @model_validator(mode="after")
@@ -115,8 +119,10 @@ class TrainingSettings(_Settings):
             raise ValueError(f"no published settings for '{dataset}'; known: {sorted(PUBLISHED)}")
         dropout, alpha = PUBLISHED[dataset]
         return cls(
-            encoder=EncoderSettings(dropout=dropout, residual=False, unit_length=False),
-            loss=LossSettings(temperature=1.0, alpha=alpha),
+            encoder=EncoderSettings(
+                dropout=dropout, direction="both", residual=False, unit_length=False
+            ),
+            loss=LossSettings(temperature=1.0, alpha=alpha, pairs="sum"),
         )
 
     @property

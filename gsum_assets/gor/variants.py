@@ -22,8 +22,8 @@ _CHANGES: Mapping[str, Change] = MappingProxyType(
         "gor-no-in-batch": {"loss": {"in_batch": False}},
         SUPERVISED: {},
         "gor-published": {
-            "encoder": {"residual": False, "unit_length": False},
-            "loss": {"temperature": 1.0},
+            "encoder": {"direction": "both", "residual": False, "unit_length": False},
+            "loss": {"temperature": 1.0, "pairs": "sum"},
         },
         "gor-gcn": {"encoder": {"name": "gcn"}},
         "gor-sgc": {"encoder": {"name": "sgc"}},

@@ -64,7 +64,7 @@ def test_a_layer_is_what_dense_matrices_say(name):
     own = {n: random.standard_normal(s) for n, s in layer_shapes(name, DIMENSION, HEADS).items()}
     x = graph.features.astype(float)
     tensors = {n: torch.as_tensor(array) for n, array in own.items()}
-    messages = Messages.of(side_by_side([graph]))
+    messages = Messages.of(side_by_side([graph], "both"))
     ours = LAYERS[name](torch.from_numpy(x), messages, tensors, lambda values: values)
     np.testing.assert_allclose(ours, DENSE[name](x, dense(graph), own), rtol=1e-9, atol=1e-9)
 
@@ -73,7 +73,7 @@ def test_sgc_is_hops_and_one_matrix():
     graph, encoder = toy_graph("d"), encoder_of("sgc", residual=False, unit_length=False)
     share = dense(graph).sum(1) ** -0.5
     hop = share[:, None] * dense(graph) * share
-    ours = node_embeddings(encoder, side_by_side([graph]))
+    ours = node_embeddings(encoder, side_by_side([graph], "both"))
     expected = hop @ hop @ graph.features @ encoder.weights["0.weight"].numpy()
     np.testing.assert_allclose(ours, expected, atol=1e-5)
 
@@ -82,7 +82,7 @@ def test_a_regular_graph_keeps_equal_nodes():
     import torch
 
     graph = replace(toy_graph("d"), edges=np.empty((2, 0), np.int64))
-    messages = Messages.of(side_by_side([graph]))
+    messages = Messages.of(side_by_side([graph], "both"))
     nodes = torch.ones(graph.n_nodes, DIMENSION)
     assert torch.equal(spread(nodes, messages), nodes)
     assert torch.equal(messages.softmax(torch.rand(graph.n_nodes, 2)), torch.ones(graph.n_nodes, 2))
@@ -102,7 +102,8 @@ def test_a_graph_is_alone_among_others(name):
     alone = [infer(encoder, [graph])[0] for graph in graphs]
     for one, other in zip(alone, reversed(infer(encoder, graphs[::-1])), strict=True):
         np.testing.assert_array_equal(one, other)
-    together = node_embeddings(encoder, side_by_side(graphs)).detach()
+    batch = side_by_side(graphs, encoder.settings.direction)
+    together = node_embeddings(encoder, batch).detach()
     np.testing.assert_allclose(together, np.concatenate(alone), atol=1e-6)
     np.testing.assert_allclose(np.linalg.norm(together, axis=1), 1, atol=1e-6)
 
@@ -138,7 +139,7 @@ def test_no_gate_and_no_network_leave_nodes_as_they_are():
 def test_dropout_and_batch_statistics_are_for_training():
     import torch
 
-    encoder, batch = encoder_of("gat", dropout=0.5), side_by_side([toy_graph("d")])
+    encoder, batch = encoder_of("gat", dropout=0.5), side_by_side([toy_graph("d")], "both")
     noise = [torch.Generator().manual_seed(seed) for seed in (1, 1, 2)]
     first, again, other = (node_embeddings(encoder, batch, n) for n in noise)
     assert torch.equal(first, again)
@@ -155,7 +156,7 @@ def test_one_node_trains_without_a_variance():
 
     graph = toy_graph("d", n_chunks=1, n_queries=0, k=1)
     noise = torch.Generator().manual_seed(0)
-    assert node_embeddings(encoder_of("gat"), side_by_side([graph]), noise).isfinite().all()
+    assert node_embeddings(encoder_of("gat"), side_by_side([graph], "both"), noise).isfinite().all()
 
 
 @pytest.mark.parametrize("name", NAMES)

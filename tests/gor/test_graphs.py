@@ -94,8 +94,8 @@ def test_every_node_hears_itself_and_its_neighbours():
 
 def test_graphs_side_by_side_number_nodes_through():
     a, b = training_graphs(*tables())
-    batch = side_by_side([a, b])
-    assert batch.sources.tolist() == [0, 1, 0, 1, *(b.messages()[0] + 2)]
+    batch = side_by_side([a, b], "both")
+    assert batch.sources.tolist() == [0, 1, 0, 1, *(b.messages("both")[0] + 2)]
     assert batch.offsets.tolist() == [0, 2, *(4 + np.array([0, 2, 3, 5, 8]))]
     assert batch.ranked_shapes == ((1, 2), (2, 5))
     scores = np.arange(3 * 7).reshape(3, 7)

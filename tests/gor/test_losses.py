@@ -15,7 +15,7 @@ from gsum_assets.gor.losses import losses, ranking_loss
 from gsum_assets.gor.settings import LossSettings
 from tests.gor.toy_graphs import permuted, toy_graph
 
-AS_PUBLISHED = LossSettings(temperature=1.0, alpha=0.5)
+AS_PUBLISHED = LossSettings(temperature=1.0, alpha=0.5, pairs="sum")
 
 
 def three_nodes(document_id="one"):
@@ -36,7 +36,7 @@ def three_nodes(document_id="one"):
 def found(graphs, chosen=AS_PUBLISHED, nodes=None):
     import torch
 
-    batch = side_by_side(graphs)
+    batch = side_by_side(graphs, "both")
     return losses(torch.from_numpy(batch.features if nodes is None else nodes), batch, chosen)
 
 
@@ -67,7 +67,7 @@ def test_each_part_can_be_switched_off():
     graphs = [toy_graph("a"), toy_graph("b")]
     both = found(graphs)
     no_rank = found(graphs, LossSettings(temperature=1.0, ranking=False))
-    no_cl = found(graphs, LossSettings(temperature=1.0, alpha=0.5, contrastive=False))
+    no_cl = found(graphs, LossSettings(temperature=1.0, alpha=0.5, contrastive=False, pairs="sum"))
     assert no_rank.total == both.contrastive
     assert no_cl.total == 0.5 * both.ranking
     with pytest.raises(ValueError, match="encoder 'none'"):
@@ -79,14 +79,14 @@ def test_equals_the_plain_formulation_with_gradients(temperature):
     import torch
 
     graphs = [toy_graph(f"d{i}", n_chunks=4 + 3 * i, n_queries=1 + i) for i in range(5)]
-    batch = side_by_side(graphs)
+    batch = side_by_side(graphs, "both")
     gradients = []
     for plain in (True, False):
         nodes = torch.from_numpy(batch.features).double().requires_grad_()
         if plain:
             contrastive, ranking = published_losses(nodes, graphs, temperature)
         else:
-            chosen = LossSettings(temperature=temperature, alpha=0.5)
+            chosen = LossSettings(temperature=temperature, alpha=0.5, pairs="sum")
             _, contrastive, ranking, _ = losses(nodes, batch, chosen)
         (contrastive + 0.5 * ranking).backward()
         gradients.append((contrastive.item(), ranking.item(), nodes.grad.numpy()))
