@@ -18,7 +18,7 @@ from gsum_assets.gor.rank import rank
 from gsum_assets.gor.record_assets import GROUP, record_assets
 from gsum_assets.gor.settings import GorSettings
 from gsum_assets.gor.source_ranks import mean_reciprocal_ranks, source_rank_rows
-from gsum_assets.gor.train import Epoch, training_key
+from gsum_assets.gor.train import Epoch, is_state_of
 from gsum_assets.gor.variants import SUPERVISED, VARIANTS, WITHOUT_NETWORK, training_settings
 from gsum_assets.partitions import across, corpus_variants, to_corpus
 from gsum_assets.presentation import picture
@@ -91,7 +91,8 @@ def _train(
     if variant == SUPERVISED:
         tokens = LocalTokenEmbedder(layer=chosen.ranking.layer)
         graphs = with_global_questions(graphs, nodes, inputs.table("queries"), embedder, tokens)
-    state = f"{store.root}/_training/{training_key(graphs, settings)}.safetensors"
+    partition = partition_of(context.partition_key)
+    state = f"{store.root}/_training/{partition.corpus}.{variant}.safetensors"
     show = reporter(f"gor/model {variant}: epochs", lambda _: None)
 
     def tell(epoch: Epoch) -> None:
@@ -103,6 +104,8 @@ def _train(
             )
 
     resume = store.fs.cat_file(state) if store.fs.exists(state) else None
+    if resume and not is_state_of(resume, graphs, settings):  # a killed training, asked no more
+        resume = None
     tables = trained_tables(
         graphs,
         settings,

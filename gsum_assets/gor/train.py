@@ -122,6 +122,11 @@ def training_key(graphs: Sequence[RecordGraph], settings: TrainingSettings) -> s
     return digest.hexdigest()
 
 
+def is_state_of(state: bytes, graphs: Sequence[RecordGraph], settings: TrainingSettings) -> bool:
+    """Whether `train` can go on from a state with these graphs and settings."""
+    return unpack(state)[1].get("training_key") == training_key(graphs, settings)
+
+
 def learning_rate(settings: TrainingSettings, epoch: int) -> float:
     """Of an epoch, from 1: half a cosine that would reach 0 after the last."""
     return settings.learning_rate * (1 + math.cos(math.pi * (epoch - 1) / settings.epochs)) / 2

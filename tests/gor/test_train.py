@@ -9,7 +9,7 @@ from gsum_assets.gor.gnn import new_encoder
 from gsum_assets.gor.infer import infer, load_encoder
 from gsum_assets.gor.settings import EncoderSettings, LossSettings, TrainingSettings
 from gsum_assets.gor.source_ranks import source_ranks
-from gsum_assets.gor.train import learning_rate, train, training_key
+from gsum_assets.gor.train import is_state_of, learning_rate, train
 from gsum_resources.checkpoints import CheckpointError
 from tests.gor.toy_graphs import toy_graph
 
@@ -44,8 +44,9 @@ def test_a_state_of_another_training_is_refused():
     with pytest.raises(CheckpointError, match="2 epochs belongs to other graphs or settings"):
         train(GRAPHS[1:], SHORT, resume=states[1])
     other = SHORT.model_copy(update={"seed": 1})
-    assert training_key(GRAPHS, other) != training_key(GRAPHS, SHORT)
-    assert training_key(GRAPHS[::-1], SHORT) == training_key(GRAPHS, SHORT)
+    assert is_state_of(states[1], GRAPHS[::-1], SHORT)
+    assert not is_state_of(states[1], GRAPHS, other)
+    assert not is_state_of(states[1], GRAPHS[1:], SHORT)
 
 
 def test_nothing_global_is_changed():
