@@ -2,9 +2,9 @@
 
     python -m benchmarks [--quality]
 
-Speed of embedding, BM25, the store, requests to a server and BERTScore; with `--quality` also
-ROUGE of the extractive model on QMSum and the baselines' retrieval on ODSum-Story, which embed two
-whole datasets first.
+Speed of embedding, BM25, the store, requests to a server, BERTScore and Graph of Records; with
+`--quality` also ROUGE of the extractive model on QMSum and the baselines' retrieval on
+ODSum-Story, which embed two whole datasets first.
 """
 
 import argparse
@@ -23,6 +23,7 @@ from benchmarks import (
     bm25,
     embedding,
     endpoint,
+    gor_retrieval,
     gor_training,
     odsum,
     store,
@@ -36,6 +37,7 @@ SPEED: dict[str, Callable[[], Measurement]] = {
     "endpoint": endpoint.measure,
     "bertscore": bertscore.measure,
     "gor_training": gor_training.measure,
+    "gor_retrieval": gor_retrieval.measure,
 }
 QUALITY: dict[str, Callable[[], Measurement]] = {
     "summarizer": summarizer.measure,

@@ -6,6 +6,7 @@ import numpy as np
 import pyarrow as pa
 
 from gsum_assets.gor.node2vec import anchored_scores, node_vectors
+from gsum_assets.gor.node_index import node_collection
 from gsum_assets.gor.variants import WITHOUT_NETWORK
 from gsum_assets.retrieval.collection import Collection, Questions
 from gsum_assets.retrieval.dense import Dense
@@ -13,7 +14,6 @@ from gsum_assets.retrieval.ranking import Retriever, Scores, best_of_nodes, rank
 from gsum_resources.arrow import pc
 from gsum_resources.protocols import Embedder
 
-_AFTER_CHUNKS = 1_000_000  # responses follow all passages of their document
 _ANCHORS = 3  # see `node2vec.py`
 
 
@@ -34,13 +34,8 @@ def rank(
     node_embeddings : rows of `gor.node_embeddings`; not read by the variants without a network,
         which rank by the embeddings of the nodes' texts.
     """
-    without = variant in WITHOUT_NETWORK
-    vectors = nodes if without else node_embeddings
-    collection = Collection.from_tables(
-        documents,
-        _as_chunks(nodes),
-        vectors.select(["node_id", "embedding"]).rename_columns(["chunk_id", "embedding"]),
-    )
+    vectors = nodes if variant in WITHOUT_NETWORK else node_embeddings
+    collection = node_collection(documents, nodes, vectors)
     asked = embedder.embed_queries(queries["retrieval_text"].to_pylist())
     questions = Questions.from_table(queries, asked)
 
@@ -48,19 +43,6 @@ def rank(
         return Walks.over(scope, nodes, edges) if variant == "node2vec" else Dense(scope)
 
     return rank_questions(build, questions, collection)
-
-
-def _as_chunks(nodes: pa.Table) -> pa.Table:
-    """Nodes in the form that the baselines search."""
-    is_response = pc.cast(pc.equal(nodes["kind"], "response"), pa.int32())
-    return pa.table(
-        {
-            "chunk_id": nodes["node_id"],
-            "document_id": nodes["document_id"],
-            "position": pc.add(nodes["position"], pc.multiply(is_response, _AFTER_CHUNKS)),
-            "text": nodes["text"],
-        }
-    )
 
 
 @dataclass(frozen=True)

@@ -4,8 +4,20 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from gsum_resources.embedding.processor import mkl_has_avx512
+
 # Fine enough that padding costs little, coarse enough that a few sentences share their batches.
 _LENGTH_STEP = 8
+
+# Matrix libraries take other kernels for few rows, whose sums round differently: a text alone would
+# differ in the last bits from the same text among others, and an incremental rebuild from a full
+# one. So a batch has at least this many tokens a thread. A handful, such as one question, runs on
+# one thread instead, where `_fewest_tokens` are enough. From these sizes on, rows came out alike
+# to the last bit at every batch size tried: the packaged model, MKL and oneDNN with AVX2, AVX-512
+# and AMX, one and two threads. A handful may not be more than 88 tokens: with AVX2, windows of 96
+# differ between one thread and two.
+_TOKENS_PER_THREAD = {"float32": 128, "bfloat16": 512}
+_HANDFUL_TOKENS = 64
 
 
 def run_lengths(lengths: np.ndarray, full_length: int) -> np.ndarray:
@@ -52,6 +64,30 @@ def equal_length_batches(
     batch_tokens : most tokens in a batch; a longer text runs alone.
     """
     yield from _batches_of(lengths, lengths, batch_tokens)
+
+
+def filled_up(n_windows: int, run_length: int, precision: str, threads: int) -> tuple[int, int]:
+    """(rows, threads) at which a batch runs on a processor, so that company does not matter.
+
+    Rows beyond the windows repeat them. With AVX-512 a question alone costs its own tokens only.
+
+    Parameters
+    ----------
+    run_length : tokens of each window, padding included.
+    precision : "float32" or "bfloat16".
+    threads : that there are.
+    """
+    tokens = _TOKENS_PER_THREAD[precision] * threads
+    if n_windows * run_length <= _HANDFUL_TOKENS:
+        tokens, threads = _fewest_tokens(precision), 1
+    return max(n_windows, -(-tokens // run_length)), threads
+
+
+def _fewest_tokens(precision: str) -> int:
+    """The fewest that may run on one thread; half of these failed."""
+    if precision == "float32":
+        return 16 if mkl_has_avx512() else 64
+    return _TOKENS_PER_THREAD[precision]
 
 
 def _batches_of(

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from gsum_resources.embedding.batches import equal_form_batches, equal_length_batches
+from gsum_resources.embedding.batches import equal_form_batches, equal_length_batches, filled_up
 from gsum_resources.embedding.model_files import (
     model_digest,
     model_folder,
@@ -32,14 +32,6 @@ Precision = Literal["float32", "bfloat16"]
 # windows of 256 tokens ran at two thirds of the speed of 8, on two cores.
 _BATCH_TOKENS_CUDA = 65536
 _BATCH_TOKENS_PER_THREAD = 1024
-
-# A smaller batch is filled up by repeating its rows. Matrix libraries take other kernels for few
-# rows, whose sums round differently: a text alone would differ in the last bits from the same
-# text among others, and an incremental rebuild from a full one. From these sizes on, rows came
-# out alike to the last bit at every batch size tried (MKL and oneDNN with AVX-512 and AMX, one
-# and two threads; half of these sizes failed). What it costs: a sentence alone takes the time
-# of 128 tokens a thread.
-_FLOOR_TOKENS_PER_THREAD = {"float32": 128, "bfloat16": 512}
 
 
 class TextEncoder:
@@ -128,9 +120,14 @@ class TextEncoder:
         lengths = np.array([len(ids) for ids in windows.ids], np.int64)
         most = batch_tokens or self._batch_tokens
         batches = equal_form_batches(lengths, windows.full_length, most)
-        with torch_threads(self._threads), torch.inference_mode():
+        with torch.inference_mode():
             for run_length, batch in batches:
-                vectors[batch] = self._encode_batch([windows.ids[i] for i in batch], run_length)
+                chosen = [windows.ids[i] for i in batch]
+                n_rows, threads = len(batch), self._threads
+                if self._device == "cpu":
+                    n_rows, threads = filled_up(n_rows, run_length, self._precision, threads)
+                with torch_threads(threads):
+                    vectors[batch] = self._encode_batch(chosen, run_length, n_rows)
                 if on_batch is not None:
                     on_batch(batch)
         return vectors
@@ -169,14 +166,10 @@ class TextEncoder:
                     vectors[index] = rows
         return vectors
 
-    def _encode_batch(self, windows: list[np.ndarray], run_length: int) -> np.ndarray:
-        """Windows of at most `run_length` tokens to `(n_windows, dim)`."""
+    def _encode_batch(self, windows: list[np.ndarray], run_length: int, n_rows: int) -> np.ndarray:
+        """Windows of at most `run_length` tokens, run as `n_rows`, to `(n_windows, dim)`."""
         import torch
 
-        n_rows = len(windows)
-        if self._device == "cpu":
-            floor = _FLOOR_TOKENS_PER_THREAD[self._precision] * self._threads
-            n_rows = max(n_rows, -(-floor // run_length))
         ids = np.full((n_rows, run_length), self.settings.pad_id, np.int64)
         mask = np.zeros((n_rows, run_length), np.int64)
         for row in range(n_rows):  # rows beyond the windows repeat them

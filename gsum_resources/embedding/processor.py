@@ -59,17 +59,23 @@ def bfloat16_supported(device: str = "cpu") -> bool:
         import torch
 
         return torch.cuda.is_available() and torch.cuda.is_bf16_supported(False)
+    return bool(_told("flags", "features") & _BFLOAT16_FLAGS)
+
+
+@cache
+def mkl_has_avx512() -> bool:
+    """Whether MKL multiplies with AVX-512, as it does on Intel's processors that have it."""
+    return "GenuineIntel" in _told("vendor_id") and "avx512f" in _told("flags")
+
+
+def _told(*names: str) -> set[str]:
+    """Words on the processor's lines of these names; none where the system does not tell."""
     try:
         lines = Path(_CPU_INFO).read_text().splitlines()
     except OSError:  # only Linux tells; elsewhere "no" is the answer that costs least
-        return False
-    flags = {
-        word
-        for line in lines
-        if line.lower().startswith(("flags", "features"))
-        for word in line.split()
-    }
-    return bool(flags & _BFLOAT16_FLAGS)
+        return set()
+    chosen = [line for line in lines if line.lower().startswith(names)]
+    return {word for line in chosen for word in line.split()}
 
 
 @contextmanager
