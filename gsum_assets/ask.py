@@ -86,7 +86,8 @@ def _stored(pipeline: Pipeline, corpus: str, family: Family, method: str) -> dic
         ]
         if not partitions:
             raise CorpusError(
-                f"corpus '{corpus}' has no table '{table_name}' yet; run `gsum run {corpus}` first"
+                f"corpus '{corpus}' has no table '{table_name}' for {method} yet; run "
+                f"`gsum run {corpus} --methods {method}` first"
             )
         wanted[name] = Lazy(lambda t=table, p=partitions: pipeline.store.read(t, p)[0])
     wanted["embedding_model"] = Lazy(lambda: pipeline.models.embedder)

@@ -18,7 +18,7 @@ from gsum_assets.automation.sensors import watch_corpora
 from gsum_assets.checks.assets import checks_of
 from gsum_assets.corpus.assets import corpus_assets
 from gsum_assets.corpus.load import bucket_of
-from gsum_assets.corpus.settings import CorpusError, load_settings
+from gsum_assets.corpus.settings import CorpusError, checked_section, load_settings
 from gsum_assets.evaluation.assets import Family, family_assets, leaderboard_asset
 from gsum_assets.gor.assets import GOR, TRAINED, gor_assets
 from gsum_assets.models.assets import model_assets
@@ -34,6 +34,7 @@ from gsum_resources.settings_io import SettingsIO, section_version
 from gsum_resources.warehouse_io import WarehouseIO
 
 FAMILIES: tuple[Family, ...] = (RETRIEVAL, GOR)
+_SETTINGS = {family.name: family.settings for family in FAMILIES if family.settings}
 METHODS = Methods(
     known=[variant for family in FAMILIES for variant in family.variants],
     default=[variant for family in FAMILIES for variant in family.default],
@@ -68,7 +69,10 @@ def pipeline_for(home: Home, models: Models | None = None) -> Pipeline:
 
     def section(corpus: str, name: str) -> Any:
         settings = load_settings(home.corpora / corpus)
-        value = getattr(settings, name) if name else settings
+        table, _, part = name.partition(".")
+        value: Any = getattr(settings, table) if table else settings
+        if part:
+            value = getattr(checked_section(_SETTINGS[table], table, value), part)
         return value.model_dump(mode="json") if isinstance(value, BaseModel) else value
 
     def present_version(key: str) -> str | None:

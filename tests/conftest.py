@@ -99,10 +99,16 @@ def house(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> House:
         monkeypatch.delenv(name, raising=False)
     made = House(Home.from_environment())
     made.folder.mkdir(parents=True)
+    furnish(made)
+    return made
+
+
+def furnish(house: House) -> None:
+    """Nine documents and three questions."""
     documents = [document_in(bucket) for bucket in range(N_BUCKETS)] + [document_in(0, 1)]
     for document_id in documents:
-        made.write_document(document_id)
-    made.write_queries(
+        house.write_document(document_id)
+    house.write_queries(
         [
             {
                 "query_id": "one",
@@ -125,7 +131,6 @@ def house(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> House:
             },
         ]
     )
-    return made
 
 
 def made_by(report: RunReport) -> list[str]:

@@ -6,6 +6,7 @@ from typing import Any
 
 import dagster as dg
 import pyarrow as pa
+from pydantic import BaseModel
 
 from gsum_assets.evaluation.answer import answer_questions
 from gsum_assets.evaluation.leaderboard import leaderboard, ranked_by_kind, to_markdown
@@ -61,6 +62,8 @@ class Family:
     reads : document-level assets that `rank` and `contexts` may read, `chunks`,
         `gor/record_nodes`; the last part is the table's name in `Inputs`.
     reads_by_variant : the family's own assets that they may read.
+    settings : checks the family's table of `corpus.toml`, whose tables a step reads one by one, as
+        "gor.training"; None where the steps read and check the whole.
     """
 
     name: str
@@ -70,6 +73,7 @@ class Family:
     contexts: Step
     reads: Sequence[str]
     reads_by_variant: Sequence[str] = ()
+    settings: type[BaseModel] | None = None
 
 
 def family_assets(family: Family) -> list[dg.AssetsDefinition]:

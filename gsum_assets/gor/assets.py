@@ -7,7 +7,6 @@ import pyarrow as pa
 
 from gsum_assets.corpus.chunk import default_tokenizer
 from gsum_assets.corpus.embed import vector_column
-from gsum_assets.corpus.settings import checked_section
 from gsum_assets.evaluation.assets import Family, Inputs
 from gsum_assets.gor.contexts import nodes_within, top_nodes
 from gsum_assets.gor.graphs import record_graphs, training_graphs
@@ -16,7 +15,12 @@ from gsum_assets.gor.learn import learnt_from, trained_tables, with_global_quest
 from gsum_assets.gor.plots import training_curves
 from gsum_assets.gor.rank import rank
 from gsum_assets.gor.record_assets import GROUP, record_assets
-from gsum_assets.gor.settings import GorSettings
+from gsum_assets.gor.settings import (
+    ContextSettings,
+    GorSettings,
+    RankingSettings,
+    TrainingSettings,
+)
 from gsum_assets.gor.source_ranks import mean_reciprocal_ranks, source_rank_rows
 from gsum_assets.gor.train import Epoch, is_state_of
 from gsum_assets.gor.variants import SUPERVISED, VARIANTS, WITHOUT_NETWORK, training_settings
@@ -43,6 +47,11 @@ _RECORDS = (
 def _learnt(name: str) -> dg.AssetIn:
     """A table that a model was trained on, and that may grow without training it again."""
     return dg.AssetIn([GROUP, name], partition_mapping=across, metadata=LAZY | UNTRACKED)
+
+
+def _training(variant: str, inputs: Inputs) -> TrainingSettings:
+    chosen = TrainingSettings.model_validate(inputs.settings("gor.training"))
+    return training_settings(variant, chosen)
 
 
 @dg.multi_asset(
@@ -83,13 +92,13 @@ def _train(
     context: dg.AssetExecutionContext, variant: str, inputs: Inputs, embedding_model: Lazy
 ) -> tuple[pa.Table, pa.Table]:
     store = context.resources.io_manager.store
-    chosen = checked_section(GorSettings, "gor", inputs.settings("gor"))
-    settings = training_settings(variant, chosen.training)
+    settings = _training(variant, inputs)
     nodes, embedder = inputs.table("record_nodes"), embedding_model.get()
     graphs = training_graphs(nodes, *map(inputs.table, _RECORDS[1:]))
-    graphs = learnt_from(graphs, inputs.table("queries"), chosen.train_split)
+    graphs = learnt_from(graphs, inputs.table("queries"), settings.split)
     if variant == SUPERVISED:
-        tokens = LocalTokenEmbedder(layer=chosen.ranking.layer)
+        ranking = RankingSettings.model_validate(inputs.settings("gor.ranking"))
+        tokens = LocalTokenEmbedder(layer=ranking.layer)
         graphs = with_global_questions(graphs, nodes, inputs.table("queries"), embedder, tokens)
     partition = partition_of(context.partition_key)
     state = f"{store.root}/_training/{partition.corpus}.{variant}.safetensors"
@@ -184,10 +193,9 @@ def source_ranks(
     if not node_embeddings.num_rows:  # a baseline without a network
         return TABLES["gor.source_ranks"].empty()
     inputs = Inputs(read, partition.corpus)
-    chosen = checked_section(GorSettings, "gor", inputs.settings("gor"))
-    settings = training_settings(partition.method or "", chosen.training)
+    settings = _training(partition.method or "", inputs)
     graphs = training_graphs(*map(inputs.table, _RECORDS))
-    known = learnt_from(graphs, inputs.table("queries"), chosen.train_split)
+    known = learnt_from(graphs, inputs.table("queries"), settings.split)
     rows = source_rank_rows(
         graphs,
         node_embeddings,
@@ -212,7 +220,7 @@ def _rank(variant: str, inputs: Inputs) -> pa.Table:
 
 
 def _contexts(_: str, inputs: Inputs) -> pa.Table:
-    chosen = checked_section(GorSettings, "gor", inputs.settings("gor"))
+    chosen = ContextSettings.model_validate(inputs.settings("gor.contexts"))
     rankings, nodes = inputs.table("rankings"), inputs.table("record_nodes")
     if chosen.budget_tokens is not None:
         return nodes_within(rankings, nodes, chosen.budget_tokens, n_word_pieces)
@@ -232,6 +240,7 @@ gor_assets = [*record_assets, gor_model, node_embeddings, source_ranks]
 
 GOR = Family(
     name=GROUP,
+    settings=GorSettings,
     variants=VARIANTS,
     default=(),  # until it is measured: it takes minutes where the baselines take seconds
     rank=_rank,

@@ -3,12 +3,11 @@
 import dagster as dg
 import pyarrow as pa
 
-from gsum_assets.corpus.settings import checked_section
 from gsum_assets.gor.node_rankings import node_rankings as rank_nodes
 from gsum_assets.gor.plots import graph_picture
 from gsum_assets.gor.record_graph import record_graph as build_record_graph
 from gsum_assets.gor.respond import respond
-from gsum_assets.gor.settings import GorSettings
+from gsum_assets.gor.settings import RankingSettings, SimulationSettings
 from gsum_assets.gor.simulate import simulate_queries
 from gsum_assets.partitions import corpus_buckets
 from gsum_assets.presentation import picture
@@ -22,8 +21,8 @@ from gsum_resources.warehouse_io import Lazy, WarehouseIO
 GROUP = "gor"
 
 
-def _settings(reader: SettingsReader, corpus: str) -> GorSettings:
-    return checked_section(GorSettings, "gor", reader.section(corpus, "gor"))
+def _simulation(reader: SettingsReader, corpus: str) -> SimulationSettings:
+    return SimulationSettings.model_validate(reader.section(corpus, "gor.simulation"))
 
 
 def _joined(table: str, parts: list[pa.Table]) -> pa.Table:
@@ -56,7 +55,7 @@ def simulated_queries(
 ) -> pa.Table:
     parts = []
     for corpus, rows in by_corpus(chunks):
-        chosen = _settings(corpus_settings, corpus).simulation
+        chosen = _simulation(corpus_settings, corpus)
         found = simulate_queries(
             rows, language_model.get(), chosen.n_queries, chosen.temperature, chosen.least_score
         )
@@ -88,7 +87,7 @@ def historical_responses(
     parts = []
     label = "gor/historical_responses: questions answered"
     for corpus, rows in by_corpus(simulated_queries):
-        chosen = _settings(corpus_settings, corpus).simulation
+        chosen = _simulation(corpus_settings, corpus)
         found = respond(
             rows,
             _share(chunks, corpus),
@@ -171,7 +170,8 @@ def node_rankings(
     warehouse: WarehouseIO = context.resources.io_manager
     parts = []
     for corpus, rows in by_corpus(simulated_queries):
-        embedder = LocalTokenEmbedder(layer=_settings(corpus_settings, corpus).ranking.layer)
+        chosen = RankingSettings.model_validate(corpus_settings.section(corpus, "gor.ranking"))
+        embedder = LocalTokenEmbedder(layer=chosen.layer)
         memo = Memo(warehouse.store, "bertscore", embedder.identity)
         told = reporter("gor/node_rankings: documents scored", context.log.info)
         nodes = _share(record_nodes, corpus)

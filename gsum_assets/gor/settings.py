@@ -105,6 +105,11 @@ class TrainingSettings(_Settings):
     batch_graphs: int = Field(default=32, ge=1, description="graphs a step (table 6)")
     learning_rate: float = Field(default=1e-3, gt=0, description="Adam's; falls to 0 (A.4)")
     seed: int = Field(default=0, ge=0, description="of first weights, batches and dropout")
+    split: str = Field(
+        default="train",
+        description="documents that questions of this split ask about are learnt from; all where "
+        "there are none",
+    )
 
     @classmethod
     def published(cls, dataset: str) -> "TrainingSettings":
@@ -131,20 +136,21 @@ class TrainingSettings(_Settings):
         return hash_texts([json.dumps(self.model_dump(), sort_keys=True)], 8)
 
 
-class GorSettings(_Settings):
-    """Table `[gor]`."""
+class ContextSettings(_Settings):
+    """Table `[gor.contexts]`: what an answer is written from."""
 
-    simulation: SimulationSettings = SimulationSettings()
-    ranking: RankingSettings = RankingSettings()
-    training: TrainingSettings = TrainingSettings()
     k: int = Field(default=6, ge=1, description="nodes given for an answer (4.1)")
     budget_tokens: int | None = Field(
         default=None,
         ge=1,
         description="instead of k: nodes given for an answer until they have so many word pieces",
     )
-    train_split: str = Field(
-        default="train",
-        description="documents that questions of this split ask about are learnt from; all where "
-        "there are none",
-    )
+
+
+class GorSettings(_Settings):
+    """Table `[gor]`; a change in one of its tables concerns the assets that read it."""
+
+    simulation: SimulationSettings = SimulationSettings()
+    ranking: RankingSettings = RankingSettings()
+    training: TrainingSettings = TrainingSettings()
+    contexts: ContextSettings = ContextSettings()

@@ -1,18 +1,56 @@
 """Graph of Records as assets: made when asked for; new documents do not train it again."""
 
+from collections.abc import Iterator
 from dataclasses import replace
+from pathlib import Path
 
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from gsum_assets.ask import ask
+from gsum_assets.corpus.load import bucket_of
+from gsum_assets.corpus.settings import CorpusError
+from gsum_assets.gor.infer import load_encoder
+from gsum_assets.tables import TABLES
+from gsum_resources.checkpoints import Checkpoint, CheckpointError, unpack
+from gsum_resources.parquet_store import Partition, Provenance
 from gsum_resources.protocols import Completion, CompletionError, Request
-from tests.conftest import House, document_in, made_by
-from tests.models import FirstWords
+from tests.checks.indexed import failing
+from tests.conftest import CORPUS, House, document_in, made_by, text_of
+from tests.models import FirstWords, HashEmbedder
+from tests.pipeline.daemon import start
+from tests.pipeline.homes import copy_of, house_at, write_lines
+from tests.pipeline.stalling_run import STALLED_EPOCH, kill_in
 
-SETTINGS = """
+LONG, ONE_CHUNK = document_in(0), document_in(1)
+NEW, MUTE = document_in(5), document_in(5, 1)
+EPOCHS = STALLED_EPOCH + 1
+N_QUERIES = 3
+SETTINGS = f"""
+[chunking]
+max_tokens = 32
+overlap_tokens = 0
 [gor.simulation]
-n_queries = 3
+n_queries = {N_QUERIES}
 k = 2
+[gor.ranking]
+layer = 1
 [gor.training]
-epochs = 2
+epochs = {EPOCHS}
 """
+BY_METHOD = (
+    "gor.model",
+    "gor.training_log",
+    "gor.node_embeddings",
+    "gor.source_ranks",
+    "rankings",
+    "contexts",
+    "summaries",
+    "scores",
+)
+Survivor = tuple[House, list[dict]]
+LEARNING = {"gor/training_log:loss_falls", "gor/source_ranks:training_helps"}
 
 
 class Asker(FirstWords):
@@ -26,26 +64,206 @@ class Asker(FirstWords):
         return replace(reply, text=f"Why did the {words[1]} of {words[3]} meet the {words[6]}?")
 
 
-def test_nothing_of_it_is_made_unless_asked_for(house: House) -> None:
-    made = made_by(house.run(["bm25"]))
-    assert not [asset for asset in made if asset.startswith("gor/")]
+@pytest.fixture(scope="module")
+def indexed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[House]:
+    """Two documents, one of a single chunk, with a question for each and one for both."""
+    with house_at(tmp_path_factory.mktemp("records")) as house:
+        house.model = Asker()
+        house.write_document(LONG, text_of(LONG, 10))
+        house.write_document(ONE_CHUNK, text_of(ONE_CHUNK, 2))
+        (house.folder / "corpus.toml").write_text(SETTINGS)
+        asked = [("all", None), ("long", LONG), ("short", ONE_CHUNK)]
+        write_lines(
+            house.folder / "queries.jsonl",
+            [
+                {"query_id": q, "text": f"Who met {d}?", "document_id": d, "references": ["A."]}
+                for q, d in asked
+            ],
+        )
+        assert house.run(["gor"]).is_complete
+        yield house
 
 
-def test_a_new_document_gets_embeddings_from_the_model_there_is(house: House) -> None:
-    house.model = Asker()
-    (house.folder / "corpus.toml").write_text(SETTINGS)
-    report = house.run(["gor", "thought-retriever"])
-    assert report.errors == []
-    assert {"gor", "thought-retriever"} <= set(house.table("leaderboard")["method"].to_pylist())
-    assert house.table("gor.training_log").num_rows == 2
-    weights = house.table("gor.model")["weights"].to_pylist()
-    assert len(weights) == 1  # a baseline without a network has none
-    new = document_in(5, 1)
-    house.write_document(new)
-    made = made_by(house.run())
-    assert "gor/record_nodes[05]" in made
-    assert "gor/node_embeddings[gor]" in made
-    assert "gor/model[gor]" not in made
-    assert house.table("gor.model")["weights"].to_pylist() == weights
-    assert new in set(house.table("gor.node_embeddings")["document_id"].to_pylist())
-    assert house.run().made == []
+def in_document(rows: pa.Table, document_id: str) -> list[dict]:
+    return [row for row in rows.to_pylist() if row["document_id"] == document_id]
+
+
+def of_method(rows: pa.Table, method: str) -> list[dict]:
+    return [row for row in rows.to_pylist() if row["method"] == method]
+
+
+def versions(house: House, method: str) -> dict[str, Provenance]:
+    """The footer of each file of a method; it tells run and time, too."""
+    partition = Partition(CORPUS, method=method)
+    found = {name: house.store.provenance(TABLES[name], partition) for name in BY_METHOD}
+    return {name: footer for name, footer in found.items() if footer}
+
+
+def training_states(house: House) -> list[Path]:
+    return list((Path(house.store.root) / "_training").iterdir())
+
+
+def weights(house: House, method: str) -> bytes:
+    (row,) = of_method(house.table("gor.model"), method)
+    return row["weights"]
+
+
+def test_nothing_of_it_is_missed_unless_asked_for(house: House) -> None:
+    pipeline = house.pipeline()
+    with house.instance() as instance:
+        for method, families in (("bm25", {"retrieval"}), ("node2vec", {"retrieval", "gor"})):
+            pipeline.requests.add(CORPUS, [method])
+            look = pipeline.new_look(instance)
+            missed = {
+                key.path[0]
+                for key, node in look.nodes.items()
+                for partition in node.partitions(CORPUS)
+                if len(key.path) > 1 and look.is_missing(key, partition)
+            }
+            assert missed == families
+
+
+def test_two_documents_one_of_a_single_chunk_pass_the_whole_way(indexed: House) -> None:
+    nodes = indexed.table("gor.record_nodes")
+    kinds = {d: [n["kind"] for n in in_document(nodes, d)] for d in (LONG, ONE_CHUNK)}
+    assert kinds[ONE_CHUNK] == ["chunk", "response"]  # nothing else can be asked of the chunk
+    assert kinds[LONG].count("chunk") > N_QUERIES
+    assert kinds[LONG].count("response") == N_QUERIES
+    edges = indexed.table("gor.record_edges")
+    assert len(in_document(edges, ONE_CHUNK)) == 1
+    rankings = indexed.table("gor.node_rankings")
+    assert len(in_document(rankings, ONE_CHUNK)) == 2
+    assert len(in_document(rankings, LONG)) == N_QUERIES * len(kinds[LONG])
+    log = indexed.table("gor.training_log")
+    assert log["epoch"].to_pylist() == list(range(1, EPOCHS + 1))
+    assert np.isfinite(log["loss"].to_numpy()).all()
+    embedded = indexed.table("gor.node_embeddings")
+    assert set(embedded["node_id"].to_pylist()) == set(nodes["node_id"].to_pylist())
+    assert set(indexed.table("leaderboard")["method"].to_pylist()) == {"gor"}
+    answered = of_method(indexed.table("summaries"), "gor")
+    assert {row["query_id"] for row in answered} == {"all", "long", "short"}
+    assert failing(indexed) <= LEARNING  # of so few epochs nothing is promised
+
+
+def test_later_documents_get_embeddings_from_the_model_there_is(
+    indexed: House, tmp_path: Path
+) -> None:
+    with copy_of(indexed, tmp_path) as house:
+        before = versions(house, "gor")
+        known = {row["node_id"]: row for row in house.table("gor.node_embeddings").to_pylist()}
+        house.write_document(NEW, text_of(NEW, 8))
+        house.write_document(MUTE, "Thank you. Goodbye.")  # no question can be asked of this
+        report = house.run()
+        assert report.is_complete
+        made = made_by(report)
+        assert made.count("gor/node_embeddings[gor]") == 1
+        assert not {"gor/model[gor]", "gor/training_log[gor]"} & set(made)
+        for name in ("gor.model", "gor.training_log"):
+            assert versions(house, "gor")[name] == before[name]
+        assert weights(house, "gor") == weights(indexed, "gor")
+        nodes, embedded = house.table("gor.record_nodes"), house.table("gor.node_embeddings")
+        assert set(embedded["node_id"].to_pylist()) == set(nodes["node_id"].to_pylist())
+        now = {row["node_id"]: row for row in embedded.to_pylist()}
+        assert {node_id: now[node_id] for node_id in known} == known
+        assert len(in_document(house.table("gor.simulated_queries"), NEW)) == N_QUERIES
+        (lonely,) = in_document(nodes, MUTE)
+        assert (lonely["kind"], lonely["degree"]) == ("chunk", 0)
+        assert lonely["node_id"] in now
+        for name in ("gor.simulated_queries", "gor.record_edges", "gor.node_rankings"):
+            assert in_document(house.table(name), MUTE) == []
+        assert ask(house.pipeline(), CORPUS, "Thanks?", "gor", MUTE).text == "Thank you. Goodbye."
+        assert house.run().made == []
+
+
+def test_another_embedding_model_trains_it_anew(indexed: House, tmp_path: Path) -> None:
+    with copy_of(indexed, tmp_path) as house:
+        house.embedder = HashEmbedder("hash-16", 16)
+        report = house.run()
+        assert report.is_complete
+        assert made_by(report).count("gor/model[gor]") == 1
+        checkpoint = Checkpoint.from_bytes(weights(house, "gor"))
+        assert (checkpoint.embedding_model, checkpoint.dimension) == ("hash-16", 16)
+        lengths = {len(v) for v in house.table("gor.node_embeddings")["embedding"].to_pylist()}
+        assert lengths == {16}
+    for model, dimension in (("hash-16", 16), ("hash-8", 8)):
+        with pytest.raises(CheckpointError, match=f"{model}.*materialize gor/model again"):
+            load_encoder(weights(indexed, "gor"), model, dimension)
+
+
+@pytest.fixture(scope="module")
+def survivor(indexed: House, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Survivor]:
+    """A copy asked for an ablation whose training was killed, then for that and a baseline.
+
+    With the log of the epochs that were finished by then.
+    """
+    with copy_of(indexed, tmp_path_factory.mktemp("killed")) as house:
+        kill_in(house.home.root, "training", ["gor-gcn"])
+        (state,) = training_states(house)
+        _, told = unpack(state.read_bytes())
+        assert house.run(["thought-retriever"]).is_complete
+        yield house, told["log"]
+
+
+def test_a_killed_training_goes_on_from_its_last_epoch(survivor: Survivor, tmp_path: Path) -> None:
+    house, saved = survivor
+    assert [epoch["epoch"] for epoch in saved] == list(range(1, STALLED_EPOCH))
+    log = of_method(house.table("gor.training_log"), "gor-gcn")
+    assert [row["epoch"] for row in log] == list(range(1, EPOCHS + 1))
+    # the seconds that they took, too: those of another training would differ
+    assert [{name: row[name] for name in saved[0]} for row in log[: len(saved)]] == saved
+    assert training_states(house) == []
+    with copy_of(house, tmp_path) as undisturbed, undisturbed.instance() as instance:
+        wanted = ("gor/model", Partition(CORPUS, method="gor-gcn"))
+        assert start(undisturbed.pipeline(), instance, wanted).success
+        again = of_method(undisturbed.table("gor.training_log"), "gor-gcn")
+        assert [row["loss"] for row in again] == [row["loss"] for row in log]
+        assert [row["seconds"] for row in again] != [row["seconds"] for row in log]
+        assert weights(undisturbed, "gor-gcn") == weights(house, "gor-gcn")
+
+
+def test_what_is_asked_for_later_leaves_the_others_alone(
+    indexed: House, survivor: Survivor
+) -> None:
+    house, _ = survivor
+    assert versions(house, "gor").keys() == set(BY_METHOD)
+    assert versions(house, "gor") == versions(indexed, "gor")
+    rows = house.table("gor.model").to_pylist()
+    assert [(r["method"], r["encoder"]) for r in rows] == [("gor", "gat"), ("gor-gcn", "gcn")]
+    assert weights(house, "gor-gcn") != weights(house, "gor")
+    methods = {"gor", "gor-gcn", "thought-retriever"}
+    assert set(house.table("leaderboard")["method"].to_pylist()) == methods
+
+
+@pytest.mark.parametrize("method", ["gor", "gor-gcn", "thought-retriever"])
+def test_a_question_is_answered_within_its_scope(survivor: Survivor, method: str) -> None:
+    house, _ = survivor
+    texts = {n["node_id"]: n["text"] for n in house.table("gor.record_nodes").to_pylist()}
+    for scope, documents in ((None, {LONG, ONE_CHUNK}), (ONE_CHUNK, {ONE_CHUNK})):
+        found = ask(house.pipeline(), CORPUS, "Who met the boat?", method, scope)
+        assert found.text
+        assert {passage["document_id"] for passage in found.passages} == documents
+        ranks = [passage["rank"] for passage in found.passages]
+        assert ranks == list(range(1, len(ranks) + 1))
+        for passage in found.passages:
+            assert passage["text"] == texts[passage["node_id"]]
+
+
+def test_a_table_of_the_settings_concerns_the_assets_that_read_it(
+    indexed: House, tmp_path: Path
+) -> None:
+    by_method, by_bucket = Partition(CORPUS, method="gor"), Partition(CORPUS, bucket_of(LONG))
+    made = {"contexts": by_method, "gor.model": by_method, "gor.historical_responses": by_bucket}
+    with copy_of(indexed, tmp_path) as house, house.instance() as instance:
+        settings = house.folder / "corpus.toml"
+
+        def due(text: str) -> set[str]:
+            settings.write_text(SETTINGS + text)
+            lineage = house.pipeline().new_look(instance).lineage
+            return {name for name, p in made.items() if lineage.changes(name, p, "1")}
+
+        assert due("") == set()
+        assert due("[gor.contexts]\nk = 3\n") == {"contexts"}
+        assert due("[gor.training.encoder]\nname = 'gcn'\n") == {"gor.model"}
+        settings.write_text("[gor]\nk = 3\n")
+        with pytest.raises(CorpusError, match=r"unknown key 'k'.*known keys here: contexts"):
+            house.pipeline().section(CORPUS, "gor.training")

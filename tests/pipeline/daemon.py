@@ -23,12 +23,14 @@ def requested(pipeline: Pipeline, instance: dg.DagsterInstance) -> set[AssetPart
 def start(
     pipeline: Pipeline, instance: dg.DagsterInstance, wanted: AssetPartition
 ) -> dg.ExecuteInProcessResult:
-    """Make one asset of a method as the daemon does: with no tag of a process."""
+    """Make an asset of a method, and those that come with it, as the daemon does: untagged."""
     asset, partition = wanted
+    graph = pipeline.definitions.resolve_asset_graph()
+    together = graph.get(dg.AssetKey.from_user_string(asset)).execution_set_asset_keys
     keys = {"corpus": partition.corpus, "variant": partition.method or ""}
     return pipeline.definitions.resolve_implicit_global_asset_job_def().execute_in_process(
         instance=instance,
-        asset_selection=[dg.AssetKey.from_user_string(asset)],
+        asset_selection=list(together),
         partition_key=dg.MultiPartitionKey(keys),
         raise_on_error=False,
     )

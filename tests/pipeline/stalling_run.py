@@ -1,17 +1,23 @@
-"""`python -m tests.pipeline.stalling_run STEP`: a drive that stalls once, in the midst of a step.
+"""A drive that stalls once, in the midst of a step, and is killed there.
 
-Everything that a model is given is logged in the home. Where the step is reached for the first
-time, a file says so and the process waits to be killed; the same command again runs through.
+Run as `python -m tests.pipeline.stalling_run STEP METHOD...`. Everything that a model is given is
+logged in the home. Where the step is reached for the first time, a file says so and the process
+waits to be killed; the same command again runs through.
 """
 
 import os
+import signal
+import subprocess
 import sys
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
+from gsum_assets.gor import train
+from gsum_assets.gor.losses import Losses
 from gsum_resources import memo
 from gsum_resources.home import Home
 from gsum_resources.protocols import Reply, Request
@@ -20,8 +26,44 @@ from tests.models import FirstWords, HashEmbedder
 
 BATCH = 2  # texts
 N_ANSWERED = 3  # calls of the language model before the kill, in the midst of a `complete`
-STEPS = ("chunks", "chunk_embeddings", "summaries")
-METHODS = ["bm25", "dense"]
+STALLED_EPOCH = 3  # of the step "training"; two are finished and saved by then
+PATIENCE_S = 120.0  # a busy machine is no failure
+_ROOT = Path(__file__).parents[2]
+
+
+def kill_in(home: Path, step: str, methods: Sequence[str]) -> None:
+    """Start the command and end it with SIGKILL once it is in the midst of a step."""
+    said = home / f"stderr-{step}"
+    with said.open("w") as stderr:
+        process = subprocess.Popen(
+            _command(step, methods), cwd=_ROOT, env=_environment(), stderr=stderr
+        )
+    try:
+        started = time.monotonic()
+        while not stalled(home, step).exists():
+            assert process.poll() is None, said.read_text()
+            assert time.monotonic() - started < PATIENCE_S, f"{step} was not reached"
+            time.sleep(0.05)
+    finally:
+        process.send_signal(signal.SIGKILL)
+        process.wait()
+    assert process.returncode == -signal.SIGKILL
+
+
+def run_again(step: str, methods: Sequence[str]) -> None:
+    """Run the command that was killed, to its end."""
+    subprocess.run(
+        _command(step, methods), cwd=_ROOT, env=_environment(), check=True, timeout=PATIENCE_S
+    )
+
+
+def _command(step: str, methods: Sequence[str]) -> list[str]:
+    return [sys.executable, "-m", "tests.pipeline.stalling_run", step, *methods]
+
+
+def _environment() -> dict[str, str]:
+    """Equal hashes of equal passages in every process, for the log."""
+    return {**os.environ, "PYTHONHASHSEED": "0"}
 
 
 def stalled(home: Path, step: str) -> Path:
@@ -77,7 +119,20 @@ def stall_before_renaming(table: str, stall: Callable[[], None]) -> None:
     os.replace = replace  # type: ignore[assignment]
 
 
-def main(step: str) -> None:
+def stall_in_epoch(number: int, stall: Callable[[], None]) -> None:
+    """Call `stall` in an epoch of a training whose graphs are one batch, before its only step."""
+    losses, epochs = train.losses, []
+
+    def counted(*arguments: Any) -> Losses:
+        epochs.append(arguments)
+        if len(epochs) == number:
+            stall()
+        return losses(*arguments)
+
+    train.losses = counted
+
+
+def main(step: str, methods: list[str]) -> None:
     """Drive the home's corpus, stalling in `step` unless an earlier process did."""
     home = Home.from_environment()
     memo._BATCH = BATCH
@@ -92,11 +147,12 @@ def main(step: str) -> None:
         return stall
 
     stall_before_renaming("chunks", stall_in("chunks"))
+    stall_in_epoch(STALLED_EPOCH, stall_in("training"))
     embedder = StallingEmbedder(home.root / "embedded.log", stall_in("chunk_embeddings"))
     model = StallingModel(home.root / "asked.log", stall_in("summaries"))
-    report = House(home, embedder, model).run(METHODS)
+    report = House(home, embedder, model).run(methods)
     sys.exit("\n".join(report.errors) or 0)
 
 
 if __name__ == "__main__":
-    main(sys.argv[1])
+    main(sys.argv[1], sys.argv[2:])

@@ -7,7 +7,7 @@ import pytest
 
 from gsum_assets.ask import Answer, ask
 from gsum_assets.corpus.settings import CorpusError
-from gsum_assets.run import known_methods
+from gsum_assets.retrieval.assets import RETRIEVAL
 from tests.conftest import CORPUS, House, text_of
 from tests.pipeline.homes import house_at, write_lines
 
@@ -57,7 +57,7 @@ def test_stored_vectors_are_used_and_the_question_alone_is_embedded(indexed: Hou
     assert indexed.embedder.n_embedded == before + 1
 
 
-@pytest.mark.parametrize("method", known_methods())
+@pytest.mark.parametrize("method", RETRIEVAL.variants)
 def test_every_method_answers_within_the_scope(indexed: House, method: str) -> None:
     whole = asked(indexed, method=method)
     assert {p["document_id"] for p in whole.passages} <= DOCUMENTS

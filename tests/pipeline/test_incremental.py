@@ -2,16 +2,18 @@
 
 import os
 import shutil
+from collections.abc import Iterator
 from pathlib import Path
 
 import pyarrow as pa
 import pytest
 
+from gsum_assets.run import RunReport
 from gsum_assets.tables import TABLES
 from gsum_resources.home import Home
-from tests.conftest import CORPUS, House, document_in, made_by, text_of
+from tests.conftest import CORPUS, House, document_in, furnish, made_by, text_of
 from tests.models import HashEmbedder
-from tests.pipeline.homes import contents
+from tests.pipeline.homes import contents, copy_of, house_at
 
 DOCUMENT_LEVEL = ("documents", "rejected_documents", "chunks", "chunk_embeddings")
 RESULTS = tuple(f"retrieval/{t}" for t in ("rankings", "contexts", "summaries", "scores"))
@@ -31,15 +33,23 @@ def rebuilt(house: House, tmp_path: Path) -> dict[str, str]:
     return contents(other)
 
 
+@pytest.fixture(scope="module")
+def first_run(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[House, RunReport]]:
+    with house_at(tmp_path_factory.mktemp("first")) as house:
+        furnish(house)
+        report = house.run(METHODS)
+        assert not report.errors
+        yield house, report
+
+
 @pytest.fixture
-def indexed(house: House) -> House:
-    report = house.run(METHODS)
-    assert not report.errors
-    return house
+def indexed(first_run: tuple[House, RunReport], tmp_path: Path) -> Iterator[House]:
+    with copy_of(first_run[0], tmp_path) as copy:
+        yield copy
 
 
-def test_first_run_makes_everything_once(house: House) -> None:
-    made = made_by(house.run(METHODS))
+def test_first_run_makes_everything_once(first_run: tuple[House, RunReport]) -> None:
+    made = made_by(first_run[1])
     expected = [f"{asset}[0{b}]" for asset in DOCUMENT_LEVEL for b in range(8)]
     expected += [f"{asset}[{method}]" for asset in RESULTS for method in METHODS]
     assert made == sorted([*expected, "queries[]", "leaderboard[]"])

@@ -1,10 +1,5 @@
 """`kill -9` in the midst of a run: the same command again finishes, and nothing is torn or lost."""
 
-import os
-import signal
-import subprocess
-import sys
-import time
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
@@ -20,10 +15,10 @@ from gsum_assets.tables import TABLES
 from gsum_resources.catalogue import define_views
 from tests.conftest import House, document_in
 from tests.pipeline.homes import contents, house_at, write_lines
-from tests.pipeline.stalling_run import METHODS, N_ANSWERED, STEPS, stalled
+from tests.pipeline.stalling_run import N_ANSWERED, kill_in, run_again
 
-ROOT = Path(__file__).parents[2]
-PATIENCE_S = 120.0  # a busy machine is no failure
+STEPS = ("chunks", "chunk_embeddings", "summaries")
+METHODS = ["bm25", "dense"]
 N_DOCUMENTS = 7
 Visible = tuple[dict[str, int], dict[str, int]]
 Survivor = tuple[House, list[Visible]]
@@ -39,32 +34,6 @@ def furnish(house: House) -> None:
         for i, document_id in enumerate(documents[:5])
     ]
     write_lines(house.folder / "queries.jsonl", [{**q, "references": ["A."]} for q in questions])
-
-
-def command(step: str) -> list[str]:
-    return [sys.executable, "-m", "tests.pipeline.stalling_run", step]
-
-
-def kill_in(home: Path, step: str) -> None:
-    """Start the command and end it with SIGKILL once it is in the midst of a step."""
-    said = home / f"stderr-{step}"
-    with said.open("w") as stderr:
-        process = subprocess.Popen(command(step), cwd=ROOT, env=environment(), stderr=stderr)
-    try:
-        started = time.monotonic()
-        while not stalled(home, step).exists():
-            assert process.poll() is None, said.read_text()
-            assert time.monotonic() - started < PATIENCE_S, f"{step} was not reached"
-            time.sleep(0.05)
-    finally:
-        process.send_signal(signal.SIGKILL)
-        process.wait()
-    assert process.returncode == -signal.SIGKILL
-
-
-def environment() -> dict[str, str]:
-    """Equal hashes of equal passages in every process, for the log."""
-    return {**os.environ, "PYTHONHASHSEED": "0"}
 
 
 def logged(house: House, name: str) -> list[str]:
@@ -86,10 +55,9 @@ def survivor(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Survivor]:
         furnish(house)
         seen = []
         for step in STEPS:
-            kill_in(house.home.root, step)
+            kill_in(house.home.root, step, METHODS)
             seen.append(visible(house))
-        again = command(STEPS[-1])
-        subprocess.run(again, cwd=ROOT, env=environment(), check=True, timeout=PATIENCE_S)
+        run_again(STEPS[-1], METHODS)
         yield house, [*seen, visible(house)]
 
 
@@ -102,10 +70,15 @@ def visible(house: House) -> Visible:
     with duckdb.connect() as connection:
         define_views(connection, house.store, TABLES.values())
         n_rows = {
-            name: connection.sql(f'select count(columns(*)) from "{name}"').fetchall()[0][0]
+            name: connection.sql(f"select count(columns(*)) from {quoted(name)}").fetchall()[0][0]
             for name in TABLES
         }
     return {"/".join(parts): n for parts, n in n_files.items()}, n_rows
+
+
+def quoted(name: str) -> str:
+    """A table's view: `"gor"."record_edges"` of the table `gor.record_edges`."""
+    return ".".join(f'"{part}"' for part in name.split("."))
 
 
 def test_each_kill_found_the_run_in_the_midst_of_its_step(survivor: Survivor) -> None:
