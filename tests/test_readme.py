@@ -57,7 +57,8 @@ def test_the_settings_shown_are_valid() -> None:
 
 
 def test_the_sql_shown_runs(tmp_path: Path) -> None:
-    queries = re.findall(r'^\$ gsum sql "(.+?)"$', README, re.MULTILINE | re.DOTALL)
+    documentation = README + "".join(file.read_text() for file in (ROOT / "docs").glob("*.md"))
+    queries = re.findall(r'^\$ gsum sql "(.+?)"$', documentation, re.MULTILINE | re.DOTALL)
     assert len(queries) >= 2
     with duckdb.connect() as connection:
         define_views(connection, ParquetStore(str(tmp_path)), TABLES.values())

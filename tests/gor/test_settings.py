@@ -1,5 +1,9 @@
 """The table `[gor]` of `corpus.toml`."""
 
+import re
+import tomllib
+from pathlib import Path
+
 import pytest
 
 from gsum_assets.corpus.settings import CorpusError, checked_section
@@ -24,6 +28,13 @@ def test_a_table_may_say_as_little_as_it_likes():
 def test_a_mistake_is_told(values, told):
     with pytest.raises(CorpusError, match=told):
         checked_section(GorSettings, "gor", values)
+
+
+def test_the_documentation_shows_the_defaults():
+    text = (Path(__file__).parents[2] / "docs" / "graph-of-records.md").read_text()
+    (shown,) = re.findall(r"```toml\n(.*?)```", text, re.DOTALL)
+    values = tomllib.loads(shown)
+    assert checked_section(GorSettings, "gor", values["gor"]) == GorSettings()
 
 
 def test_published_settings():
