@@ -84,7 +84,7 @@ def test_the_corpus_is_searched_as_a_whole(indexed: House) -> None:
     [
         ({"document_id": "oak"}, [f"'{CORPUS}'", "no document 'oak'", "it has 3", "ash, birch"]),
         ({"method": "bm52"}, ["unknown method 'bm52'", "choose from", "bm25"]),
-        ({"corpus": "nowhere"}, ["'nowhere'", "'documents'", "run `gsum run nowhere` first"]),
+        ({"corpus": "nowhere"}, ["'nowhere'", "'documents'", "`gsum run nowhere --methods dense`"]),
         ({"question": " \n"}, ["question is empty", "write one"]),
     ],
 )

@@ -67,7 +67,7 @@ def test_an_incomplete_partition_is_tried_once_after_each_wish(changeable: House
         report = drive(pipeline, instance, CORPUS)
         assert report.errors == []
         (gap,) = report.gaps
-        for part in ("retrieval/summaries", "1 requests", "refused: ", "run it again"):
+        for part in ("retrieval/summaries", "1 request ", "refused: ", "run it again"):
             assert part in gap
         assert not report.is_complete
         assert changeable.table("summaries")["query_id"].to_pylist() == [GOOD]
