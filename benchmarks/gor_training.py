@@ -26,12 +26,14 @@ from benchmarks.store import peak_bytes
 from gsum_assets.gor.gnn import new_encoder, node_embeddings
 from gsum_assets.gor.graphs import Batch, RecordGraph, side_by_side, training_graphs
 from gsum_assets.gor.losses import losses
-from gsum_assets.gor.settings import LossSettings, TrainingSettings
+from gsum_assets.gor.settings import EncoderSettings, LossSettings, TrainingSettings
 from gsum_resources.embedding.processor import torch_threads
 
 GRAPHS, CHUNKS, QUERIES, DIMENSION, K = 40, 76, 30, 384, 6
 ROUNDS = 3
-SETTINGS = TrainingSettings(loss=LossSettings(pairs="sum"))
+SETTINGS = TrainingSettings(
+    encoder=EncoderSettings(direction="both"), loss=LossSettings(pairs="sum")
+)
 
 
 def generated(n_graphs: int = GRAPHS) -> list[RecordGraph]:
