@@ -13,7 +13,8 @@ Step by step, with the paper's section:
 - `thought_retriever.py`, `node2vec.py`: baselines over the same responses (3.1).
 
 Departures: by default a node is its text's embedding plus a learned gate times the network's
-output, of unit length, and the temperature is 0.05 (the paper gives none): `gor-published` is the
-paper's form. Training on global references (`gor-supervised`) does not repeat them. Exact copies of
+output, of unit length; nodes hear the responses that used them and not the other way round; L_RANK
+is a mean over pairs; the temperature is 0.05 (the paper gives none). `gor-published` is the paper's
+form. Training on global references (`gor-supervised`) does not repeat them. Exact copies of
 a text are given to the language model once.
 """

@@ -1,13 +1,12 @@
 """The table `[gor]` of `corpus.toml`: every number of Graph of Records, with where it comes from.
 
-Sections and tables named below are the paper's. The residual form, unit length and the temperature
-are ours: in a trial on QMSum's val split the mean reciprocal rank of a question's source chunk was
-0.29 without training, 0.57 as published, 0.58 with unit length and temperature 0.05, and 0.65 with
-the residual form too. The published form is `TrainingSettings.published(dataset)`.
+Sections and tables named below are the paper's; dropout and alpha are those that it used for QMSum.
+Residual form, unit length, temperature, direction of messages and the mean over pairs are ours;
+`docs/graph-of-records.md` has the figures that they were chosen by. The published form is the
+variant `gor-published`.
 """
 
 import json
-from types import MappingProxyType
 from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
@@ -16,19 +15,6 @@ from gsum_resources.content_hash import hash_texts
 
 EncoderName = Literal["gat", "gcn", "sgc", "gin", "sage", "none"]
 Direction = Literal["both", "to_response", "to_retrieved"]
-
-PUBLISHED = MappingProxyType(
-    {
-        "qmsum": (0.2, 0.9),
-        "academiceval": (0.0, 0.6),
-        "wcep": (0.1, 0.7),
-        "booksum": (0.2, 0.2),
-        "govreport": (0.5, 0.7),
-        "squality": (0.1, 0.4),
-    }
-)
-"""Dropout and alpha of each dataset: table 6, and for GovReport and SQuALITY, which it leaves out,
-the values of this project's method notes."""
 
 
 class _Settings(BaseModel):
@@ -110,25 +96,6 @@ class TrainingSettings(_Settings):
         description="documents that questions of this split ask about are learnt from; all where "
         "there are none",
     )
-
-    @classmethod
-    def published(cls, dataset: str) -> "TrainingSettings":
-        """The paper's form with the dropout and alpha that it used for a dataset.
-
-        Raises
-        ------
-        ValueError
-            If the paper trained on no dataset of this name.
-        """
-        if dataset not in PUBLISHED:
-            raise ValueError(f"no published settings for '{dataset}'; known: {sorted(PUBLISHED)}")
-        dropout, alpha = PUBLISHED[dataset]
-        return cls(
-            encoder=EncoderSettings(
-                dropout=dropout, direction="both", residual=False, unit_length=False
-            ),
-            loss=LossSettings(temperature=1.0, alpha=alpha, pairs="sum"),
-        )
 
     @property
     def fingerprint(self) -> str:

@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 
 from gsum_assets.corpus.settings import CorpusError, checked_section
-from gsum_assets.gor.settings import GorSettings, LossSettings, TrainingSettings
+from gsum_assets.gor.settings import EncoderSettings, GorSettings, LossSettings, TrainingSettings
+from gsum_assets.gor.variants import training_settings
 
 
 def test_a_table_may_say_as_little_as_it_likes():
@@ -37,13 +38,12 @@ def test_the_documentation_shows_the_defaults():
     assert checked_section(GorSettings, "gor", values["gor"]) == GorSettings()
 
 
-def test_published_settings():
-    published = TrainingSettings.published("squality")
+def test_the_published_variant_keeps_dropout_and_alpha_of_the_corpus():
+    chosen = TrainingSettings(encoder=EncoderSettings(dropout=0.1), loss=LossSettings(alpha=0.4))
+    published = training_settings("gor-published", chosen)
     assert (published.encoder.dropout, published.loss.alpha) == (0.1, 0.4)
-    assert not published.encoder.residual
-    assert not published.encoder.unit_length
-    with pytest.raises(ValueError, match="no published settings for 'tales'"):
-        TrainingSettings.published("tales")
+    assert (published.encoder.direction, published.loss.pairs) == ("both", "sum")
+    assert (published.encoder.residual, published.encoder.unit_length) == (False, False)
 
 
 def test_the_fingerprint_follows_every_setting():
