@@ -19,7 +19,9 @@ from gsum_assets.checks.assets import checks_of
 from gsum_assets.corpus.assets import corpus_assets
 from gsum_assets.corpus.load import bucket_of
 from gsum_assets.corpus.settings import CorpusError, checked_section, load_settings
-from gsum_assets.evaluation.assets import Family, family_assets, leaderboard_asset
+from gsum_assets.evaluation.assets import Family, family_assets
+from gsum_assets.evaluation.judge_assets import generated_questions, judge_assets
+from gsum_assets.evaluation.leaderboard_assets import leaderboard_assets
 from gsum_assets.gor.assets import GOR, TRAINED, gor_assets
 from gsum_assets.models.assets import model_assets
 from gsum_assets.partitions import partitions_of, variant_key
@@ -35,6 +37,7 @@ from gsum_resources.warehouse_io import WarehouseIO
 
 FAMILIES: tuple[Family, ...] = (RETRIEVAL, GOR)
 _SETTINGS = {family.name: family.settings for family in FAMILIES if family.settings}
+_UNITE = ("judgements", "win_rates", "leaderboard", "comparisons", "costs")  # whatever exists
 METHODS = Methods(
     known=[variant for family in FAMILIES for variant in family.variants],
     default=[variant for family in FAMILIES for variant in family.default],
@@ -91,7 +94,9 @@ def pipeline_for(home: Home, models: Models | None = None) -> Pipeline:
             *model_assets,
             *gor_assets,
             *(asset for family in FAMILIES for asset in family_assets(family)),
-            leaderboard_asset(FAMILIES),
+            generated_questions,
+            judge_assets(FAMILIES),
+            leaderboard_assets(FAMILIES),
         ]
     )
     nodes = _nodes(assets)
@@ -102,7 +107,7 @@ def pipeline_for(home: Home, models: Models | None = None) -> Pipeline:
     def look(instance: dg.DagsterInstance) -> Look:
         return Look(nodes, new_lineage(), requests, Attempts(instance))
 
-    assets = with_freshness(with_conditions(assets, Currency(look), unite=("leaderboard",)))
+    assets = with_freshness(with_conditions(assets, Currency(look), unite=_UNITE))
     observed = [asset.key for asset in assets if isinstance(asset, dg.SourceAsset)]
     retrain_job, retrain_weekly = retraining(
         dg.AssetSelection.assets(*TRAINED),

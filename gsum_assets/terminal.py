@@ -13,7 +13,7 @@ from rich.table import Table as Grid
 from gsum_assets.ask import Answer
 from gsum_assets.corpus.settings import CorpusError
 from gsum_assets.definitions import Pipeline
-from gsum_assets.evaluation.leaderboard import grids
+from gsum_assets.evaluation.leaderboard import LEGEND, grids
 from gsum_assets.execute import Made
 from gsum_assets.run import RunReport
 from gsum_assets.tables import TABLES
@@ -21,7 +21,7 @@ from gsum_resources.parquet_store import Partition
 from gsum_resources.progress import shown_by
 
 _PASSAGE_WIDTH = 96
-_PIPED_WIDTH = 110
+_PIPED_WIDTH = 132
 
 
 class Console:
@@ -101,6 +101,8 @@ class Console:
 def print_leaderboard(pipeline: Pipeline, corpus: str) -> None:
     """The leaderboard of a corpus, one table for each kind of question."""
     rows, _ = pipeline.store.read(TABLES["leaderboard"], [Partition(corpus)])
+    if set(TABLES["leaderboard"].schema.names) - set(rows.column_names):
+        return  # an older gsum wrote it, and it could not be made again
     screen = _screen()
     for grid in grids(rows):
         shown = Grid(title=f"{corpus}: {grid.title}", title_justify="left")
@@ -110,6 +112,8 @@ def print_leaderboard(pipeline: Pipeline, corpus: str) -> None:
         for row in grid.rows:
             shown.add_row(*row)
         screen.print(shown)
+    if rows.num_rows:
+        screen.print(LEGEND)
 
 
 def print_next(corpus: str) -> None:

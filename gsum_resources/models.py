@@ -21,6 +21,9 @@ if TYPE_CHECKING:
     from gsum_resources.endpoint import Endpoint
 
 
+LANGUAGE_MODELS = ("language_model", "judge_model")  # their assets
+
+
 class ModelError(ValueError):
     """A model that nobody serves; the message names it."""
 
@@ -38,9 +41,9 @@ class Models:
     overrides: dict[str, LanguageModel | Embedder] = field(default_factory=dict)
 
     def identity(self, name: str) -> str:
-        """The present identity of `language_model`, `embedding_model` or `passage_scorer`."""
-        if name == "language_model":
-            return self._language_model.identity
+        """The present identity of a model by its asset's name."""
+        if name in LANGUAGE_MODELS:
+            return self._language_model(name).identity
         if name == "embedding_model":
             return self.embedder.identity
         if name == "passage_scorer":
@@ -64,8 +67,12 @@ class Models:
     @property
     def _served(self) -> dict[str, LlmSettings | EmbeddingSettings]:
         """The settings of those models that a server serves, by asset name."""
-        both = {"language_model": self.settings.llm, "embedding_model": self.settings.embedding}
-        return {name: s for name, s in both.items() if s.backend == "openai_compatible"}
+        all_models: dict[str, LlmSettings | EmbeddingSettings] = {
+            "language_model": self.settings.llm,
+            "judge_model": self.settings.judge,
+            "embedding_model": self.settings.embedding,
+        }
+        return {name: s for name, s in all_models.items() if s.backend == "openai_compatible"}
 
     @cached_property
     def embedder(self) -> MemoizedEmbedder:
@@ -78,20 +85,35 @@ class Models:
         ledger: Ledger,
         on_progress: Callable[[int, int], None] | None = None,
         on_failure: Callable[[str], None] | None = None,
+        name: str = "language_model",
     ) -> LedgeredModel:
-        """The language model, entering its calls in `ledger`.
+        """A language model, entering its calls in `ledger`.
 
-        `on_failure` hears the document of each request that got no valid reply.
+        Parameters
+        ----------
+        on_failure : hears the document of each request that got no valid reply.
+        name : `language_model`, or `judge_model`.
         """
-        return LedgeredModel(self._language_model, self.store, ledger, on_progress, on_failure)
+        model = self._language_model(name)
+        return LedgeredModel(model, self.store, ledger, on_progress, on_failure)
+
+    def _language_model(self, name: str) -> LanguageModel:
+        settings = self.settings.llm
+        if name == "judge_model" and name not in self.overrides:
+            if self.settings.judge.backend == "same":
+                name = "language_model"
+            else:
+                settings = self.settings.judge
+        if name not in self._language_models:
+            given = self.overrides.get(name) or self._new_language_model(settings)
+            self._language_models[name] = cast(LanguageModel, given)
+        return self._language_models[name]
 
     @cached_property
-    def _language_model(self) -> LanguageModel:
-        given = self.overrides.get("language_model")
-        return given or self._new_language_model()  # type: ignore[return-value]
+    def _language_models(self) -> dict[str, LanguageModel]:
+        return {}
 
-    def _new_language_model(self) -> LanguageModel:
-        settings = self.settings.llm
+    def _new_language_model(self, settings: LlmSettings) -> LanguageModel:
         if settings.backend == "openai_compatible":
             from gsum_resources.llm.openai_compatible import OpenAICompatibleModel
 
@@ -154,7 +176,7 @@ class ModelsIO(dg.IOManager):
             ledger = Ledger(self.models.store, self.models.ledger_table, corpus, asset)
             answered = reporter(f"{asset}: requests answered", info)
             failed = partial(self._reads.failure, step)
-            return self.models.language_model(ledger, answered, failed)
+            return self.models.language_model(ledger, answered, failed, name)
 
         return Lazy(read)
 

@@ -194,6 +194,11 @@ class ParquetStore:
         pattern = "/".join([self.root, table.name, *levels, FILE_NAME])
         return sorted(Partition.from_path(path[len(self.root) :]) for path in self.fs.glob(pattern))
 
+    def count(self, table: Table, corpus: str) -> int:
+        """Rows of a corpus, read from the footers alone."""
+        footers = (self.provenance(table, p) for p in self.partitions(table, corpus))
+        return sum(footer.rows for footer in footers if footer)
+
     def provenance(self, table: Table, partition: Partition) -> Provenance | None:
         """The footer of a partition's file, or None where there is no file."""
         path = self.path(table, partition)

@@ -96,6 +96,25 @@ class LlmSettings(EndpointSettings):
         return self
 
 
+class JudgeSettings(LlmSettings):
+    """Table `[judge]`: the language model that judges answers."""
+
+    backend: Literal["same", "openai_compatible", "transformers_local"] = Field(  # type: ignore[assignment]
+        default="same", description="what serves it; same: the model of [llm]"
+    )
+
+    @model_validator(mode="after")
+    def _backend_fits_model(self) -> "JudgeSettings":
+        if self.backend == "same" and self.model:
+            raise ValueError(
+                f"model is '{self.model}', but backend is 'same', the model of [llm]; set backend "
+                "to 'openai_compatible' or 'transformers_local', or remove model"
+            )
+        if self.backend != "same" and not self.model:
+            raise ValueError(f"backend '{self.backend}' needs a model; set model")
+        return self
+
+
 class EmbeddingSettings(EndpointSettings):
     """Table `[embedding]`: the embedder of chunks and queries."""
 
@@ -146,6 +165,7 @@ class Settings(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     llm: LlmSettings = LlmSettings()
+    judge: JudgeSettings = JudgeSettings()
     embedding: EmbeddingSettings = EmbeddingSettings()
     automation: AutomationSettings = AutomationSettings()
 

@@ -10,6 +10,7 @@ from gsum_assets.checks.registry import checks_for
 from gsum_assets.partitions import partitions_of
 from gsum_assets.tables import table_of
 from gsum_resources.lineage import Lineage
+from gsum_resources.models import LANGUAGE_MODELS
 from gsum_resources.parquet_store import ParquetStore, Partition
 from gsum_resources.warehouse_io import partition_of
 
@@ -66,7 +67,7 @@ def subject_of(spec: dg.AssetSpec) -> Subject:
         table=table_of(spec.key.path),
         code_version=spec.code_version,
         methods=frozenset(p.method for p in partitions_of(spec.partitions_def, "")),
-        asks_model=any(dep.asset_key.path[-1] == "language_model" for dep in spec.deps),
+        asks_model=any(dep.asset_key.path[-1] in LANGUAGE_MODELS for dep in spec.deps),
     )
 
 

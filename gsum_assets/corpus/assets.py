@@ -9,8 +9,9 @@ import pyarrow as pa
 from gsum_assets.corpus import observe
 from gsum_assets.corpus.chunk import chunk_documents, default_tokenizer
 from gsum_assets.corpus.embed import embed_chunks
+from gsum_assets.corpus.evidence import query_rows
 from gsum_assets.corpus.load import N_BUCKETS, Document, load
-from gsum_assets.corpus.queries import load_queries
+from gsum_assets.corpus.queries import as_queries, load_queries
 from gsum_assets.corpus.rows import rows_of
 from gsum_assets.corpus.settings import CorpusSettings, load_settings
 from gsum_assets.partitions import corpora, corpus_buckets, to_corpus
@@ -19,7 +20,7 @@ from gsum_assets.plots.embedding_map import embedding_map
 from gsum_assets.presentation import kind_tags, observed_table, picture
 from gsum_assets.tables import TABLES, by_corpus
 from gsum_resources.settings_io import SettingsReader
-from gsum_resources.warehouse_io import Lazy, WarehouseIO, partition_of
+from gsum_resources.warehouse_io import LAZY, Lazy, WarehouseIO, partition_of
 
 GROUP = "corpus"
 
@@ -148,21 +149,32 @@ def chunk_embeddings(
     partitions_def=corpora,
     group_name=GROUP,
     code_version="1",
-    ins={"documents": dg.AssetIn(partition_mapping=to_corpus)},
+    ins={
+        "documents": dg.AssetIn(partition_mapping=to_corpus),
+        "chunks": dg.AssetIn(partition_mapping=to_corpus, metadata=LAZY),
+        "generated_questions": dg.AssetIn(),
+    },
     required_resource_keys={"io_manager"},
     description="Asked of the whole corpus or of one document; with reference answers where the "
     "source has them, so that answers can be scored.",
 )
 def queries(
-    context: dg.AssetExecutionContext, source_queries: pa.Table, documents: pa.Table
+    context: dg.AssetExecutionContext,
+    source_queries: pa.Table,
+    documents: pa.Table,
+    chunks: Lazy,
+    generated_questions: pa.Table,
 ) -> pa.Table:
     warehouse: WarehouseIO = context.resources.io_manager
     corpus = partition_of(context.partition_key).corpus
     known = set(documents["document_id"].to_pylist())
     questions, problems = load_queries(warehouse.home.corpora / corpus, known)
+    is_marked = any(question.relevant_spans for question in questions)
+    passages = chunks.get() if is_marked else TABLES["chunks"].empty()
+    rows, unfound = query_rows([*questions, *as_queries(generated_questions)], passages, corpus)
+    problems += unfound
     for problem in problems:
         context.log.warning(problem)
-    rows = rows_of(TABLES["queries"], questions, corpus)
     context.add_asset_metadata(
         {"questions": dg.MetadataValue.md(_counts(rows)), "left_out": len(problems)}
         | ({"problems": problems[:20]} if problems else {})

@@ -3,11 +3,12 @@
 import hashlib
 import json
 from collections.abc import Collection, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, Self
 
-from pydantic import BaseModel, ConfigDict, Field, StringConstraints, ValidationError
+import pyarrow as pa
+from pydantic import BaseModel, ConfigDict, Field, StringConstraints, ValidationError, model_validator
 
 QUERIES_FILE = "queries.jsonl"
 
@@ -15,8 +16,20 @@ _Text = Annotated[str, StringConstraints(pattern=r"\S")]
 
 
 @dataclass(frozen=True)
+class Span:
+    """Characters `start` to `end` (one past the last) of a document's text."""
+
+    document_id: str
+    start: int
+    end: int
+
+
+@dataclass(frozen=True)
 class Query:
-    """A question, see `queries` in `tables.py`."""
+    """A question, see `queries` in `tables.py`.
+
+    `relevant_spans` are the places in documents that hold the source's evidence.
+    """
 
     query_id: str
     text: str
@@ -26,6 +39,25 @@ class Query:
     references: list[str]
     relevant_document_ids: list[str]
     split: str
+    form: str = "summary"
+    options: list[str] = field(default_factory=list)
+    relevant_spans: list[Span] = field(default_factory=list)
+
+
+class _Place(BaseModel):
+    """One item of `relevant_spans`."""
+
+    model_config = ConfigDict(strict=True, extra="forbid")
+
+    document_id: str | None = None
+    start: int = Field(ge=0)
+    end: int
+
+    @model_validator(mode="after")
+    def _has_characters(self) -> Self:
+        if self.end <= self.start:
+            raise ValueError(f"end {self.end} must be larger than start {self.start}")
+        return self
 
 
 class _Line(BaseModel):
@@ -41,6 +73,21 @@ class _Line(BaseModel):
     references: list[str] = Field(default_factory=list)
     relevant_document_ids: list[str] | None = None
     split: Literal["train", "dev", "test"] = "test"
+    form: Literal["summary", "short", "choice"] | None = None
+    options: list[_Text] = Field(default_factory=list, max_length=26)
+    relevant_spans: list[_Place] = Field(default_factory=list)
+
+    @model_validator(mode="after")
+    def _is_whole(self) -> Self:
+        if self.form == "choice" and len(self.options) < 2:
+            raise ValueError(f"form 'choice' with {len(self.options)} options; give at least two")
+        if self.form not in (None, "choice") and self.options:
+            raise ValueError(f"options with form '{self.form}'; make it 'choice' or remove them")
+        if strangers := [r for r in self.references if self.options and r not in self.options]:
+            raise ValueError(f"reference {strangers[0]!r:.80} is none of the options")
+        if self.document_id is None and any(s.document_id is None for s in self.relevant_spans):
+            raise ValueError("relevant_spans without document_id; name the document of each")
+        return self
 
 
 def load_queries(folder: Path, document_ids: Collection[str]) -> tuple[list[Query], list[str]]:
@@ -72,6 +119,7 @@ def load_queries(folder: Path, document_ids: Collection[str]) -> tuple[list[Quer
             continue
         where = f"{where}, query '{query.query_id}'"
         named = [*([query.document_id] if query.document_id else []), *query.relevant_document_ids]
+        named += [span.document_id for span in query.relevant_spans]
         unknown = [document_id for document_id in named if document_id not in known]
         if query.query_id in lines:
             first = lines[query.query_id]
@@ -111,7 +159,21 @@ def _query(row: Any) -> Query:
         references=line.references,
         relevant_document_ids=list(dict.fromkeys(relevant)),
         split=line.split,
+        form=line.form or ("choice" if line.options else "summary"),
+        options=line.options,
+        relevant_spans=[
+            Span(span.document_id or line.document_id or "", span.start, span.end)
+            for span in line.relevant_spans
+        ],
     )
+
+
+def as_queries(generated: pa.Table) -> list[Query]:
+    """Rows of `generated_questions` as questions about the whole corpus; they have no reference."""
+    return [
+        Query(row["query_id"], row["text"], row["text"], "general", None, [], [], "generated")
+        for row in generated.select(["query_id", "text"]).to_pylist()
+    ]
 
 
 def content_query_id(text: str, document_id: str | None) -> str:

@@ -69,7 +69,7 @@ class AnswerSettings(BaseModel):
 class CorpusSettings(BaseModel):
     """A corpus's `corpus.toml`; every key may be left out.
 
-    The tables of the methods are kept as they stand: each method checks its own.
+    The tables of evaluation and of the methods are kept as they stand: whoever reads one checks it.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -83,6 +83,9 @@ class CorpusSettings(BaseModel):
     chunking: ChunkingSettings = ChunkingSettings()
     documents: DocumentSettings = DocumentSettings()
     answer: AnswerSettings = AnswerSettings()
+    scores: dict[str, Any] = Field(default_factory=dict)
+    judges: dict[str, Any] = Field(default_factory=dict)
+    questions: dict[str, Any] = Field(default_factory=dict)
     retrieval: dict[str, Any] = Field(default_factory=dict)
     gor: dict[str, Any] = Field(default_factory=dict)
     gae: dict[str, Any] = Field(default_factory=dict)

@@ -5,11 +5,16 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 
-from gsum_assets.evaluation.prompts import ANSWER
+from gsum_assets.evaluation.prompts import ANSWER, CHOICE, SHORT
+from gsum_assets.evaluation.short_answers import listed
 from gsum_assets.tables import TABLES
 from gsum_resources.protocols import Completion, CompletionError, LanguageModel, Request
 
 Key = tuple[str, int]  # query id, sample
+_INSTRUCTIONS = {"summary": ANSWER, "short": SHORT, "choice": CHOICE}
+# A model without instructions quotes sentences instead: by this many words it can be told which
+# option they speak of.
+_MOST_WORDS = {"short": 20, "choice": 40}
 
 
 class AnswerError(ValueError):
@@ -33,7 +38,7 @@ def answer_questions(
     ----------
     queries : rows of `queries`.
     contexts : rows of `contexts`, in any order.
-    max_words : length of an answer, in words.
+    max_words : length of a summary, in words; short answers and choices are shorter.
 
     Raises
     ------
@@ -44,17 +49,7 @@ def answer_questions(
     asked = {row["query_id"]: row for row in queries.to_pylist()}
     keys = sorted(key for key in passages if key[0] in asked)
     replies = model.complete(
-        [
-            Request(
-                task="answer",
-                instructions=ANSWER.format(max_words=max_words),
-                question=asked[query_id]["text"],
-                passages=passages[query_id, sample],
-                max_words=max_words,
-                document_id=asked[query_id]["document_id"] or "",
-            )
-            for query_id, sample in keys
-        ]
+        [_request(asked[query_id], passages[query_id, n], max_words) for query_id, n in keys]
     )
     answered = list(zip(keys, replies, strict=True))
     rows = [_row(key, reply) for key, reply in answered if isinstance(reply, Completion)]
@@ -67,6 +62,20 @@ def answer_questions(
     if problems and not rows:
         raise AnswerError(f"none of {len(problems)} questions was answered; first: {problems[0]}")
     return Answers(pa.Table.from_pylist(rows, TABLES["summaries"].schema), problems)
+
+
+def _request(question: dict, passages: tuple[str, ...], max_words: int) -> Request:
+    form = question["form"]
+    words = min(max_words, _MOST_WORDS.get(form, max_words))
+    text = question["text"]
+    return Request(
+        task="answer",
+        instructions=_INSTRUCTIONS[form].format(max_words=words),
+        question=f"{text}\n{listed(question['options'])}" if form == "choice" else text,
+        passages=passages,
+        max_words=words,
+        document_id=question["document_id"] or "",
+    )
 
 
 def _passages(contexts: pa.Table) -> Iterator[tuple[Key, tuple[str, ...]]]:
@@ -96,4 +105,5 @@ def _row(key: Key, reply: Completion) -> dict:
         "tokens_in": reply.tokens_in,
         "tokens_out": reply.tokens_out,
         "latency_s": reply.latency_s,
+        "cost_usd": reply.cost_usd,
     }

@@ -1,21 +1,25 @@
-"""The four assets that every family of methods gives, and the leaderboard that unites them."""
+"""The four assets that every family of methods gives."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 import dagster as dg
 import pyarrow as pa
 from pydantic import BaseModel
 
+from gsum_assets.corpus.settings import checked_section
 from gsum_assets.evaluation.answer import answer_questions
-from gsum_assets.evaluation.leaderboard import leaderboard, ranked_by_kind, to_markdown
-from gsum_assets.evaluation.score import score_answers
-from gsum_assets.partitions import across, corpora, corpus_variants, to_corpus
+from gsum_assets.evaluation.bertscore_f1 import bertscore_f1
+from gsum_assets.evaluation.score import BertScorer, ScoreSettings, score_answers
+from gsum_assets.partitions import across, corpus_variants, to_corpus
 from gsum_assets.plots.main_metrics import main_means
-from gsum_assets.plots.method_ranking import method_ranking
 from gsum_assets.plots.score_spread import score_spread
 from gsum_assets.presentation import picture
+from gsum_resources.memo import Memo
+from gsum_resources.progress import reporter
+from gsum_resources.token_embeddings import LocalTokenEmbedder, RecentTokenEmbedder
 from gsum_resources.warehouse_io import LAZY, Lazy, partition_of
 
 
@@ -118,7 +122,8 @@ def family_assets(family: Family) -> list[dg.AssetsDefinition]:
         made(
             "scores",
             _score,
-            "ROUGE of the answer against its references; P, R, F1, nDCG and MRR of the ranking.",
+            "The answer against its references: ROUGE, BERTScore, token F1, accuracy. The ranking: "
+            "P, R, F1, nDCG and MRR by documents, and by passages where the source marks them.",
             {"rankings": mine["rankings"], "summaries": mine["summaries"]},
         ),
     ]
@@ -139,13 +144,32 @@ def _answer(_: str, inputs: Inputs) -> pa.Table:
 
 
 def _score(variant: str, inputs: Inputs) -> pa.Table:
+    settings = checked_section(ScoreSettings, "scores", inputs.settings("scores"))
     scores = score_answers(
-        inputs.table("queries"), inputs.table("summaries"), inputs.table("rankings")
+        inputs.table("queries"),
+        inputs.table("summaries"),
+        inputs.table("rankings"),
+        settings.cut_offs,
+        _bertscorer(settings) if settings.bertscore else None,
     )
     plot = picture(score_spread(scores, f"{inputs.corpus}, {variant}"), "spread of the scores")
     # the means as numbers: the UI draws those over partitions and time
     dg.AssetExecutionContext.get().add_asset_metadata({"plot": plot, **main_means(scores)})
     return scores
+
+
+def _bertscorer(settings: ScoreSettings) -> BertScorer:
+    context = dg.AssetExecutionContext.get()
+    embedder = _token_embedder(settings.bertscore_model, settings.bertscore_layer)
+    memo = Memo(context.resources.io_manager.store, "bertscore", embedder.identity)
+    asset = context.asset_key.to_user_string()
+    told = reporter(f"{asset}: answers compared with their references", context.log.info)
+    return lambda answered: bertscore_f1(answered, embedder, memo, told)
+
+
+@lru_cache(maxsize=2)  # methods come one after the other: the model is loaded once
+def _token_embedder(model: str, layer: int | None) -> RecentTokenEmbedder:
+    return RecentTokenEmbedder(LocalTokenEmbedder(model, layer))
 
 
 def _result_asset(
@@ -158,6 +182,7 @@ def _result_asset(
         ins=dict(inputs),
         group_name=family.name,
         pool=_POOLS.get(table),
+        required_resource_keys={"io_manager"},
         code_version="1",
         description=purpose,
     )
@@ -166,33 +191,3 @@ def _result_asset(
         return step(partition.method or "", Inputs(read, partition.corpus))
 
     return result
-
-
-def leaderboard_asset(families: Sequence[Family]) -> dg.AssetsDefinition:
-    """One table over the scores of all families; unites whatever exists."""
-    scores = {
-        f"{family.name}_scores": dg.AssetIn([family.name, "scores"], partition_mapping=to_corpus)
-        for family in families
-    }
-
-    @dg.asset(
-        name="leaderboard",
-        partitions_def=corpora,
-        ins={"queries": dg.AssetIn("queries"), **scores},
-        group_name="evaluation",
-        code_version="1",
-        description="Unites the scores of all methods that were asked for: the mean over the "
-        "questions with its 95% bootstrap interval.",
-    )
-    def board(context: dg.AssetExecutionContext, queries: pa.Table, **scores: pa.Table) -> pa.Table:
-        rows = leaderboard(queries, pa.concat_tables(scores.values()))
-        png = method_ranking(ranked_by_kind(rows), f"{context.partition_key}, all splits")
-        context.add_asset_metadata(
-            {
-                "plot": picture(png, "methods by score"),
-                "leaderboard": dg.MetadataValue.md(to_markdown(rows)),
-            }
-        )
-        return rows
-
-    return board

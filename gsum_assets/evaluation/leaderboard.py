@@ -1,48 +1,69 @@
 """Scores of all methods to one table, as rows and as Markdown."""
 
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import pyarrow as pa
 
-from gsum_assets.evaluation.statistics import estimate
-from gsum_assets.tables import TABLES
+from gsum_assets.evaluation.comparisons import ALL, Group, as_table
+from gsum_assets.evaluation.statistics import Estimate, holm
 
-Group = tuple[str, str, str, str]  # method, split, kind, metric
-ALL = "all"  # the split that unites all splits
-SHOWN = ("rouge1", "rouge2", "rougeL", "p@3", "r@3", "p@10", "r@10", "mrr")
+SHOWN = (
+    *("rouge1", "rouge2", "rougeL", "bertscore_f1", "token_f1", "exact_match", "accuracy"),
+    *("p@3", "r@3", "p@10", "r@10", "mrr", "chunk_r@6", "chunk_mrr"),
+    *("g_eval_consistency", "g_eval_relevance", "lr1", "lr2"),
+)
+_WITH_INTERVAL = ("rouge", "bertscore", "token_f1", "accuracy", "g_eval", "lr")
+_SHORT = {"bertscore_f1": "bertscore", "g_eval_consistency": "consist.", "g_eval_relevance": "relev."}
+SIGNIFICANT = 0.05
+Pair = tuple[str, str, str, str, str]  # split, kind, metric, method, opponent; methods sorted
 
 
-def leaderboard(queries: pa.Table, scores: pa.Table) -> pa.Table:
+def leaderboard(
+    grouped: Sequence[Group], comparisons: pa.Table, seconds: Mapping[tuple[str, str], float]
+) -> pa.Table:
     """Rows of the table `leaderboard`: every split and all of them together.
 
     Parameters
     ----------
-    queries : rows of `queries`.
-    scores : rows of `scores` with the column `method`.
+    grouped : the values to compare.
+    comparisons : rows of `comparisons` over the same values.
+    seconds : from question to answer, by method and question.
     """
-    about = {
-        row["query_id"]: (row["split"], row["kind"])
-        for row in queries.select(["query_id", "split", "kind"]).to_pylist()
+    p_values = {
+        (row["split"], row["kind"], row["metric"], row["method"], row["opponent"]): row["p_value"]
+        for row in comparisons.to_pylist()
     }
-    groups: dict[Group, list[float]] = defaultdict(list)
-    seconds: dict[Group, list[float]] = defaultdict(list)
-    for row in scores.sort_by([("method", "ascending"), ("query_id", "ascending")]).to_pylist():
-        split, kind = about.get(row["query_id"], (None, None))
-        if split is None or kind is None:
-            continue  # asked no more; the scores follow when they are made again
-        for part in (split, ALL):
-            group = row["method"], part, kind, row["metric"]
-            groups[group].append(row["value"])
-            seconds[group].append(row["latency_s"])
     rows = []
-    for group, values in sorted(groups.items()):
-        found = estimate(values)
-        latency = sum(seconds[group]) / found.n
-        rows.append((*group, found.mean, found.low, found.high, found.n, latency))
-    columns = list(zip(*rows, strict=True)) if rows else [[] for _ in TABLES["leaderboard"].columns]
-    return pa.table(columns, schema=TABLES["leaderboard"].schema)
+    for group in grouped:
+        found = dict(group.estimates())
+        p_best = _against_best(group, found, p_values)
+        for method, e in found.items():
+            p = p_best[method]
+            latency = group.mean_of(seconds, method)
+            place = (method, group.split, group.kind, group.metric)
+            is_tie = p is None or p > SIGNIFICANT
+            rows.append((*place, e.mean, e.low, e.high, e.n, p, is_tie, latency))
+    return as_table("leaderboard", sorted(rows, key=lambda row: row[:4]))
+
+
+def _against_best(
+    group: Group, found: Mapping[str, Estimate], p_values: Mapping[Pair, float]
+) -> dict[str, float | None]:
+    """p that a method equals the best one, adjusted for the number of methods.
+
+    None for the best, and for those with the very same mean. Two methods without a common
+    question cannot be told apart: p is 1.
+    """
+    best = min(found, key=lambda method: (-found[method].mean, method))
+    others = [method for method in found if found[method].mean < found[best].mean]
+    equals = [method for method in found if method not in others]
+    raw = []
+    for method in others:
+        first, second = sorted((method, best))
+        raw.append(p_values.get((group.split, group.kind, group.metric, first, second), 1.0))
+    return dict.fromkeys(equals) | dict(zip(others, holm(raw), strict=True))
 
 
 def ranked_methods(
@@ -66,7 +87,7 @@ def ranked_by_kind(
 
 def to_markdown(board: pa.Table, split: str = ALL) -> str:
     """One Markdown table for each kind of question."""
-    parts = []
+    parts = [LEGEND, ""]
     for grid in grids(board, split):
         parts += [f"**{grid.title}**", "", "| " + " | ".join(grid.header) + " |"]
         parts.append("|---" + "|---:" * (len(grid.header) - 1) + "|")
@@ -84,6 +105,9 @@ class TextGrid:
     rows: Sequence[Sequence[str]]
 
 
+LEGEND = "* the best; ≈ no significant difference from it (paired bootstrap, 5%, Holm)"
+
+
 def grids(board: pa.Table, split: str = ALL) -> list[TextGrid]:
     """One grid for each kind of question; `s` is seconds from question to answer."""
     found = []
@@ -92,23 +116,33 @@ def grids(board: pa.Table, split: str = ALL) -> list[TextGrid]:
             continue
         shown = [m for m in SHOWN if any(m in metrics for _, metrics in methods)]
         count = max(row["n"] for _, metrics in methods for row in metrics.values())
+        several = len(methods) > 1
         rows = [
-            [method, *(_cell(metrics.get(metric)) for metric in shown), _seconds(metrics)]
+            [method, *(_cell(metrics.get(metric), several) for metric in shown), _seconds(metrics)]
             for method, metrics in methods
         ]
         part = "all splits" if split == ALL else f"split {split}"
         title = f"{kind} questions, n = {count}, {part}; percent, ± half the 95% interval"
-        found.append(TextGrid(title, ["method", *shown, "s"], rows))
+        header = ["method", *(_SHORT.get(metric, metric) for metric in shown), "s"]
+        found.append(TextGrid(title, header, rows))
     return found
 
 
-def _cell(row: dict | None) -> str:
-    """`28.5 ±1.9` for ROUGE, `28.5` for the rest, which need the room; '–' for none."""
+def _cell(row: dict | None, several: bool) -> str:
+    """`28.5 ±1.9≈`; without interval for what retrieval found, which needs the room."""
     if row is None:
         return "–"
-    mean = f"{100 * row['mean']:.1f}"
-    is_rouge = row["metric"].startswith("rouge")
-    return f"{mean} ±{50 * (row['high'] - row['low']):.1f}" if is_rouge else mean
+    is_grade = row["metric"].startswith("g_eval")  # 1 to 5; all others are shares
+    scale, digits = (1, 2) if is_grade else (100, 1)
+    text = f"{scale * row['mean']:.{digits}f}"
+    if row["metric"].startswith(_WITH_INTERVAL):
+        text += f" ±{scale * (row['high'] - row['low']) / 2:.{digits}f}"
+    return text + (mark(row) if several else "")
+
+
+def mark(row: Mapping) -> str:
+    """`*` behind the best of its column, `≈` behind those that cannot be told from it."""
+    return "*" if row["p_best"] is None else "≈" if row["ties_best"] else " "
 
 
 def _seconds(metrics: dict[str, dict]) -> str:

@@ -1,28 +1,85 @@
 """Answers and rankings to scores, one row a question and metric."""
 
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 
+import numpy as np
 import pyarrow as pa
+from pydantic import BaseModel, ConfigDict, Field, field_validator
 
 from gsum_assets.evaluation.retrieval_metrics import retrieval_metrics
-from gsum_assets.evaluation.rouge import METRICS, rouge
+from gsum_assets.evaluation.rouge import rouge
+from gsum_assets.evaluation.short_answers import exact_match, is_right, token_f1
 from gsum_assets.tables import TABLES
 from gsum_resources.arrow import pc
 
-CUT_OFFS = (1, 3, 6, 8, 10)  # those of the papers: gor 6, gae 3, 8, 10, lightpal 10
 Row = tuple[str, str, float]  # query id, metric, value
+BertScorer = Callable[[Sequence[tuple[str, Sequence[str]]]], np.ndarray]
+"""Answers with their references to BERTScore F1, `(n_answers,)`."""
 
 
-def score_answers(queries: pa.Table, summaries: pa.Table, rankings: pa.Table) -> pa.Table:
+class ScoreSettings(BaseModel):
+    """Table `[scores]` of `corpus.toml`: what is measured."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    cut_offs: list[int] = Field(
+        default=[1, 3, 6, 8, 10],
+        description="K of P, R, F1 and nDCG at K; the papers': gor 6, gae 3, 8, 10, lightpal 10",
+    )
+    bertscore: bool = Field(default=True, description="whether BERTScore is computed")
+    bertscore_model: str = Field(
+        default="packaged",
+        description="whose token vectors BERTScore compares: packaged, a path or a hub id",
+    )
+    bertscore_layer: int | None = Field(
+        default=None, ge=1, description="its layer, the package's num_layers; unset: the last"
+    )
+
+    @field_validator("cut_offs")
+    @classmethod
+    def _are_ranks(cls, cut_offs: list[int]) -> list[int]:
+        if not cut_offs or min(cut_offs) < 1:
+            raise ValueError("each cut-off is at least 1, and there is at least one")
+        return sorted(set(cut_offs))
+
+
+@dataclass(frozen=True)
+class _Answer:
+    """One answer of a question that has references."""
+
+    query_id: str
+    text: str
+    references: Sequence[str]
+    form: str
+    options: Sequence[str]
+
+
+def score_answers(
+    queries: pa.Table,
+    summaries: pa.Table,
+    rankings: pa.Table,
+    cut_offs: Sequence[int],
+    bertscorer: BertScorer | None = None,
+) -> pa.Table:
     """Rows of the table `scores`.
 
-    ROUGE where a question has references, averaged over the samples of its answer; retrieval
-    metrics at document level where it concerns the whole corpus (a question about one document
-    has nothing to find).
+    Answers are measured where a question has references, by the form that it asks for (a summary
+    by ROUGE and BERTScore, a short answer by token F1 and exact match besides, a choice by
+    accuracy), averaged over the samples of the answer. Rankings are measured by documents where a
+    question concerns the whole corpus (one about a document has nothing to find), and by passages
+    where the source marks them.
     """
     asked = {row["query_id"]: row for row in queries.to_pylist()}
-    rows = sorted([*_rouge_rows(asked, summaries), *_retrieval_rows(asked, rankings, CUT_OFFS)])
+    answers = list(_answers(asked, summaries))
+    rows = sorted(
+        [
+            *_mean_over_samples(_answer_rows(answers)),
+            *_mean_over_samples(_bertscore_rows(answers, bertscorer)),
+            *_retrieval_rows(asked, rankings, cut_offs),
+        ]
+    )
     seconds = _latencies(summaries, rankings)
     return pa.table(
         [
@@ -44,31 +101,66 @@ def _latencies(summaries: pa.Table, rankings: pa.Table) -> dict[str, float]:
     return seconds
 
 
-def _rouge_rows(asked: dict[str, dict], summaries: pa.Table) -> Iterator[Row]:
-    texts: dict[str, list[str]] = defaultdict(list)
+def _answers(asked: Mapping[str, dict], summaries: pa.Table) -> Iterator[_Answer]:
     for row in summaries.select(["query_id", "text"]).to_pylist():
-        texts[row["query_id"]].append(row["text"])
-    for query_id, samples in texts.items():
-        references = asked[query_id]["references"] if query_id in asked else []
-        if not references:
+        question = asked.get(row["query_id"])
+        if question is not None and question["references"]:
+            yield _Answer(
+                row["query_id"],
+                row["text"],
+                question["references"],
+                question["form"],
+                question["options"],
+            )
+
+
+def _answer_rows(answers: Sequence[_Answer]) -> Iterator[Row]:
+    for answer in answers:
+        if answer.form == "choice":
+            right = is_right(answer.text, answer.options, answer.references)
+            yield answer.query_id, "accuracy", right
             continue
-        scored = [rouge(text, references) for text in samples]
-        for metric in METRICS:
-            yield query_id, metric, sum(s[metric] for s in scored) / len(scored)
+        for metric, value in rouge(answer.text, answer.references).items():
+            yield answer.query_id, metric, value
+        if answer.form == "short":
+            yield answer.query_id, "token_f1", token_f1(answer.text, answer.references)
+            yield answer.query_id, "exact_match", exact_match(answer.text, answer.references)
+
+
+def _bertscore_rows(answers: Sequence[_Answer], scorer: BertScorer | None) -> Iterator[Row]:
+    measured = [answer for answer in answers if answer.form != "choice"]
+    if scorer is None or not measured:
+        return
+    values = scorer([(answer.text, answer.references) for answer in measured])
+    for answer, value in zip(measured, values, strict=True):
+        # of unlike texts it may fall a hair below 0
+        yield answer.query_id, "bertscore_f1", max(0.0, float(value))
+
+
+def _mean_over_samples(rows: Iterator[Row]) -> Iterator[Row]:
+    values: dict[tuple[str, str], list[float]] = defaultdict(list)
+    for query_id, metric, value in rows:
+        values[query_id, metric].append(value)
+    for (query_id, metric), found in values.items():
+        yield query_id, metric, sum(found) / len(found)
 
 
 def _retrieval_rows(
-    asked: dict[str, dict], rankings: pa.Table, cut_offs: Sequence[int]
+    asked: Mapping[str, dict], rankings: pa.Table, cut_offs: Sequence[int]
 ) -> Iterator[Row]:
-    ranked: dict[str, list[tuple[int, str]]] = defaultdict(list)
+    ranked: dict[tuple[str, str], list[tuple[int, str]]] = defaultdict(list)
     for row in rankings.select(["query_id", "level", "rank", "item_id"]).to_pylist():
-        if row["level"] == "document":
-            ranked[row["query_id"]].append((row["rank"], row["item_id"]))
-    for query_id, items in ranked.items():
+        ranked[row["level"], row["query_id"]].append((row["rank"], row["item_id"]))
+    for (level, query_id), items in ranked.items():
         question = asked.get(query_id)
-        if question is None or question["document_id"] is not None:
+        if question is None:
             continue
-        ids = [item for _, item in sorted(items)]
-        found = retrieval_metrics(ids, question["relevant_document_ids"], cut_offs)
+        if level == "node":
+            relevant, prefix = question["relevant_chunk_ids"], "chunk_"
+        elif question["document_id"] is None:
+            relevant, prefix = question["relevant_document_ids"], ""
+        else:
+            continue
+        found = retrieval_metrics([item for _, item in sorted(items)], relevant, cut_offs)
         for metric, value in (found or {}).items():
-            yield query_id, metric, value
+            yield query_id, f"{prefix}{metric}", value

@@ -9,12 +9,18 @@ from gsum_resources.models import ModelsIO
 _MEANING = {
     "language_model": "Writes answers, questions and extractions. Observed: its version is "
     "backend, name and settings",
+    "judge_model": "Judges answers; the language model itself unless set apart. Observed: its "
+    "version is backend, name and settings",
     "embedding_model": "Embeds chunks and questions. Observed: its version is weights, precision, "
     "pooling and window",
     "passage_scorer": "Scores how well one passage predicts another. Observed: its version is its "
     "settings",
 }
-_SETTINGS = {"language_model": "[llm] in gsum.toml", "embedding_model": "[embedding] in gsum.toml"}
+_SETTINGS = {
+    "language_model": "[llm] in gsum.toml",
+    "judge_model": "[judge] in gsum.toml",
+    "embedding_model": "[embedding] in gsum.toml",
+}
 
 
 def _model_asset(name: str, meaning: str) -> dg.SourceAsset:

@@ -1,9 +1,11 @@
 """How every picture looks: paper, colours, text; and a figure to bytes."""
 
 import io
+import re
 import warnings
-from collections.abc import Iterable
-from typing import TYPE_CHECKING
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from rich.cells import cell_len
@@ -18,8 +20,10 @@ INK, FAINT, PALE = "#333333", "#8c8c8c", "#dfe7ee"
 # paper swallows
 COLOURS = ("#0072b2", "#e69f00", "#009e73", "#d55e00", "#cc79a7", "#56b4e9")
 MARKERS = ("o", "s", "^", "D", "v", "P")
+BEST, TIES_BEST, OTHER = COLOURS[3], "#f2b88d", "#8fb3cd"  # how a method stands to the best one
 _PALETTE = 48  # shades kept of a picture: a third of the bytes, and no difference to the eye
 _MAX_LABEL = 28  # characters
+_NOT_IN_XML = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff]")
 
 
 def new_figure(width: float, height: float) -> "Figure":
@@ -36,7 +40,7 @@ def axes_at(figure: "Figure", left: float, top: float, width: float, height: flo
     """
     across, down = figure.get_size_inches()
     box = (left / across, 1 - (top + height) / down, width / across, height / down)
-    return figure.add_axes(box)
+    return figure.add_axes(box, facecolor="none")
 
 
 def heading(figure: "Figure", text: str, top: float = 0.0) -> None:
@@ -80,11 +84,16 @@ def label(name: str) -> str:
     return f"{text[:half]}…{text[-half + 1 :]}"
 
 
-def nothing_to_show(what: str) -> bytes:
-    """A picture that says so."""
+def empty_figure(what: str) -> "Figure":
+    """A figure that says what there is none of."""
     figure = new_figure(5, 0.8)
     figure.text(0.5, 0.5, what, ha="center", va="center", color=FAINT, parse_math=False)
-    return to_png(figure)
+    return figure
+
+
+def nothing_to_show(what: str) -> bytes:
+    """A picture that says so."""
+    return to_png(empty_figure(what))
 
 
 def to_png(figure: "Figure") -> bytes:
@@ -93,11 +102,37 @@ def to_png(figure: "Figure") -> bytes:
     from PIL import Image
 
     canvas = FigureCanvasAgg(figure)
-    with warnings.catch_warnings():  # a letter that the font lacks is shown as a box
-        warnings.filterwarnings("ignore", message="Glyph .* missing")
+    with _missing_letters_allowed():
         canvas.draw()
     image = Image.fromarray(np.asarray(canvas.buffer_rgba())).convert("RGB")
     image = image.quantize(_PALETTE, method=Image.Quantize.MAXCOVERAGE, dither=Image.Dither.NONE)
     packed = io.BytesIO()
     image.save(packed, format="png", optimize=True)
     return packed.getvalue()
+
+
+def to_svg(figure: "Figure") -> str:
+    """The figure as an SVG document without paper; the same figure gives the same text.
+
+    Letters stay letters, in the reader's fonts; those that XML forbids become U+FFFD.
+    """
+    import matplotlib as mpl
+
+    settings: dict[str, Any] = {
+        "svg.hashsalt": "gsum",
+        "svg.fonttype": "none",
+        "font.sans-serif": ["DejaVu Sans"],  # and then whatever the reader has
+    }
+    written = io.StringIO()
+    nothing = dict.fromkeys(("Date", "Creator", "Format", "Type"))
+    with mpl.rc_context(settings), _missing_letters_allowed():
+        figure.savefig(written, format="svg", facecolor="none", metadata=nothing)
+    return _NOT_IN_XML.sub("\ufffd", written.getvalue())
+
+
+@contextmanager
+def _missing_letters_allowed() -> Iterator[None]:
+    """A letter that the font lacks is shown as a box, without a warning."""
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message="Glyph .* missing")
+        yield

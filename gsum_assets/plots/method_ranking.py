@@ -4,12 +4,15 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from gsum_assets.plots.figure import (
-    COLOURS,
+    BEST,
+    INK,
+    OTHER,
+    TIES_BEST,
     axes_at,
+    empty_figure,
     heading,
     label_rows,
     new_figure,
-    nothing_to_show,
     plain,
     room_for,
     to_png,
@@ -28,7 +31,12 @@ _WIDTH, _ROW = 10.0, 0.25  # inches
 
 
 def method_ranking(kinds: Mapping[str, Ranked], title: str) -> bytes:
-    """PNG of a dot a method with its 95% interval; the best method of each panel stands out.
+    """`method_ranking_figure` as PNG."""
+    return to_png(method_ranking_figure(kinds, title))
+
+
+def method_ranking_figure(kinds: Mapping[str, Ranked], title: str) -> "Figure":
+    """A bar a method with its 95% interval; the best of each panel and its equals stand out.
 
     Parameters
     ----------
@@ -37,13 +45,30 @@ def method_ranking(kinds: Mapping[str, Ranked], title: str) -> bytes:
     """
     kinds = {kind: methods for kind, methods in kinds.items() if methods}
     if not kinds:
-        return nothing_to_show(f"{title}: no scores")
+        return empty_figure(f"{title}: no scores")
     figure = new_figure(_WIDTH, sum(_height(methods) for methods in kinds.values()))
     top = 0.0
     for kind, methods in kinds.items():
         _panels(figure, top, f"{title}: {kind} questions", methods)
         top += _height(methods)
-    return to_png(figure)
+    return figure
+
+
+def scale_of(metric: str) -> int:
+    """What a value is multiplied by to be shown: shares in percent, grades from 1 to 5 as such."""
+    return 1 if metric.startswith("g_eval") else 100
+
+
+def standing(row: Mapping, several: bool) -> str:
+    """How a row of `leaderboard` stands: 'best', 'tie' (not significantly worse) or 'other'.
+
+    Parameters
+    ----------
+    several : whether there is another method that differs at all.
+    """
+    if not several:
+        return "other"
+    return "best" if row["p_best"] is None else "tie" if row["ties_best"] else "other"
 
 
 def _height(methods: Ranked) -> float:
@@ -56,27 +81,28 @@ def _panels(figure: "Figure", top: float, title: str, methods: Ranked) -> None:
     names = [name for name, _ in methods]
     metrics = main_metrics(metric for _, rows in methods for metric in rows)[:_MAX_PANELS]
     asked = max(row["n"] for _, rows in methods for row in rows.values())
-    heading(figure, f"{title}, n = {asked:,}; percent, dot: mean, line: its 95% interval", top)
+    colours = "; dark: the best, light: not significantly worse" if len(methods) > 1 else ""
+    unit = "percent" if any(scale_of(metric) == 100 for metric in metrics) else "1 to 5"
+    heading(figure, f"{title}, n = {asked:,}; {unit}, line: 95% interval{colours}", top)
     margin = room_for(names)
     width = (_WIDTH - margin - 0.1) / len(metrics)
     for i, metric in enumerate(metrics):
         place = (margin + i * width, top + 0.7, width - 0.2, _ROW * len(methods))
         axes = plain(axes_at(figure, *place), metric)
-        _dots(axes, [rows.get(metric) for _, rows in methods])
+        _bars(axes, [rows.get(metric) for _, rows in methods], scale_of(metric))
         label_rows(axes, names, are_shown=i == 0)
 
 
-def _dots(axes: "Axes", rows: Sequence[Mapping | None]) -> None:
-    """A dot and a line a row, those with the best mean in a colour of their own if any differ."""
+def _bars(axes: "Axes", rows: Sequence[Mapping | None], scale: int) -> None:
+    """A bar from zero to the mean and a line over its interval, a row a method."""
     found = [(i, row) for i, row in enumerate(rows) if row]
-    means = {row["mean"] for _, row in found}
-    best = max(means) if len(means) > 1 else None
-    for is_best, colour in ((False, COLOURS[0]), (True, COLOURS[3])):
-        shown = [(i, row) for i, row in found if (row["mean"] == best) == is_best]
-        places = [i for i, _ in shown]
-        mean, low, high = ([100 * r[name] for _, r in shown] for name in ("mean", "low", "high"))
-        axes.hlines(places, low, high, color=colour, linewidth=1.6)
-        axes.plot(mean, places, "o", color=colour, markersize=5)
-    axes.set_xlim(right=min(101, axes.get_xlim()[1]))
+    colours = {"best": BEST, "tie": TIES_BEST, "other": OTHER}
+    places = [i for i, _ in found]
+    mean, low, high = ([scale * r[name] for _, r in found] for name in ("mean", "low", "high"))
+    several = len(set(mean)) > 1
+    shown = [colours[standing(row, several)] for _, row in found]
+    axes.barh(places, mean, 0.62, color=shown)
+    axes.hlines(places, low, high, color=INK, linewidth=1.2)
+    axes.set_xlim(0, max(*high, 0.01 * scale) * 1.04)
     axes.locator_params(axis="x", nbins=3)
     axes.grid(axis="x", color="#eeeeee")

@@ -7,7 +7,7 @@ import time
 from collections.abc import Mapping
 
 from gsum_resources.protocols import ModelUnavailableError
-from gsum_resources.settings import EmbeddingSettings, LlmSettings
+from gsum_resources.settings import EmbeddingSettings, JudgeSettings, LlmSettings
 
 Settings = LlmSettings | EmbeddingSettings
 
@@ -76,6 +76,8 @@ def failure_of(status: int, headers: Mapping[str, str], body: str) -> EndpointEr
 
 def table_of(settings: Settings) -> str:
     """The table of `gsum.toml` that such settings come from."""
+    if isinstance(settings, JudgeSettings):
+        return "judge"
     return "llm" if isinstance(settings, LlmSettings) else "embedding"
 
 

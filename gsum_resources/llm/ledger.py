@@ -237,6 +237,20 @@ class _Record:
                 self._journal.close()
 
 
+def read_calls(store: ParquetStore, table: Table, corpus: str) -> pa.Table:
+    """Everything that is on record of a corpus, in no particular order.
+
+    Parameters
+    ----------
+    table : the ledger's, `llm_calls`.
+    """
+    parts = [table.empty()]
+    for path in store.fs.glob(f"{store.root}/{table.name}/corpus={corpus}/*.parquet"):
+        with store.fs.open(path, "rb") as source:
+            parts.append(pq.read_table(source, schema=table.schema))
+    return pa.concat_tables(parts)
+
+
 def fold_orphans(store: ParquetStore, table: Table) -> int:
     """Enter what killed runs had answered into memos and ledger, and return how many calls.
 

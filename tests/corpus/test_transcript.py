@@ -57,4 +57,10 @@ def test_transcript_has_a_line_a_turn():
         {"speaker": "Marketing", "content": "{vocalsound}"},
         {"speaker": " Dr  Lin ", "content": "Hello ."},
     ]
-    assert transcript(turns) == "Project Manager: Hi all.\nDr Lin: Hello."
+    text, places = transcript(turns)
+    assert text == "Project Manager: Hi all.\nDr Lin: Hello."
+    assert [text[start:end] for start, end in places] == [
+        "Project Manager: Hi all.",
+        "",
+        "Dr Lin: Hello.",
+    ]

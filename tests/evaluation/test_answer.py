@@ -19,6 +19,9 @@ def queries(*ids: str) -> pa.Table:
             "references": [],
             "relevant_document_ids": [],
             "split": "dev",
+            "relevant_chunk_ids": [],
+            "form": "summary",
+            "options": [],
         }
         for i in ids
     ]

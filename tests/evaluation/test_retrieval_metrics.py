@@ -27,6 +27,29 @@ def test_a_full_ranking_scores_as_scikit_learn_says(ranked, relevant, k):
     assert found["mrr"] == 1 / min(ranked.index(item) + 1 for item in relevant)
 
 
+@settings(deadline=None)
+@given(
+    st.lists(st.sampled_from(ITEMS), unique=True, min_size=1),
+    st.sets(st.sampled_from([*ITEMS, "never", "found"]), min_size=1),
+    st.lists(st.integers(1, 15), min_size=1, max_size=4, unique=True),
+)
+def test_any_ranking_scores_as_trec_eval_says(ranked, relevant, ks):
+    import pytrec_eval
+
+    cuts = ",".join(map(str, ks))
+    measures = {f"{name}.{cuts}" for name in ("P", "recall", "ndcg_cut")} | {"recip_rank"}
+    judge = pytrec_eval.RelevanceEvaluator({"q": dict.fromkeys(relevant, 1)}, measures)
+    run = {item: float(-rank) for rank, item in enumerate(ranked)}
+    truth = judge.evaluate({"q": run})["q"]
+    found = retrieval_metrics(ranked, relevant, ks)
+    assert found is not None
+    assert found["mrr"] == pytest.approx(truth["recip_rank"])
+    for k in ks:
+        assert found[f"p@{k}"] == pytest.approx(truth[f"P_{k}"])
+        assert found[f"r@{k}"] == pytest.approx(truth[f"recall_{k}"])
+        assert found[f"ndcg@{k}"] == pytest.approx(truth[f"ndcg_cut_{k}"])
+
+
 def test_nothing_relevant_has_no_score():
     assert retrieval_metrics(["a", "b"], []) is None
 

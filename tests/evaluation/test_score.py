@@ -3,14 +3,19 @@
 import pyarrow as pa
 import pytest
 
+from gsum_assets.evaluation.comparisons import comparisons, groups
 from gsum_assets.evaluation.leaderboard import grids, leaderboard, to_markdown
 from gsum_assets.evaluation.score import score_answers
 from gsum_assets.tables import TABLES
 
 
+CUTS = (1, 3)
+
+
 def queries(*rows: dict) -> pa.Table:
     base = {"text": "?", "retrieval_text": "?", "kind": "general", "document_id": None}
     base |= {"references": [], "relevant_document_ids": [], "split": "dev"}
+    base |= {"relevant_chunk_ids": [], "form": "summary", "options": []}
     return pa.Table.from_pylist([base | row for row in rows], TABLES["queries"].schema)
 
 
@@ -25,6 +30,7 @@ def summaries(*rows: tuple[str, int, str, float]) -> pa.Table:
             "tokens_in": 1,
             "tokens_out": 1,
             "latency_s": seconds,
+            "cost_usd": 0.0,
         }
         for q, sample, text, seconds in rows
     ]
@@ -55,7 +61,7 @@ def by_metric(scores: pa.Table, query_id: str) -> dict[str, float]:
 def test_rouge_is_the_maximum_over_references_and_the_mean_over_samples() -> None:
     asked = queries({"query_id": "q", "document_id": "d", "references": ["a b c d", "boat lamp"]})
     answered = summaries(("q", 0, "boat lamp", 0.5), ("q", 1, "boat zebra", 0.25))
-    scores = score_answers(asked, answered, rankings("q", "d", seconds=0.25))
+    scores = score_answers(asked, answered, rankings("q", "d", seconds=0.25), CUTS)
     assert by_metric(scores, "q")["rouge1"] == pytest.approx((1.0 + 0.5) / 2)
     assert set(by_metric(scores, "q")) == {"rouge1", "rouge2", "rougeL"}
     assert set(scores["latency_s"].to_pylist()) == {1.0}
@@ -68,13 +74,51 @@ def test_retrieval_is_scored_where_a_question_concerns_the_corpus() -> None:
         {"query_id": "unlabelled"},
     )
     ranked = [rankings(q, "a", "b", "x") for q in ("all", "one", "unlabelled")]
-    scores = score_answers(asked, summaries(), pa.concat_tables(ranked))
+    scores = score_answers(asked, summaries(), pa.concat_tables(ranked), CUTS)
     assert set(scores["query_id"].to_pylist()) == {"all"}
     found = by_metric(scores, "all")
     assert found["p@1"] == 0
     assert found["p@3"] == pytest.approx(1 / 3)
     assert found["r@3"] == pytest.approx(1 / 2)
     assert found["mrr"] == pytest.approx(1 / 2)
+
+
+def test_passages_are_scored_where_the_source_marks_them() -> None:
+    asked = queries({"query_id": "q", "document_id": "a", "relevant_chunk_ids": ["c", "z"]})
+    found = by_metric(score_answers(asked, summaries(), rankings("q", "b", "c", "x"), CUTS), "q")
+    assert found["chunk_p@3"] == pytest.approx(1 / 3)
+    assert found["chunk_r@3"] == found["chunk_mrr"] == 1 / 2
+    assert not [metric for metric in found if not metric.startswith("chunk_")]
+
+
+def test_the_form_of_an_answer_decides_what_is_measured() -> None:
+    asked = queries(
+        {"query_id": "name", "form": "short", "references": ["the Ebro", "Ebro river"]},
+        {
+            "query_id": "pick",
+            "form": "choice",
+            "options": ["a boat", "a train"],
+            "references": ["a train"],
+        },
+    )
+    answered = summaries(("name", 0, "Ebro.", 0.0), ("pick", 0, "(B)", 0.0))
+    scores = score_answers(asked, answered, TABLES["rankings"].empty(), CUTS)
+    name = by_metric(scores, "name")
+    assert (name["token_f1"], name["exact_match"]) == (1, 1)
+    assert "rouge1" in name
+    assert by_metric(scores, "pick") == {"accuracy": 1}
+
+
+def test_bertscore_joins_where_it_is_wanted() -> None:
+    asked = queries({"query_id": "q", "references": ["a b", "c"]}, {"query_id": "none"})
+    answered = summaries(("q", 0, "x", 0.0), ("q", 1, "y", 0.0), ("none", 0, "z", 0.0))
+
+    def scorer(pairs: list) -> list[float]:
+        assert pairs == [("x", ["a b", "c"]), ("y", ["a b", "c"])]
+        return [0.5, -0.1]
+
+    scores = score_answers(asked, answered, TABLES["rankings"].empty(), CUTS, scorer)
+    assert by_metric(scores, "q")["bertscore_f1"] == 0.25
 
 
 def scored(**values: list[tuple[str, float]]) -> pa.Table:
@@ -87,6 +131,13 @@ def scored(**values: list[tuple[str, float]]) -> pa.Table:
     return pa.Table.from_pylist(rows).select(names)
 
 
+def board_of(asked: pa.Table, scores: pa.Table) -> pa.Table:
+    grouped = groups(asked, scores)
+    columns = (scores[name].to_pylist() for name in ("method", "query_id", "latency_s"))
+    seconds = {(method, query): s for method, query, s in zip(*columns, strict=True)}
+    return leaderboard(grouped, comparisons(grouped), seconds)
+
+
 def test_leaderboard_means_by_split_kind_and_all_together() -> None:
     asked = queries(
         {"query_id": "a", "split": "train"},
@@ -94,7 +145,7 @@ def test_leaderboard_means_by_split_kind_and_all_together() -> None:
         {"query_id": "c", "split": "dev", "kind": "specific"},
     )
     values = [("a", 0.2), ("b", 0.4), ("c", 0.9), ("gone", 1.0)]
-    board = leaderboard(asked, scored(dense=values, bm25=[("a", 0.3), ("b", 0.5), ("c", 0.1)]))
+    board = board_of(asked, scored(dense=values, bm25=[("a", 0.3), ("b", 0.5), ("c", 0.1)]))
     means = {
         (row["method"], row["split"], row["kind"]): (row["mean"], row["n"])
         for row in board.to_pylist()
@@ -105,11 +156,37 @@ def test_leaderboard_means_by_split_kind_and_all_together() -> None:
     general, specific = grids(board)
     assert [row[0] for row in general.rows] == ["bm25", "dense"]
     assert [row[0] for row in specific.rows] == ["dense", "bm25"]
-    assert "| bm25 | 40.0 ±10.0 | 0.500 |" in to_markdown(board)
+    assert "| bm25 | 40.0 ±10.0* | 0.500 |" in to_markdown(board)
+
+
+def test_differences_that_are_not_significant_are_marked() -> None:
+    ids = [f"q{i}" for i in range(40)]
+    asked = queries(*({"query_id": i} for i in ids))
+    best = [(i, 0.5 + 0.01 * (n % 5)) for n, i in enumerate(ids)]
+    near = [(i, value + (0.02 if n % 2 else -0.021)) for n, (i, value) in enumerate(best)]
+    far = [(i, value - 0.1) for i, value in best]
+    board = board_of(asked, scored(best=best, near=near, far=far))
+    rows = {row["method"]: row for row in board.to_pylist() if row["split"] == "all"}
+    assert rows["best"]["p_best"] is None
+    assert rows["best"]["ties_best"] and rows["near"]["ties_best"] and not rows["far"]["ties_best"]
+    assert rows["near"]["p_best"] > 0.05 > rows["far"]["p_best"]
+    cells = {row[0]: row[1] for row in grids(board)[0].rows}
+    assert [cells[method][-1] for method in ("best", "near", "far")] == ["*", "≈", " "]
+
+
+def test_methods_are_compared_over_the_questions_that_both_answered() -> None:
+    asked = queries(*({"query_id": i} for i in "abc"))
+    scores = scored(one=[("a", 0.1), ("b", 0.5)], two=[("b", 0.25), ("c", 0.9)], three=[("a", 0)])
+    grouped = groups(asked, scores)
+    found = [row for row in comparisons(grouped).to_pylist() if row["split"] == "all"]
+    rows = {(row["method"], row["opponent"]): row for row in found}
+    assert set(rows) == {("one", "two"), ("one", "three")}
+    assert (rows["one", "two"]["difference"], rows["one", "two"]["n"]) == (0.25, 1)
+    assert rows["one", "three"]["difference"] == pytest.approx(0.1)
 
 
 def test_nothing_scored_gives_an_empty_board() -> None:
     scores = TABLES["scores"].empty().append_column("method", pa.array([], pa.string()))
-    board = leaderboard(queries(), scores)
+    board = board_of(queries(), scores)
     assert board.num_rows == 0
     assert grids(board) == []

@@ -10,6 +10,7 @@ from PIL import Image
 from gsum_assets.plots.chunk_lengths import chunk_lengths
 from gsum_assets.plots.embedding_map import embedding_map
 from gsum_assets.plots.method_ranking import method_ranking
+from gsum_assets.plots.quality_cost import quality_cost
 from gsum_assets.plots.score_spread import score_spread
 from tests.plots import toys
 
@@ -19,6 +20,9 @@ PLOTS: dict[str, Callable[[int, list[str]], bytes]] = {
     "embedding_map": lambda n, names: embedding_map(toys.embeddings(n, names), "tales"),
     "score_spread": lambda n, names: score_spread(toys.scores(n, names), "tales, bm25"),
     "method_ranking": lambda n, names: method_ranking(toys.ranked(n, names), "tales"),
+    "quality_cost": lambda n, names: quality_cost(
+        toys.ranked(n, names).get("general", []), toys.costs(names), "tales"
+    ),
 }
 FEW = ["one", "two", "three"]
 MANY = [f"name {i}" for i in range(40)]

@@ -3,6 +3,7 @@
 import numpy as np
 import pyarrow as pa
 
+from gsum_assets.evaluation.comparisons import comparisons, groups
 from gsum_assets.evaluation.leaderboard import leaderboard, ranked_by_kind
 from gsum_assets.tables import TABLES
 
@@ -63,6 +64,9 @@ def ranked(n: int, names: list[str]) -> dict:
             "document_id": None,
             "references": [],
             "relevant_document_ids": [],
+            "relevant_chunk_ids": [],
+            "form": "summary",
+            "options": [],
             "split": "dev",
         }
         for i in range(n)
@@ -72,4 +76,16 @@ def ranked(n: int, names: list[str]) -> dict:
         for name in names
     ]
     asked = pa.Table.from_pylist(queries, TABLES["queries"].schema)
-    return ranked_by_kind(leaderboard(asked, pa.concat_tables(by_method)))
+    grouped = groups(asked, pa.concat_tables(by_method))
+    return ranked_by_kind(leaderboard(grouped, comparisons(grouped), {}))
+
+
+def costs(names: list[str]) -> list[dict]:
+    """What ten questions and two documents cost each method, in all units."""
+    used = {"calls": 10, "tokens_out": 1_000}
+    return [
+        {"method": name, "stage": stage, "n": n, "tokens_in": 900 * (i + 1) * n, **used}
+        | {"latency_s": 0.01 * (i + 1) ** 2, "cost_usd": 0.001 * i}
+        for i, name in enumerate(names)
+        for stage, n in (("index", 2), ("query", 10))
+    ]

@@ -12,6 +12,9 @@ Faults, by name: `401`, `429` (with Retry-After), `500`, `stall` (headers, then 
 replies alone `fence` (valid JSON in a fence among prose), `partial` (cut off, finish_reason
 length), `invalid` (the wrong structure), `empty`; of embeddings alone `nan`, `short` (a vector too
 short), `few` (a vector too few).
+
+What a chat reply says may also be given by a function of the request's body (`says`); faults are
+done to that.
 """
 
 import argparse
@@ -24,7 +27,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -35,6 +38,8 @@ import uvicorn
 from tests.servers.replies import embedding_of, text_for, tokens_of, value_for, wanted_schema
 
 HOST = "127.0.0.1"
+Says = Callable[[dict], str]
+"""Text of a chat reply, from the request's body."""
 
 
 @dataclass(frozen=True)
@@ -97,8 +102,9 @@ class Line(TypedDict):
 class App:
     """The ASGI application."""
 
-    def __init__(self, script: Script, log: Path) -> None:
+    def __init__(self, script: Script, log: Path, says: Says | None = None) -> None:
         self.script = script
+        self._says = says
         self._log = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
         self._posts = 0
 
@@ -184,7 +190,12 @@ class App:
         schema = wanted_schema(body)
         said = body["messages"][-1]["content"]
         room = body.get("max_tokens") or body.get("max_completion_tokens") or 1 << 20
-        text = text_for(said, digest) if schema is None else json.dumps(value_for(schema, digest))
+        if self._says:
+            text = self._says(body)
+        elif schema is None:
+            text = text_for(said, digest)
+        else:
+            text = json.dumps(value_for(schema, digest))
         finish = "length" if tokens_of(text) > room else "stop"
         text = text[: room * 4] if finish == "length" else text
         if fault == "fence":
@@ -316,11 +327,11 @@ class ScriptedServer:
 
 
 @contextmanager
-def scripted_server(log: Path, **script: Any) -> Iterator[ScriptedServer]:
+def scripted_server(log: Path, says: Says | None = None, **script: Any) -> Iterator[ScriptedServer]:
     """A server in a thread of this process, on a free port; `script` is that of `Script`."""
     log.touch()
     with socket.create_server((HOST, 0)) as listening:
-        server = uvicorn.Server(_config(App(Script(**script), log)))
+        server = uvicorn.Server(_config(App(Script(**script), log, says)))
         thread = threading.Thread(target=server.run, args=([listening],), daemon=True)
         thread.start()
         try:

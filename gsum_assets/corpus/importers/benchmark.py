@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from gsum_assets.corpus.load import Document, load
-from gsum_assets.corpus.queries import QUERIES_FILE, Query, load_queries
+from gsum_assets.corpus.queries import QUERIES_FILE, Query, Span, load_queries
 from gsum_assets.corpus.settings import SETTINGS_FILE, CorpusError, Kind, load_settings
 
 _DOCUMENTS_FILE = "documents.jsonl"
@@ -63,6 +63,9 @@ def query(
     document_id: str | None = None,
     relevant: Iterable[str] | None = None,
     retrieval_text: str | None = None,
+    form: str = "summary",
+    options: Iterable[str] = (),
+    spans: Iterable[Span] = (),
 ) -> Query:
     """A query with the defaults of `queries.jsonl`; blank references are left out."""
     if relevant is None:
@@ -76,6 +79,9 @@ def query(
         references=[reference.strip() for reference in references if reference.strip()],
         relevant_document_ids=list(dict.fromkeys(relevant)),
         split=split,
+        form=form,
+        options=list(options),
+        relevant_spans=list(spans),
     )
 
 

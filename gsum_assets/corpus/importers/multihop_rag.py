@@ -46,6 +46,7 @@ def read_multihop_rag(source: Path) -> Contents:
                 split="test",
                 kind="specific",
                 relevant=relevant,
+                form="short",
             )
         )
     if n_unknown:

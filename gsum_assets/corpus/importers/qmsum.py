@@ -1,5 +1,6 @@
 """QMSum (Zhong et al., 2021): meetings with general and specific questions."""
 
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -7,7 +8,7 @@ from gsum_assets.corpus.importers.benchmark import Benchmark, Contents, query
 from gsum_assets.corpus.importers.source import read_rows, split_files
 from gsum_assets.corpus.importers.transcript import transcript
 from gsum_assets.corpus.load import Document
-from gsum_assets.corpus.queries import Query
+from gsum_assets.corpus.queries import Query, Span
 
 _KEYS = ("meeting_transcripts", "general_query_list", "specific_query_list", "topic_list")
 _FOLDERS = ("jsonl", "ALL/jsonl", "data/ALL/jsonl")
@@ -23,10 +24,10 @@ def read_qmsum(source: Path) -> Contents:
             document_id = f"qmsum-{'val' if split == 'dev' else split}-{line:03d}"
             topics = [topic["topic"].strip() for topic in meeting["topic_list"]]
             turns = meeting["meeting_transcripts"]
-            text = transcript(turns)
-            n_dropped += len(turns) - (text.count("\n") + 1)
+            text, places = transcript(turns)
+            n_dropped += sum(start == end for start, end in places)
             contents.documents.append(Document(document_id, _title(topics), text))
-            contents.queries.extend(_queries(meeting, document_id, topics, split))
+            contents.queries.extend(_queries(meeting, document_id, topics, split, places))
     contents.notes.append(f"{n_dropped} turns without words left out")
     return contents
 
@@ -40,9 +41,16 @@ def _title(topics: list[str]) -> str:
 
 
 def _queries(
-    meeting: dict[str, Any], document_id: str, topics: list[str], split: str
+    meeting: dict[str, Any],
+    document_id: str,
+    topics: list[str],
+    split: str,
+    places: list[tuple[int, int]],
 ) -> list[Query]:
-    """General questions search for themselves and the topic list (gor's protocol)."""
+    """General questions search for themselves and the topic list (gor's protocol).
+
+    Of specific ones the annotators marked the turns that hold the answer.
+    """
     asked = []
     for kind in ("general", "specific"):
         for number, item in enumerate(meeting[f"{kind}_query_list"], start=1):
@@ -57,9 +65,20 @@ def _queries(
                     kind=kind,
                     document_id=document_id,
                     retrieval_text=searched,
+                    spans=_evidence(item, document_id, places),
                 )
             )
     return asked
+
+
+def _evidence(
+    item: dict[str, Any], document_id: str, places: list[tuple[int, int]]
+) -> Iterator[Span]:
+    """`relevant_text_span`: the first and the last turn of each stretch, from 0."""
+    for first, last in item.get("relevant_text_span", ()):
+        turns = places[int(first) : int(last) + 1]
+        if turns and turns[0][0] < turns[-1][1]:
+            yield Span(document_id, turns[0][0], turns[-1][1])
 
 
 QMSUM = Benchmark(

@@ -2,6 +2,7 @@
 
 import re
 from html import unescape
+from itertools import accumulate
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +16,7 @@ from gsum_assets.corpus.importers.source import (
     split_of,
 )
 from gsum_assets.corpus.load import Document
-from gsum_assets.corpus.queries import Query
+from gsum_assets.corpus.queries import Query, Span
 from gsum_assets.corpus.settings import CorpusError
 
 _QUALITY_PATTERNS = ("QuALITY.*htmlstripped.*", "*.jsonl")
@@ -27,8 +28,7 @@ _NARRATIVEQA_FILES = "a folder with documents.csv, qaps.csv and third_party/wiki
 def read_quality(source: Path) -> Contents:
     """QuALITY (Pang et al., 2022): articles with four-way multiple choice.
 
-    The options stand in the question's text as (A) to (D); retrieval searches for the bare
-    question. References are the right option's text and its letter; test has none.
+    The reference is the right option's text; test has none.
     """
     documents: dict[str, Document] = {}
     contents = Contents()
@@ -49,25 +49,24 @@ def read_quality(source: Path) -> Contents:
 
 def _choice(question: dict[str, Any], query_id: str, document_id: str, split: str) -> Query:
     options = [option.strip() for option in question["options"]]
-    listed = "\n".join(f"({chr(65 + i)}) {option}" for i, option in enumerate(options))
     gold = question.get("gold_label")  # from 1
-    right = [options[int(gold) - 1], chr(64 + int(gold))] if gold else []
     return query(
         query_id,
-        f"{question['question'].strip()}\n{listed}",
-        right,
+        question["question"],
+        [options[int(gold) - 1]] if gold else [],
         split=split,
         kind="specific",
         document_id=document_id,
-        retrieval_text=question["question"],
+        form="choice",
+        options=options,
     )
 
 
 def read_musique(source: Path) -> Contents:
     """MuSiQue (Trivedi et al., 2022): one document a question, made of its paragraphs.
 
-    The paragraphs keep their order, each under its title. References are the answer and its
-    aliases. Questions marked as not answerable (musique_full) are left out.
+    The paragraphs keep their order, each under its title; the supporting ones are the evidence.
+    References are the answer and its aliases. Questions marked as not answerable (musique_full) are left out.
     """
     contents = Contents()
     n_unanswerable = 0
@@ -77,8 +76,14 @@ def read_musique(source: Path) -> Contents:
                 n_unanswerable += 1
                 continue
             document_id = f"musique-{slug(str(row['id']))}"
-            text = "\n\n".join(f"{p['title']}\n{p['paragraph_text']}" for p in row["paragraphs"])
-            contents.documents.append(Document(document_id, "", text))
+            parts = [f"{p['title']}\n{p['paragraph_text']}" for p in row["paragraphs"]]
+            contents.documents.append(Document(document_id, "", "\n\n".join(parts)))
+            ends = list(accumulate(len(part) + 2 for part in parts))
+            evidence = [
+                Span(document_id, end - 2 - len(part), end - 2)
+                for part, end, paragraph in zip(parts, ends, row["paragraphs"], strict=True)
+                if paragraph.get("is_supporting")
+            ]
             answers = [row["answer"], *row.get("answer_aliases", [])] if "answer" in row else []
             contents.queries.append(
                 query(
@@ -88,6 +93,8 @@ def read_musique(source: Path) -> Contents:
                     split=split,
                     kind="specific",
                     document_id=document_id,
+                    form="short",
+                    spans=evidence,
                 )
             )
     if n_unanswerable:
@@ -124,6 +131,7 @@ def read_narrativeqa(source: Path) -> Contents:
                     split=split_of(row["set"]) or "test",
                     kind="specific",
                     document_id=row["document_id"],
+                    form="short",
                 )
             )
     kind = "full stories" if stories else "Wikipedia summaries (no tmp/*.content was found)"

@@ -1,6 +1,7 @@
 """Repairs the transcripts of QMSum: noise marks dropped, tokenized spacing undone."""
 
 import re
+from typing import NamedTuple
 
 _QUOTED = re.compile(r'(?<!\S)" (.+?) "(?!\S)')
 _LONE_QUOTE = re.compile(r'(?<!\S)"(?!\S)')
@@ -42,11 +43,24 @@ def clean_turn(content: str) -> str:
     return text if re.search(r"\w", text) else ""
 
 
-def transcript(turns: list[dict[str, str]]) -> str:
+class Transcript(NamedTuple):
+    """A meeting as text, and the characters of each turn; a turn without words has none."""
+
+    text: str
+    places: list[tuple[int, int]]
+
+
+def transcript(turns: list[dict[str, str]]) -> Transcript:
     """One line a turn, "Speaker: words"; turns without words are left out."""
-    lines = []
+    lines: list[str] = []
+    places = []
+    length = 0
     for turn in turns:
         if words := clean_turn(turn["content"]):
             speaker = " ".join(turn["speaker"].split())
             lines.append(f"{speaker}: {words}" if speaker else words)
-    return "\n".join(lines)
+            places.append((length, length + len(lines[-1])))
+            length += len(lines[-1]) + 1
+        else:
+            places.append((length, length))
+    return Transcript("\n".join(lines), places)

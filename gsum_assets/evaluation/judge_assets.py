@@ -1,0 +1,138 @@
+"""Judgements of answers and what they add up to, and the questions that have no reference."""
+
+from collections.abc import Sequence
+
+import dagster as dg
+import pyarrow as pa
+
+from gsum_assets.corpus.settings import CorpusError, checked_section
+from gsum_assets.evaluation.assets import Family
+from gsum_assets.evaluation.generate_questions import (
+    QuestionsSettings,
+    generate_questions,
+    questions_skipped,
+)
+from gsum_assets.evaluation.judges.judge import judge_answers, judges_skipped
+from gsum_assets.evaluation.judges.settings import JudgesSettings
+from gsum_assets.evaluation.judges.position_bias import position_bias
+from gsum_assets.evaluation.judges.win_rates import win_rates
+from gsum_assets.partitions import corpora, to_corpus
+from gsum_assets.tables import TABLES
+from gsum_resources.arrow import pc
+from gsum_resources.settings_io import SettingsReader
+from gsum_resources.warehouse_io import LAZY, Lazy
+
+GROUP = "evaluation"
+_PURPOSE = {
+    "judgements": "What a language model says of the answers: which of two is better, shown in "
+    "both orders, and how well one does by itself. Asked for in [judges] of corpus.toml.",
+    "win_rates": "How often a method wins against another, with its 95% bootstrap interval.",
+}
+
+
+def judge_assets(families: Sequence[Family]) -> dg.AssetsDefinition:
+    """`judgements` and `win_rates` over all families; they unite whatever exists."""
+    ins = {
+        f"{family.name}_{table}": dg.AssetIn(
+            [family.name, table], partition_mapping=to_corpus, metadata=LAZY
+        )
+        for family in families
+        for table in ("summaries", "contexts")
+    }
+    known = [method for family in families for method in family.variants]
+
+    @dg.multi_asset(
+        name="judgements",
+        outs={
+            name: dg.AssetOut(description=purpose, group_name=GROUP, code_version="1")
+            for name, purpose in _PURPOSE.items()
+        },
+        partitions_def=corpora,
+        ins={
+            "queries": dg.AssetIn("queries", metadata=LAZY),
+            "corpus_settings": dg.AssetIn("corpus_settings"),
+            "judge_model": dg.AssetIn("judge_model"),
+            **ins,
+        },
+        pool="llm",
+    )
+    def judge(  # noqa: ANN202 - Dagster reads it
+        context: dg.AssetExecutionContext,
+        queries: Lazy,
+        corpus_settings: SettingsReader,
+        judge_model: Lazy,
+        **results: Lazy,
+    ):
+        section = corpus_settings.section(context.partition_key, "judges")
+        settings = checked_section(JudgesSettings, "judges", section)
+        if strangers := sorted(set(settings.methods) - set(known)):
+            raise CorpusError(
+                f"[judges] methods: unknown {', '.join(strangers)}; choose from {', '.join(known)}"
+            )
+        model = judge_model.get() if settings.methods else None
+        skipped = judges_skipped(settings, model.identity if model else "")
+        rows = TABLES["judgements"].empty()
+        if skipped is None and model is not None:
+            found = judge_answers(
+                queries.get(),
+                _of_methods(results, "summaries", settings.methods),
+                _of_methods(results, "contexts", settings.methods),
+                model,
+                settings,
+            )
+            for problem in found.problems:
+                context.log.warning(problem)
+            rows = found.rows
+        rates = win_rates(rows)
+        _show(context, rows, rates, skipped)
+        yield dg.Output(rows, "judgements")
+        yield dg.Output(rates, "win_rates")
+
+    return judge
+
+
+def _of_methods(results: dict[str, Lazy], table: str, methods: Sequence[str]) -> pa.Table:
+    """The rows of some methods, from the families' tables `<family>_<table>`."""
+    found = [lazy.get() for name, lazy in results.items() if name.endswith(f"_{table}")]
+    rows = pa.concat_tables(found)
+    return rows.filter(pc.is_in(rows["method"], value_set=pa.array(list(methods))))
+
+
+def _show(
+    context: dg.AssetExecutionContext, rows: pa.Table, rates: pa.Table, skipped: str | None
+) -> None:
+    corpus = context.partition_key
+    if skipped:
+        context.log.info(skipped)
+        for name in _PURPOSE:
+            context.add_output_metadata({"skipped": skipped}, name)
+        return
+    unparsed = pc.sum(pc.equal(rows["verdict"], "unparsed")).as_py() or 0
+    context.add_output_metadata({"unparsed": unparsed}, "judgements")
+
+
+@dg.asset(
+    partitions_def=corpora,
+    group_name=GROUP,
+    pool="llm",
+    code_version="1",
+    ins={"corpus_settings": dg.AssetIn(), "language_model": dg.AssetIn()},
+    description="Global questions that people of different interests would ask of the corpus as "
+    "[questions] in corpus.toml describes it; they join `queries` as split 'generated'.",
+)
+def generated_questions(
+    context: dg.AssetExecutionContext, corpus_settings: SettingsReader, language_model: Lazy
+) -> pa.Table:
+    section = corpus_settings.section(context.partition_key, "questions")
+    settings = checked_section(QuestionsSettings, "questions", section)
+    if not settings.n:
+        return TABLES["generated_questions"].empty()
+    model = language_model.get()
+    if skipped := questions_skipped(model.identity):
+        context.log.warning(skipped)
+        context.add_asset_metadata({"skipped": skipped})
+        return TABLES["generated_questions"].empty()
+    found = generate_questions(settings, model)
+    for problem in found.problems:
+        context.log.warning(problem)
+    return found.rows

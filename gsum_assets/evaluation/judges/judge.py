@@ -1,0 +1,124 @@
+"""Answers to verdicts: everything that is to be judged, in one batch."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import pyarrow as pa
+
+from gsum_assets.evaluation.judges.material import Question, questions_to_judge
+from gsum_assets.evaluation.judges.pairwise import Comparison, comparisons
+from gsum_assets.evaluation.judges.ratings import (
+    RatedAnswer,
+    accept_what_is_strictly_right,
+    ratings,
+)
+from gsum_assets.evaluation.judges.settings import JudgesSettings
+from gsum_assets.evaluation.judges.verdicts import UNPARSED
+from gsum_assets.tables import TABLES
+from gsum_resources.protocols import LanguageModel, Reply
+
+_TABLE = TABLES["judgements"]
+
+
+@dataclass(frozen=True)
+class Judgements:
+    """Rows of `judgements` ordered by its key, and what could not be judged or read."""
+
+    rows: pa.Table
+    problems: Sequence[str]
+
+
+def judges_skipped(settings: JudgesSettings, model_identity: str) -> str | None:
+    """Why nothing is judged; None if something is.
+
+    Parameters
+    ----------
+    model_identity : of the model that would judge. `extractive` ranks and quotes sentences; it
+        cannot tell a good answer from a bad one, and is not made to look as if it could.
+    """
+    if not settings.methods:
+        return (
+            "no methods are named to be judged; name them in corpus.toml, in its table [judges]: "
+            'methods = ["bm25", "gor"]'
+        )
+    if not settings.ratings and len(set(settings.methods)) < 2:
+        return (
+            f"only the method '{settings.methods[0]}' is named, and two are compared at a time; "
+            "name another in corpus.toml, [judges] methods, or set ratings = true"
+        )
+    if model_identity.startswith("extractive"):
+        return (
+            "the model 'extractive' cannot judge; choose a language model that can in gsum.toml, "
+            "table [judge] (or [llm])"
+        )
+    return None
+
+
+def judge_answers(
+    queries: pa.Table,
+    summaries: pa.Table,
+    contexts: pa.Table,
+    model: LanguageModel,
+    settings: JudgesSettings,
+) -> Judgements:
+    """Ask `model` for every pairwise verdict and every rating that the settings name.
+
+    Parameters
+    ----------
+    queries : rows of `queries` of one corpus.
+    summaries, contexts : rows of several methods, with their column `method`, in any order.
+
+    Raises
+    ------
+    ModelUnavailableError
+        If asking on is of no use. A reply without a verdict raises nothing: it is counted.
+    """
+    questions = questions_to_judge(queries, summaries, contexts, settings)
+    compared = list(comparisons(questions, settings)) if settings.pairwise else []
+    rated = list(ratings(questions, settings)) if settings.ratings else []
+    open_cases = [*(case for case in compared if not case.is_settled), *rated]
+    replies = model.complete([case.request for case in open_cases])
+    judged = list(zip(open_cases, replies, strict=True))
+    rows = [row for case, reply in judged for row in case.rows(reply)]
+    rows += [row for case in compared if case.is_settled for row in case.settled_rows()]
+    accept_what_is_strictly_right(rows)
+    rows.sort(key=lambda row: tuple(row[name] or "" for name in _TABLE.key))
+    problems = [*_unanswered(questions, settings), *_unparsed(judged)]
+    return Judgements(pa.Table.from_pylist(rows, _TABLE.schema), problems)
+
+
+def _unanswered(questions: Sequence[Question], settings: JudgesSettings) -> Iterator[str]:
+    """A line for each method that lacks answers or passages, or one if there is no question."""
+    if not questions:
+        splits = f" of splits {settings.splits}" if settings.splits else ""
+        yield (
+            f"no question of kinds {settings.kinds}{splits}: nothing was judged; change kinds or "
+            "splits in corpus.toml, table [judges]"
+        )
+        return
+    for method in sorted(set(settings.methods)):
+        without = [q.query_id for q in questions if method not in q.answers]
+        if without:
+            yield (
+                f"method '{method}' has no answer to {len(without)} of {len(questions)} questions "
+                f"(first: '{without[0]}'), which are not judged; materialize its summaries"
+            )
+        answered = [q for q in questions if method in q.answers]
+        without = [q.query_id for q in answered if not q.passages.get(method)]
+        if without and settings.ratings:
+            yield (
+                f"method '{method}' has no contexts of {len(without)} of {len(answered)} answers "
+                f"(first: '{without[0]}'): their consistency is not judged"
+            )
+
+
+def _unparsed(judged: Sequence[tuple[Comparison | RatedAnswer, Reply]]) -> Iterator[str]:
+    """A line for each judge that gave replies without a verdict."""
+    for judge in sorted({case.judge for case, _ in judged}):
+        first_rows = [next(iter(case.rows(reply))) for case, reply in judged if case.judge == judge]
+        failed = [row for row in first_rows if row["verdict"] == UNPARSED]
+        if failed:
+            yield (
+                f"{judge}: {len(failed)} of {len(first_rows)} replies hold no verdict; "
+                f"first: {failed[0]['reason']}"
+            )

@@ -1,0 +1,70 @@
+"""Whether a judge looks at where an answer stands instead of what it says."""
+
+import pyarrow as pa
+
+from gsum_assets.evaluation.judges.orders import (
+    asked,
+    disagreements,
+    first_won,
+    grouped,
+    pairwise_rows,
+    share,
+    share_interval,
+)
+from gsum_assets.evaluation.judges.verdicts import CRITERIA
+
+SCHEMA = pa.schema(
+    [
+        pa.field("criterion", pa.string(), False),
+        pa.field("first_won", pa.float64()),
+        pa.field("low", pa.float64()),
+        pa.field("high", pa.float64()),
+        pa.field("disagreement", pa.float64()),
+        pa.field("n", pa.int32(), False),
+        pa.field("n_both_orders", pa.int32(), False),
+        pa.field("unparsed", pa.int32(), False),
+    ]
+)
+
+
+def position_bias(judgements: pa.Table) -> pa.Table:
+    """One row a criterion, over all pairs of methods.
+
+    Returns
+    -------
+    pa.Table
+        first_won : share of the decided verdicts that the answer shown first won; both orders are
+            asked, so that 0.5 is no bias. Null where nothing was decided.
+        low, high : its 95% bootstrap interval, questions drawn as a whole.
+        disagreement : share of the pairs of both orders (same question, methods and repeat) that
+            differ in their winner; a tie differs from a winner, and not from a tie.
+        n : decided verdicts.
+        n_both_orders : pairs with a verdict in both orders.
+        unparsed : replies without a verdict.
+    """
+    by_criterion = grouped(asked(pairwise_rows(judgements)), "criterion")
+    rows = []
+    for criterion in CRITERIA:
+        verdicts = by_criterion.get((criterion,), [])
+        if not verdicts:
+            continue
+        of_questions = {
+            query_id: first_won(rows) for (query_id,), rows in grouped(verdicts, "query_id").items()
+        }
+        decided = {query_id: counts for query_id, counts in of_questions.items() if counts[1]}
+        low, high = share_interval(decided) if decided else (None, None)
+        n_first, n_decided = first_won(verdicts)
+        n_differ, n_both = disagreements(verdicts)
+        rows.append(
+            {
+                "criterion": criterion,
+                "first_won": share(n_first, n_decided),
+                "low": low,
+                "high": high,
+                "disagreement": share(n_differ, n_both),
+                "n": n_decided,
+                "n_both_orders": n_both,
+                "unparsed": sum(row["verdict"] == "unparsed" for row in verdicts),
+            }
+        )
+    return pa.Table.from_pylist(rows, SCHEMA)

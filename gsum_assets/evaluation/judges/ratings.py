@@ -1,0 +1,149 @@
+"""One answer at a time: G-Eval's consistency and relevance, LLM-Rater's LR-1 and LR-2."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from gsum_assets.evaluation.judges.material import (
+    Question,
+    mark_of,
+    marked,
+    seed_of,
+    within_budget,
+)
+from gsum_assets.evaluation.judges.prompts import (
+    BY_QUESTION,
+    BY_REFERENCES,
+    CONSISTENCY,
+    OMITTED,
+    PERMISSIVE,
+    RELEVANCE,
+    STRICT,
+)
+from gsum_assets.evaluation.judges.settings import JudgesSettings
+from gsum_assets.evaluation.judges.verdicts import (
+    UNPARSED,
+    PermissiveRating,
+    Rating,
+    StrictRating,
+    UnparsedError,
+    verdict_in,
+)
+from gsum_resources.protocols import Reply, Request
+
+Schema = type[Rating] | type[StrictRating] | type[PermissiveRating]
+
+_VALUES = {"yes": 1.0, "partly": 1.0, "no": 0.0}
+_MAX_WORDS = 30
+
+
+@dataclass(frozen=True)
+class RatedAnswer:
+    """One rating of one method's answer.
+
+    Attributes
+    ----------
+    judge, criterion : 'g_eval' with consistency or relevance, 'llm_rater' with lr1 or lr2.
+    kind : what the texts beside the answer are.
+    beside : those texts.
+    repeat : from 1.
+    """
+
+    question: Question
+    method: str
+    judge: str
+    criterion: str
+    instructions: str
+    schema: Schema
+    kind: str
+    beside: tuple[str, ...]
+    repeat: int
+    temperature: float
+
+    @property
+    def _mark(self) -> str:
+        return mark_of([self.question.text, self.question.answers[self.method], *self.beside])
+
+    @property
+    def request(self) -> Request:
+        """What the judge is asked."""
+        answer = marked("answer", [self.question.answers[self.method]], self._mark)
+        return Request(
+            task="score",
+            instructions=self.instructions,
+            question=self.question.text,
+            passages=answer + marked(self.kind, self.beside, self._mark),
+            max_words=_MAX_WORDS,
+            temperature=self.temperature,
+            seed=seed_of(
+                self.question.query_id, self.method, self.judge, self.criterion, str(self.repeat)
+            ),
+            schema=self.schema,
+            document_id=self.question.document_id,
+        )
+
+    def rows(self, reply: Reply) -> Iterator[dict]:
+        """The row of `judgements`."""
+        try:
+            found = verdict_in(reply, self.schema, self._mark)
+        except UnparsedError as problem:
+            verdict, value, reason = UNPARSED, None, str(problem)
+        else:
+            reason = found.reason
+            if isinstance(found, Rating):
+                verdict, value = str(found.rating), float(found.rating)
+            else:
+                verdict, value = found.verdict, _VALUES[found.verdict]
+        yield {
+            "query_id": self.question.query_id,
+            "judge": self.judge,
+            "criterion": self.criterion,
+            "method": self.method,
+            "opponent": None,
+            "first": None,
+            "repeat": self.repeat,
+            "verdict": verdict,
+            "value": value,
+            "reason": reason,
+            "model": reply.model,
+        }
+
+
+def ratings(questions: Sequence[Question], settings: JudgesSettings) -> Iterator[RatedAnswer]:
+    """Every rating of every answer, every repeat."""
+    for question in questions:
+        for method in sorted(question.answers):
+            for repeat in range(1, settings.repeats + 1):
+                for asked in _asked(question, method, settings.max_passage_characters):
+                    yield RatedAnswer(question, method, *asked, repeat, settings.temperature)
+
+
+def _asked(
+    question: Question, method: str, max_characters: int
+) -> Iterator[tuple[str, str, str, Schema, str, tuple[str, ...]]]:
+    """Judge, criterion, instructions, schema and the texts beside the answer."""
+    if passages := question.passages.get(method):
+        shown, n_omitted = within_budget(passages, max_characters)
+        omitted = OMITTED.format(n=len(passages), n_omitted=n_omitted) if n_omitted else ""
+        told = CONSISTENCY.format(omitted=omitted)
+        yield "g_eval", "consistency", told, Rating, "passage", tuple(shown)
+    references = question.references
+    source, texts = BY_REFERENCES if references else BY_QUESTION
+    told = RELEVANCE.format(source=source, texts=texts)
+    yield "g_eval", "relevance", told, Rating, "reference", references
+    if references:
+        yield "llm_rater", "lr1", STRICT, StrictRating, "reference", references
+        yield "llm_rater", "lr2", PERMISSIVE, PermissiveRating, "reference", references
+
+
+def accept_what_is_strictly_right(rows: list[dict]) -> None:
+    """Count an answer in LR-2 that LR-1 accepts, in place."""
+    strictly_right = {
+        (row["query_id"], row["method"], row["repeat"])
+        for row in rows
+        if row["criterion"] == "lr1" and row["verdict"] == "yes"
+    }
+    for row in rows:
+        is_right = (row["query_id"], row["method"], row["repeat"]) in strictly_right
+        if row["criterion"] == "lr2" and row["verdict"] == "no" and is_right:
+            row["reason"] = f"yes by lr1; no when asked permissively: {row['reason']}"
+            row["verdict"], row["value"] = "yes", 1.0

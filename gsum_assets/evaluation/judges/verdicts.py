@@ -1,0 +1,91 @@
+"""What a judge may reply, and how a reply becomes a verdict: by its checked structure alone."""
+
+from typing import Literal, TypeVar
+
+from pydantic import BaseModel, Field
+
+from gsum_resources.protocols import Completion, Reply
+
+_REASON = "What decides it, in one sentence of at most 25 words."
+
+
+class Verdict(BaseModel):
+    """What every verdict carries."""
+
+    mark: str = Field(description="The mark in the tags around the texts, copied.")
+
+
+class Preference(BaseModel):
+    """Which of two answers is better in one respect; reasons come first, so that they count."""
+
+    reason: str = Field(description=_REASON)
+    winner: Literal[1, 2, 0] = Field(
+        description="1: answer [1] is better; 2: answer [2] is better; 0: neither is."
+    )
+
+
+class PairwiseVerdict(Verdict):
+    """Which of two answers is better, by each criterion."""
+
+    comprehensiveness: Preference
+    diversity: Preference
+    empowerment: Preference
+    directness: Preference
+    relevance: Preference
+    overall: Preference
+
+
+class Rating(Verdict):
+    """How good an answer is."""
+
+    reason: str = Field(description=_REASON)
+    rating: Literal[1, 2, 3, 4, 5] = Field(description="1 (worst) to 5 (best).")
+
+
+class StrictRating(Verdict):
+    """Whether an answer says the same as a reference (LR-1)."""
+
+    reason: str = Field(description=_REASON)
+    verdict: Literal["yes", "no"]
+
+
+class PermissiveRating(Verdict):
+    """How far an answer agrees with a reference (LR-2)."""
+
+    reason: str = Field(description=_REASON)
+    verdict: Literal["yes", "partly", "no"]
+
+
+CRITERIA = tuple(name for name in PairwiseVerdict.model_fields if name != "mark")
+UNPARSED = "unparsed"
+Read = TypeVar("Read", bound=Verdict)
+
+
+class UnparsedError(ValueError):
+    """A reply that holds no verdict; the message says why."""
+
+
+def verdict_in(reply: Reply, schema: type[Read], mark: str) -> Read:
+    """The verdict that a reply holds.
+
+    Parameters
+    ----------
+    schema : that of its request.
+    mark : that of its request's material. A verdict without it was not made for this request: it
+        was copied from a text that was judged, for example.
+
+    Raises
+    ------
+    UnparsedError
+        If the model gave no valid reply after all its re-asks, or the mark is not this one.
+    """
+    if not isinstance(reply, Completion):
+        raise UnparsedError(reply.message)
+    if not isinstance(reply.parsed, schema):
+        raise UnparsedError(f"{reply.model}: the reply was not read by its schema")
+    if mark not in reply.parsed.mark:
+        raise UnparsedError(
+            f"{reply.model}: the verdict has the mark '{reply.parsed.mark[:40]}' instead of "
+            f"'{mark}', so that it may be copied from a text that was judged"
+        )
+    return reply.parsed

@@ -1,0 +1,69 @@
+"""How often one method's answers are preferred to another's."""
+
+from collections import Counter
+from collections.abc import Sequence
+
+import pyarrow as pa
+
+from gsum_assets.evaluation.judges.orders import (
+    asked,
+    disagreements,
+    first_won,
+    grouped,
+    pairwise_rows,
+    share,
+    value_in_both_orders,
+)
+from gsum_assets.evaluation.statistics import estimate
+from gsum_assets.tables import TABLES
+
+
+def win_rates(judgements: pa.Table) -> pa.Table:
+    """Rows of `win_rates`: each pair of methods both ways, by criterion.
+
+    A question's value is the mean over both orders and the repeats of each; a question without
+    a verdict in both orders has none. Where no question has one, the rate is null.
+    """
+    rows: list[dict] = []
+    pairs = grouped(pairwise_rows(judgements), "method", "opponent", "criterion")
+    for (method, opponent, criterion), verdicts in pairs.items():
+        found = _rate(verdicts)
+        rows.append({"method": method, "opponent": opponent, "criterion": criterion, **found})
+        rows.append(_mirrored(rows[-1]))
+    table = TABLES["win_rates"]
+    rows.sort(key=lambda row: tuple(row[name] for name in table.key))
+    return pa.Table.from_pylist(rows, table.schema)
+
+
+def _rate(verdicts: Sequence[dict]) -> dict:
+    by_question = grouped(verdicts, "query_id").values()
+    values = [value for rows in by_question if (value := value_in_both_orders(rows)) is not None]
+    mean = estimate(values) if values else None
+    counts = Counter(row["verdict"] for row in verdicts)
+    judged = asked(verdicts)
+    return {
+        "win_rate": mean and mean.mean,
+        "low": mean and mean.low,
+        "high": mean and mean.high,
+        "n": len(values),
+        "wins": counts["win"],
+        "ties": counts["tie"],
+        "losses": counts["loss"],
+        "unparsed": counts["unparsed"],
+        "first_won": share(*first_won(judged)),
+        "disagreement": share(*disagreements(judged)),
+    }
+
+
+def _mirrored(row: dict) -> dict:
+    """The same pair from the opponent's side."""
+    rate, low, high = row["win_rate"], row["low"], row["high"]
+    return row | {
+        "method": row["opponent"],
+        "opponent": row["method"],
+        "win_rate": None if rate is None else 1 - rate,
+        "low": None if high is None else 1 - high,
+        "high": None if low is None else 1 - low,
+        "wins": row["losses"],
+        "losses": row["wins"],
+    }

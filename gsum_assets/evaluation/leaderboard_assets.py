@@ -1,0 +1,108 @@
+"""Leaderboard, comparisons and costs: what unites the results of all methods of a corpus."""
+
+from collections.abc import Sequence
+
+import dagster as dg
+import pyarrow as pa
+
+from gsum_assets.evaluation.assets import Family
+from gsum_assets.evaluation.comparisons import comparisons, groups
+from gsum_assets.evaluation.costs import costs
+from gsum_assets.evaluation.judges.rating_scores import rating_scores
+from gsum_assets.evaluation.leaderboard import leaderboard, ranked_by_kind, to_markdown
+from gsum_assets.partitions import corpora, to_corpus
+from gsum_assets.plots.method_ranking import method_ranking
+from gsum_assets.plots.quality_cost import quality_cost
+from gsum_assets.presentation import picture
+from gsum_assets.tables import TABLES
+from gsum_resources.llm.ledger import read_calls
+
+GROUP = "evaluation"
+_PURPOSE = {
+    "leaderboard": "Unites the scores of all methods that were asked for: the mean over the "
+    "questions with its 95% bootstrap interval, and whether it can be told from the best.",
+    "comparisons": "Every difference of two methods over the same questions, by paired bootstrap.",
+    "costs": "Language model calls, tokens, seconds and money, for index and questions apart.",
+}
+
+
+def leaderboard_assets(families: Sequence[Family]) -> dg.AssetsDefinition:
+    """`leaderboard`, `comparisons` and `costs` over all families; they unite whatever exists."""
+    ins = {
+        f"{family.name}_{table}": dg.AssetIn([family.name, table], partition_mapping=to_corpus)
+        for family in families
+        for table in ("scores", "summaries")
+    }
+    family_of = {method: family.name for family in families for method in family.variants}
+
+    @dg.multi_asset(
+        name="leaderboard",
+        outs={
+            name: dg.AssetOut(description=purpose, group_name=GROUP, code_version="1")
+            for name, purpose in _PURPOSE.items()
+        },
+        partitions_def=corpora,
+        ins={
+            "queries": dg.AssetIn("queries"),
+            "judgements": dg.AssetIn("judgements"),
+            **ins,
+        },
+        required_resource_keys={"io_manager"},
+    )
+    def unite(  # noqa: ANN202 - Dagster reads it
+        context: dg.AssetExecutionContext,
+        queries: pa.Table,
+        judgements: pa.Table,
+        **results: pa.Table,
+    ):
+        corpus = context.partition_key
+        scores = united(results, "scores")
+        rated = rating_scores(judgements)
+        measured = scores.select(rated.column_names)
+        values = pa.concat_tables([measured, rated], promote_options="default")
+        grouped = groups(queries, values)
+        compared = comparisons(grouped)
+        seconds = _seconds(scores)
+        board = leaderboard(grouped, compared, seconds)
+        store = context.resources.io_manager.store
+        spent = costs(
+            united(results, "summaries"),
+            seconds,
+            read_calls(store, TABLES["llm_calls"], corpus),
+            family_of,
+            store.count(TABLES["documents"], corpus),
+        )
+        _show(context, corpus, board, spent)
+        yield dg.Output(board, "leaderboard")
+        yield dg.Output(compared, "comparisons")
+        yield dg.Output(spent, "costs")
+
+    return unite
+
+
+def united(results: dict[str, pa.Table], table: str) -> pa.Table:
+    """One table of all families' results, `<family>_<table>` each."""
+    return pa.concat_tables(rows for name, rows in results.items() if name.endswith(f"_{table}"))
+
+
+def _seconds(scores: pa.Table) -> dict[tuple[str, str], float]:
+    """From question to answer, by method and question."""
+    columns = (scores[name].to_pylist() for name in ("method", "query_id", "latency_s"))
+    return {(method, query_id): s for method, query_id, s in zip(*columns, strict=True)}
+
+
+def _show(
+    context: dg.AssetExecutionContext, corpus: str, board: pa.Table, spent: pa.Table
+) -> None:
+    title = f"{corpus}, all splits"
+    bars = picture(method_ranking(ranked_by_kind(board), title), "methods by score")
+    table = dg.MetadataValue.md(to_markdown(board))
+    context.add_output_metadata({"plot": bars, "leaderboard": table}, "leaderboard")
+    scatters = {
+        f"plot_{kind}": picture(
+            quality_cost(methods, spent.to_pylist(), f"{title}: {kind} questions"),
+            f"quality against cost of {kind} questions",
+        )
+        for kind, methods in ranked_by_kind(board).items()
+    }
+    context.add_output_metadata(scatters, "costs")

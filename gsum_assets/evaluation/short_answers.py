@@ -1,0 +1,82 @@
+"""Metrics of short answers and of multiple choice.
+
+Token F1 and exact match compare normalized words, as SQuAD does (Rajpurkar et al., 2016): lower
+case, without punctuation and the articles a, an, the.
+"""
+
+import re
+import string
+from collections import Counter
+from collections.abc import Sequence
+
+from gsum_assets.evaluation.retrieval_metrics import harmonic_mean
+
+LETTERS = string.ascii_uppercase
+_ARTICLES = re.compile(r"\b(?:a|an|the)\b")
+_PUNCTUATION = str.maketrans("", "", string.punctuation)
+_LETTER = re.compile(
+    r"\W*(?:(?:the )?(?:correct |right )?(?:answer|option)(?: is)?\W*)?([a-z])\b", re.IGNORECASE
+)
+
+
+def normalized(text: str) -> str:
+    """Lower case, no punctuation, no articles, single blanks."""
+    return " ".join(_ARTICLES.sub(" ", text.lower().translate(_PUNCTUATION)).split())
+
+
+def exact_match(prediction: str, references: Sequence[str]) -> float:
+    """1 if the prediction equals any reference after normalization, else 0."""
+    return float(normalized(prediction) in {normalized(reference) for reference in references})
+
+
+def token_f1(prediction: str, references: Sequence[str]) -> float:
+    """F1 of the words that prediction and reference share, the maximum over references.
+
+    Where one side has no word left, both must have none.
+    """
+    predicted = normalized(prediction).split()
+    return max(_f1(predicted, normalized(reference).split()) for reference in references)
+
+
+def _f1(predicted: Sequence[str], reference: Sequence[str]) -> float:
+    if not predicted or not reference:
+        return float(predicted == reference)
+    shared = (Counter(predicted) & Counter(reference)).total()
+    return harmonic_mean(shared / len(predicted), shared / len(reference))
+
+
+def listed(options: Sequence[str]) -> str:
+    """The options as a question shows them, a line each: `(A) …`."""
+    return "\n".join(f"({LETTERS[i]}) {option}" for i, option in enumerate(options))
+
+
+def chosen_option(reply: str, options: Sequence[str]) -> int | None:
+    """Which option a reply chooses, from 0; None where it does not tell.
+
+    A reply may begin with the option's letter ("B", "(B) because …", "Answer: b"), be the text of
+    an option, or speak of one: then the option counts whose words it shares most by token F1, as
+    long as no other shares as much.
+    """
+    texts = [normalized(option) for option in options]
+    if normalized(reply) in texts:
+        return texts.index(normalized(reply))
+    letter = _LETTER.match(reply)
+    if letter and _stands_alone(reply, letter) and letter[1].upper() in LETTERS[: len(options)]:
+        return LETTERS.index(letter[1].upper())
+    words = normalized(reply).split()
+    shares = [_f1(words, text.split()) for text in texts]
+    best = max(shares, default=0.0)
+    return shares.index(best) if best > 0 and shares.count(best) == 1 else None
+
+
+def _stands_alone(reply: str, letter: re.Match[str]) -> bool:
+    """Whether the letter names an option: "A" and "(A) the boat" do, "A boat sank" does not."""
+    before, after = reply[: letter.start(1)], reply[letter.end(1) :]
+    return letter[1] not in "Aa" or not re.match(r"\s+\w", after) or bool(before.strip())
+
+
+def is_right(reply: str, options: Sequence[str], references: Sequence[str]) -> float:
+    """1 if the reply chooses an option that is a reference, else 0; no choice is a wrong one."""
+    chosen = chosen_option(reply, options)
+    right = {normalized(reference) for reference in references}
+    return float(chosen is not None and normalized(options[chosen]) in right)

@@ -1,0 +1,88 @@
+"""Whether a judge prefers an answer for its place: by criterion, with its interval."""
+
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+
+from gsum_assets.plots.figure import (
+    COLOURS,
+    FAINT,
+    axes_at,
+    empty_figure,
+    heading,
+    label_rows,
+    new_figure,
+    plain,
+    room_for,
+    to_png,
+)
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+_MOST = 30  # criteria
+_WIDTH, _ROW = 9.0, 0.3  # inches
+_COUNTS = 1.9  # inches of the text on the right
+
+
+def position_bias(bias: pa.Table, title: str) -> bytes:
+    """`position_bias_figure` as PNG."""
+    return to_png(position_bias_figure(bias, title))
+
+
+def position_bias_figure(bias: pa.Table, title: str) -> "Figure":
+    """How often the answer shown first won, and how often the other order changed the winner.
+
+    Parameters
+    ----------
+    bias : what `gsum_assets.evaluation.judges.position_bias` gives.
+    title : what is shown, corpus and judge for example.
+    """
+    rows = bias.slice(0, _MOST).to_pylist()
+    if not rows:
+        return empty_figure(f"{title}: no verdicts")
+    criteria = [row["criterion"] for row in rows]
+    margin, height = room_for(criteria), _ROW * len(rows)
+    figure = new_figure(_WIDTH, height + 1.25)
+    heading(figure, title)
+    width = (_WIDTH - margin - _COUNTS) / 2
+    axes = axes_at(figure, margin, 0.7, width - 0.25, height)
+    plain(axes, "shown first and won", "% of decided verdicts; 50: no bias")
+    _first_won(axes, rows)
+    label_rows(axes, criteria)
+    axes = axes_at(figure, margin + width, 0.7, width - 0.25, height)
+    plain(axes, "winner differs by order", "% of pairs of both orders")
+    _disagreement(axes, rows)
+    label_rows(axes, criteria, are_shown=False)
+    return figure
+
+
+def _first_won(axes: "Axes", rows: list[dict]) -> None:
+    """A dot and its interval a row, in another colour where the interval leaves out 50."""
+    axes.axvline(50, color=FAINT, linewidth=1)
+    for i, row in enumerate(rows):
+        if row["first_won"] is None:
+            continue
+        is_biased = not row["low"] <= 0.5 <= row["high"]
+        colour = COLOURS[3] if is_biased else COLOURS[0]
+        axes.hlines(i, 100 * row["low"], 100 * row["high"], color=colour, linewidth=1.6)
+        axes.plot(100 * row["first_won"], i, "o", color=colour, markersize=5)
+    _percent(axes)
+
+
+def _disagreement(axes: "Axes", rows: list[dict]) -> None:
+    """A bar a row, with the counts beside it."""
+    shares = [100 * (row["disagreement"] or 0.0) for row in rows]
+    axes.barh(range(len(rows)), shares, 0.55, color=COLOURS[0])
+    for i, row in enumerate(rows):
+        counts = f"n = {row['n_both_orders']:,}, unparsed {row['unparsed']:,}"
+        place = {"transform": axes.get_yaxis_transform(), "va": "center", "fontsize": 9}
+        axes.text(1.04, i, counts, color=FAINT, **place)
+    _percent(axes)
+
+
+def _percent(axes: "Axes") -> None:
+    axes.set_xlim(-2, 102)
+    axes.set_xticks([0, 25, 50, 75, 100])
+    axes.grid(axis="x", color="#eeeeee")

@@ -1,0 +1,172 @@
+"""What quality costs: a point a method, its main metric against the price of a question."""
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+from rich.cells import cell_len
+
+from gsum_assets.plots.figure import (
+    BEST,
+    COLOURS,
+    FAINT,
+    INK,
+    axes_at,
+    empty_figure,
+    heading,
+    label,
+    new_figure,
+    plain,
+    to_png,
+)
+from gsum_assets.plots.main_metrics import main_metrics
+from gsum_assets.plots.method_ranking import Ranked, scale_of
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+_INTERVAL = "#bccad6"
+_WIDTH, _HEIGHT = 6.4, 4.2  # inches
+_LETTER, _LINE = 5.3, 11.0  # points: width of a letter and height of a line, at the labels' size
+_NEAR = 9.0  # points within which a label needs no line to its point, if no other is nearer
+_DOT = 4.0  # points, half of what a point takes
+_WAYS = ((1, 0), (-1, 0), (0, 1), (0, -1), (1, 1), (-1, 1), (1, -1), (-1, -1))
+_DISTANCES = (7.0, 15.0, 26.0, 40.0, 56.0)  # points
+
+
+def quality_cost(methods: Ranked, costs: Sequence[Mapping], title: str) -> bytes:
+    """`quality_cost_figure` as PNG."""
+    return to_png(quality_cost_figure(methods, costs, title))
+
+
+def quality_cost_figure(methods: Ranked, costs: Sequence[Mapping], title: str) -> "Figure":
+    """A point a method, joined where nothing cheaper is better.
+
+    Parameters
+    ----------
+    methods : what to show, of one kind of question.
+    costs : rows of `costs`; those of the stage 'query' are shown, as the mean over its questions.
+    title : what is shown, corpus and kind for example.
+    """
+    metrics = main_metrics(metric for _, rows in methods for metric in rows)
+    asked = {row["method"]: row for row in costs if row["stage"] == "query" and row["n"]}
+    shown = [(name, rows[metrics[0]]) for name, rows in methods if metrics and metrics[0] in rows]
+    shown = [(name, row) for name, row in shown if name in asked]
+    if not shown:
+        return empty_figure(f"{title}: no costs")
+    unit, price = _price([asked[name] for name, _ in shown])
+    scale = scale_of(metrics[0])
+    mean, low, high = (
+        np.array([scale * row[name] for _, row in shown]) for name in ("mean", "low", "high")
+    )
+    figure = new_figure(_WIDTH, _HEIGHT)
+    heading(figure, f"{title}; line: 95% interval; joined: nothing cheaper is better")
+    quality = f"{metrics[0]}, {'percent' if scale == 100 else '1 to 5'}"
+    axes = plain(axes_at(figure, 0.7, 0.5, _WIDTH - 0.9, _HEIGHT - 1.1), "", unit, quality)
+    _scale_price(axes, price)
+    on_front = frontier(price, mean)
+    axes.step(price[on_front], mean[on_front], where="post", color=BEST, linewidth=1, alpha=0.6)
+    axes.vlines(price, low, high, color=_INTERVAL, linewidth=1)
+    colours = [BEST if i in on_front else COLOURS[0] for i in range(len(shown))]
+    axes.scatter(price, mean, s=34, c=colours, zorder=4)  # above labels
+    axes.grid(color="#eeeeee")
+    axes.margins(0.08)
+    _label_points(axes, price, mean, [label(name) for name, _ in shown])
+    return figure
+
+
+def frontier(price: np.ndarray, quality: np.ndarray) -> list[int]:
+    """The points for which none is as cheap and better, or as good and cheaper; cheapest first.
+
+    Parameters
+    ----------
+    price, quality : `(n,)` each.
+    """
+    found: list[int] = []
+    for i in np.lexsort((-quality, price)).tolist():
+        is_equal = found and (price[i], quality[i]) == (price[found[-1]], quality[found[-1]])
+        if not found or quality[i] > quality[found[-1]] or is_equal:
+            found.append(i)
+    return found
+
+
+def _price(costs: Sequence[Mapping]) -> tuple[str, np.ndarray]:
+    """What a question costs, `(n,)`, in the unit that says most: money, else tokens, else time."""
+    n = np.array([row["n"] for row in costs], dtype=float)
+    of = {
+        "US dollars a question": [row["cost_usd"] for row in costs],
+        "tokens read and written a question": [r["tokens_in"] + r["tokens_out"] for r in costs],
+        "seconds a question": [row["latency_s"] for row in costs],
+    }
+    unit = next((unit for unit, values in of.items() if any(values)), "seconds a question")
+    return unit, np.array(of[unit], dtype=float) / n
+
+
+def _scale_price(axes: "Axes", price: np.ndarray) -> None:
+    """A logarithmic axis where prices differ by more than ten times; numbers written out."""
+    from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
+
+    if price.min() > 0 and price.max() > 10 * price.min():
+        axes.set_xscale("log")
+        axes.xaxis.set_major_locator(LogLocator(subs=(1, 2, 5), numticks=12))
+        axes.xaxis.set_minor_formatter(NullFormatter())
+    else:
+        axes.locator_params(axis="x", nbins=6)
+    axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.10g}"))
+
+
+def _label_points(axes: "Axes", x: np.ndarray, y: np.ndarray, names: Sequence[str]) -> None:
+    """Each name beside its point, where it hides least; the far ones with a line."""
+    per_point = axes.figure.dpi / 72
+    points = axes.transData.transform(np.column_stack([x, y])) / per_point
+    frame = axes.get_window_extent()
+    inside = np.array([frame.x0, frame.y0, frame.x1, frame.y1]) / per_point
+    taken = np.column_stack([points - _DOT, points + _DOT])
+    for i, (name, point) in enumerate(zip(names, points, strict=True)):
+        box = _best_box(point, _LETTER * cell_len(name), taken, inside)
+        taken = np.vstack([taken, box])
+        middle = (box[:2] + box[2:]) / 2 - point
+        gaps = np.hypot(*np.clip([box[:2] - points, points - box[2:]], 0, None).max(0).T)
+        is_plain = gaps[i] <= min(_NEAR, gaps.min() + 0.5)
+        axes.annotate(
+            name,
+            (x[i], y[i]),
+            tuple(middle),
+            textcoords="offset points",
+            ha="center",
+            va="center",
+            fontsize=8.5,
+            color=INK,
+            parse_math=False,
+            zorder=3,
+            bbox={"facecolor": "white", "edgecolor": "none", "alpha": 0.7, "pad": 0.6},
+            arrowprops=None if is_plain else {"arrowstyle": "-", "color": FAINT, "lw": 0.6},
+        )
+
+
+def _best_box(point: np.ndarray, width: float, taken: np.ndarray, inside: np.ndarray) -> np.ndarray:
+    """Left, bottom, right and top of the place that hides least of what is `taken`, in points."""
+    half = np.array([width, _LINE]) / 2
+    boxes = []
+    for distance in _DISTANCES:
+        for way in _WAYS:
+            middle = point + np.array(way) * (distance + half)
+            if all(way):  # a corner: nearer, for the box leaves its point at once
+                middle = point + np.array(way) * (0.6 * distance + half)
+            boxes.append(np.concatenate([middle - half, middle + half]))
+    found = np.array(boxes)
+    outside = _area(found) - _overlap(found, inside[None])[:, 0]
+    near = np.repeat(_DISTANCES, len(_WAYS)) * 0.2
+    return found[np.argmin(_overlap(found, taken).sum(1) + 3 * outside + near)]
+
+
+def _area(boxes: np.ndarray) -> np.ndarray:
+    return (boxes[:, 2] - boxes[:, 0]) * (boxes[:, 3] - boxes[:, 1])
+
+
+def _overlap(boxes: np.ndarray, others: np.ndarray) -> np.ndarray:
+    """Shared area of each box with each other one, `(n, m)`."""
+    low = np.maximum(boxes[:, None, :2], others[None, :, :2])
+    high = np.minimum(boxes[:, None, 2:], others[None, :, 2:])
+    return np.clip(high - low, 0, None).prod(2)

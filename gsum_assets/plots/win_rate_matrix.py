@@ -1,0 +1,139 @@
+"""Which method's answers are preferred to which: a matrix of win rates, or one a criterion."""
+
+from collections.abc import Mapping, Sequence
+from itertools import product
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pyarrow as pa
+
+from gsum_assets.evaluation.judges.verdicts import CRITERIA
+from gsum_assets.plots.figure import (
+    COLOURS,
+    INK,
+    PALE,
+    axes_at,
+    empty_figure,
+    heading,
+    label,
+    label_rows,
+    new_figure,
+    plain,
+    room_for,
+    to_png,
+)
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+Rates = Mapping[tuple[str, str], Mapping]
+"""Rows of `win_rates` of one criterion by method and opponent."""
+
+_MOST, _MOST_IN_PANELS = 12, 8  # methods
+_WIDTH, _ROW = 9.8, 0.3  # inches
+_WIDEST_CELL, _GAP = 0.75, 0.15  # inches
+_HEADING, _LABEL = 0.4, 0.4  # inches: over the matrix, and below each
+_PANELS_A_ROW = 3
+_FAR = 30  # percentage points from 50: text is white there
+
+
+def win_rate_matrix(win_rates: pa.Table, title: str, criterion: str | None = "overall") -> bytes:
+    """`win_rate_matrix_figure` as PNG."""
+    return to_png(win_rate_matrix_figure(win_rates, title, criterion))
+
+
+def win_rate_matrix_figure(
+    win_rates: pa.Table, title: str, criterion: str | None = "overall"
+) -> "Figure":
+    """A heat map: in each cell how often the row's method was preferred to the column's.
+
+    Blue above 50 percent, orange below; bold where the 95% interval leaves out 50; a dash where
+    there was no verdict. The methods stand in the order of their mean rate by 'overall', a dozen
+    at most.
+
+    Parameters
+    ----------
+    win_rates : rows of `win_rates`.
+    title : what is shown, corpus for example.
+    criterion : None shows every criterion, a small panel each, of eight methods at most.
+    """
+    rows = win_rates.to_pylist()
+    judged = {row["criterion"] for row in rows}
+    criteria = [name for name in CRITERIA if name in judged and criterion in (None, name)]
+    if not criteria:
+        return empty_figure(f"{title}: no verdicts")
+    every = _best_first(rows)
+    methods = every[: _MOST if criterion else _MOST_IN_PANELS]
+    n_columns = min(len(criteria), _PANELS_A_ROW)
+    margin = room_for(methods)
+    cell = min(_WIDEST_CELL, ((_WIDTH - margin) / n_columns - _GAP) / len(methods))
+    width, height = cell * len(methods), _ROW * len(methods)
+    n_lines = -(-len(criteria) // n_columns)
+    figure = new_figure(_WIDTH, _HEADING + margin + n_lines * (height + _LABEL) + _GAP)
+    heading(figure, _heading(title, rows, len(methods), len(every)))
+    for i, name in enumerate(criteria):
+        line, column = divmod(i, n_columns)
+        left = margin + column * (width + _GAP)
+        axes = axes_at(figure, left, _HEADING + margin + line * (height + _LABEL), width, height)
+        rates = {(row["method"], row["opponent"]): row for row in rows if row["criterion"] == name}
+        _matrix(axes, rates, methods)
+        _name(axes, name, methods, column == 0, line == 0)
+    return figure
+
+
+def _heading(title: str, rows: Sequence[Mapping], n_shown: int, n_methods: int) -> str:
+    of_all = "" if n_shown == n_methods else f" ({n_shown} of {n_methods} methods)"
+    asked = max(row["n"] for row in rows)
+    meaning = "percent of wins, row over column; bold: the 95% interval leaves out 50"
+    return f"{title}{of_all}, n = {asked:,}; {meaning}"
+
+
+def _best_first(rows: Sequence[Mapping]) -> list[str]:
+    """Methods by their mean rate, overall if that was judged."""
+    overall = [row for row in rows if row["criterion"] == "overall"] or rows
+    rates: dict[str, list[float]] = {row["method"]: [] for row in rows}
+    for row in overall:
+        rates[row["method"]] += [] if row["win_rate"] is None else [row["win_rate"]]
+    return sorted(rates, key=lambda name: (-float(np.mean(rates[name] or [0.0])), name))
+
+
+def _matrix(axes: "Axes", rates: Rates, methods: Sequence[str]) -> None:
+    """Cells in colour, with their numbers."""
+    from matplotlib.colors import LinearSegmentedColormap
+
+    percent = np.full((len(methods), len(methods)), np.nan)
+    for (i, method), (j, opponent) in product(enumerate(methods), repeat=2):
+        row = rates.get((method, opponent))
+        if row is None:
+            continue
+        text, style = "–", {}
+        if row["win_rate"] is not None:
+            percent[i, j] = 100 * row["win_rate"]
+            text = f"{percent[i, j]:.0f}"
+            is_sure = not row["low"] <= 0.5 <= row["high"]
+            style["fontweight"] = "bold" if is_sure else "normal"
+        is_dark = abs(percent[i, j] - 50) > _FAR
+        place = {"ha": "center", "va": "center", "fontsize": 9}
+        axes.text(j, i, text, color="white" if is_dark else INK, **place, **style)
+    colours = LinearSegmentedColormap.from_list("", [COLOURS[3], "white", COLOURS[0]])
+    colours.set_bad(PALE)
+    edges = np.arange(len(methods) + 1) - 0.5
+    shades = {"cmap": colours, "vmin": 0, "vmax": 100}
+    axes.pcolormesh(edges, edges, percent, edgecolors="white", linewidth=1, **shades)
+
+
+def _name(
+    axes: "Axes", criterion: str, methods: list[str], are_rows_named: bool, are_columns_named: bool
+) -> None:
+    """The criterion below; the methods beside and above, where no other panel shows them."""
+    plain(axes, "", criterion)
+    label_rows(axes, methods, are_shown=are_rows_named)
+    axes.set_ylim(len(methods) - 0.5, -0.5)
+    axes.xaxis.tick_top()
+    shown = [label(name) for name in methods] if are_columns_named else []
+    axes.set_xticks(range(len(shown)), shown, rotation=90)
+    for text in axes.get_xticklabels():
+        text.set_parse_math(False)
+    axes.spines[:].set_visible(False)
+    axes.tick_params(length=0)

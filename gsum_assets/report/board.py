@@ -1,0 +1,169 @@
+"""The leaderboard as grids of cells, and every paired difference of the main metric."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+import pyarrow as pa
+
+from gsum_assets.evaluation.leaderboard import SHOWN, SIGNIFICANT, ranked_methods
+from gsum_assets.plots.main_metrics import main_metrics
+from gsum_assets.plots.method_ranking import Ranked, scale_of, standing
+
+
+@dataclass(frozen=True)
+class Cell:
+    """A mean. `half` is half its interval; `standing` is 'best', 'tie' or 'other'."""
+
+    mean: str
+    half: str
+    standing: str
+
+
+@dataclass(frozen=True)
+class Row:
+    """A method; None where it has no value."""
+
+    method: str
+    cells: Sequence[Cell | None]
+    seconds: float
+
+
+@dataclass(frozen=True)
+class Grid:
+    """Methods, best first, by metrics."""
+
+    metrics: Sequence[str]
+    rows: Sequence[Row]
+
+
+@dataclass(frozen=True)
+class Pair:
+    """A difference, row minus column, with its interval. `sign` is '+', '-' or '': no evidence."""
+
+    difference: str
+    low: str
+    high: str
+    p_value: float
+    sign: str
+
+
+@dataclass(frozen=True)
+class Pairs:
+    """Differences of one metric between any two methods; None on the diagonal."""
+
+    metric: str
+    methods: Sequence[str]
+    rows: Sequence[Sequence[Pair | None]]
+
+
+@dataclass(frozen=True)
+class Board:
+    """Everything that compares methods on one kind of question.
+
+    Attributes
+    ----------
+    ranked : methods, best first, with their rows of `leaderboard` by metric.
+    n : questions asked.
+    main, rest : the metrics that a person looks at first, and the other ones.
+    """
+
+    kind: str
+    ranked: Ranked
+    n: int
+    main: Grid
+    rest: Grid
+    pairs: Pairs
+
+
+def boards(
+    leaderboard: pa.Table, comparisons: pa.Table, methods: Sequence[str], split: str
+) -> list[Board]:
+    """One board for each kind of question that was scored in this split.
+
+    Which method is best, and which ones are its equals, was found among all methods, shown or not.
+    """
+    found = []
+    for kind in sorted(set(leaderboard["kind"].to_pylist())):
+        metrics = {
+            row["metric"]
+            for row in leaderboard.to_pylist()
+            if (row["kind"], row["split"]) == (kind, split) and row["method"] in methods
+        }
+        if metrics:
+            by = first_metric(metrics)
+            ranked = ranked_methods(leaderboard, kind, split, by)
+            shown = [(method, rows) for method, rows in ranked if method in methods]
+            n_by_metric = {m: len({r[m]["mean"] for _, r in ranked if m in r}) for m in metrics}
+            first = shown_metrics(metrics)
+            rest = sorted(metrics - set(first))
+            found.append(
+                Board(
+                    kind,
+                    shown,
+                    max(row["n"] for _, rows in shown for row in rows.values()),
+                    _grid(shown, first, n_by_metric),
+                    _grid(shown, rest, n_by_metric),
+                    _pairs(comparisons, by, kind, split, [method for method, _ in shown]),
+                )
+            )
+    return found
+
+
+def shown_metrics(metrics: Iterable[str]) -> list[str]:
+    """Those that the leaderboard shows, in its order; the main ones where it shows none."""
+    given = set(metrics)
+    return [metric for metric in SHOWN if metric in given] or main_metrics(given)
+
+
+def first_metric(metrics: Iterable[str]) -> str:
+    """The one that methods are ranked by."""
+    given = set(metrics)
+    return next(iter(main_metrics(given)))
+
+
+def shown_value(metric: str, value: float) -> str:
+    """`41.3` for a share, in percent; `3.87` for a grade from 1 to 5."""
+    scale = scale_of(metric)
+    return f"{scale * value:.{1 if scale == 100 else 2}f}"
+
+
+def _grid(ranked: Ranked, metrics: Sequence[str], distinct: Mapping[str, int]) -> Grid:
+    rows = [
+        Row(
+            method,
+            [_cell(rows.get(metric), distinct[metric] > 1) for metric in metrics],
+            max(row["latency_s"] for row in rows.values()),
+        )
+        for method, rows in ranked
+    ]
+    return Grid(metrics, rows)
+
+
+def _cell(row: Mapping | None, several: bool) -> Cell | None:
+    if row is None:
+        return None
+    half = shown_value(row["metric"], (row["high"] - row["low"]) / 2)
+    return Cell(shown_value(row["metric"], row["mean"]), half, standing(row, several))
+
+
+def _pairs(
+    comparisons: pa.Table, metric: str, kind: str, split: str, methods: Sequence[str]
+) -> Pairs:
+    known = {}
+    for row in comparisons.to_pylist():
+        if (row["metric"], row["kind"], row["split"]) == (metric, kind, split):
+            a, b, d, low, high = (row[n] for n in ("method", "opponent", "difference", "low", "high"))
+            known[a, b] = _pair(metric, d, low, high, row["p_value"])
+            known[b, a] = _pair(metric, -d, -high, -low, row["p_value"])
+    return Pairs(metric, methods, [[known.get((a, b)) for b in methods] for a in methods])
+
+
+def _pair(metric: str, difference: float, low: float, high: float, p_value: float) -> Pair:
+    sign = ("+" if difference > 0 else "-") if p_value <= SIGNIFICANT else ""
+    return Pair(*(_signed(metric, value) for value in (difference, low, high)), p_value, sign)
+
+
+def _signed(metric: str, value: float) -> str:
+    """`+1.3` or `−1.3`."""
+    text = shown_value(metric, abs(value))
+    return text if not float(text) else f"{'+' if value > 0 else '−'}{text}"

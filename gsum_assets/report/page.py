@@ -1,0 +1,208 @@
+"""The page: what stands on it, and its rendering."""
+
+import base64
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+
+from gsum_assets.corpus.settings import CorpusError
+from gsum_assets.evaluation.comparisons import ALL
+from gsum_assets.evaluation.judges.position_bias import position_bias
+from gsum_assets.plots.figure import to_svg
+from gsum_assets.plots.method_ranking import method_ranking_figure, scale_of
+from gsum_assets.plots.position_bias import position_bias_figure
+from gsum_assets.plots.quality_cost import quality_cost_figure
+from gsum_assets.plots.win_rate_matrix import win_rate_matrix_figure
+from gsum_assets.report.board import Board, boards, first_metric, shown_value
+from gsum_assets.report.costs import Cost, costs_of
+from gsum_assets.report.judges import duel_criteria
+from gsum_assets.report.questions import Detail, Question, detail, in_split
+from gsum_assets.report.stored import Stored
+from gsum_resources.arrow import pc
+
+if TYPE_CHECKING:
+    from jinja2 import Environment
+    from matplotlib.figure import Figure
+
+N_QUESTIONS = 200  # shown in detail, unless asked otherwise
+_N_LISTED = 12  # contexts of an answer that are named; more are links by number
+_CONTROLS = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ufffe\uffff]")
+
+
+@dataclass(frozen=True)
+class Plot:
+    """A picture as a `data:` address, and what stands for it where it cannot be seen."""
+
+    source: str
+    alt: str
+
+
+@dataclass(frozen=True)
+class Compared:
+    """A board with its pictures. `cost` is None where no cost is known."""
+
+    board: Board
+    ranking: Plot
+    cost: Plot | None
+
+
+@dataclass(frozen=True)
+class Verdicts:
+    """What judges found. `table`: rows of `win_rates` on the overall winner."""
+
+    judge: str
+    overall: Plot
+    by_criterion: Plot
+    bias: Plot
+    table: Sequence[Mapping[str, Any]]
+    n_unparsed: int
+    n: int
+
+
+@dataclass(frozen=True)
+class Page:
+    """Everything on the page. `number` gives each method its own, from 1, for anchors."""
+
+    stored: Stored
+    split: str
+    number: Mapping[str, int]
+    n_questions: Mapping[str, int]
+    models: Sequence[str]
+    compared: Sequence[Compared]
+    index_costs: Sequence[Cost]
+    query_costs: Sequence[Cost]
+    verdicts: Verdicts | None
+    detail: Detail
+
+
+def build(stored: Stored, split: str = ALL, n_questions: int = N_QUESTIONS) -> Page:
+    """What the page shows of a split; at most `n_questions` in detail.
+
+    Raises
+    ------
+    CorpusError
+        If there is no such split.
+    """
+    splits = sorted({row["split"] for row in stored.queries.to_pylist()})
+    if split not in (ALL, *splits):
+        raise CorpusError(
+            f"corpus '{stored.corpus}' has no split '{split}'; choose from {', '.join(splits)}, or "
+            f"'{ALL}' for all of them"
+        )
+    asked = in_split(stored.queries, split)
+    kinds = sorted({row["kind"] for row in asked})
+    found = boards(stored.leaderboard, stored.comparisons, stored.methods, split)
+    order = [method for method, _ in found[0].ranked] if found else []
+    order += [method for method in stored.methods if method not in order]
+    costs = stored.costs.to_pylist()
+    return Page(
+        stored=stored,
+        split=split,
+        number={method: i for i, method in enumerate(stored.methods, 1)},
+        n_questions={kind: sum(row["kind"] == kind for row in asked) for kind in kinds},
+        models=sorted(set(stored.summaries["model"].to_pylist())),
+        compared=[_compared(board, costs, stored.corpus) for board in found],
+        index_costs=costs_of(stored.costs, order, "index"),
+        query_costs=costs_of(stored.costs, order, "query"),
+        verdicts=_verdicts(stored),
+        detail=detail(stored, split, n_questions),
+    )
+
+
+def render(page: Page) -> str:
+    """The page as HTML; the same page gives the same text."""
+    return _environment().get_template("page.html").render(page=page, n_listed=_N_LISTED)
+
+
+def _environment() -> "Environment":
+    from jinja2 import Environment, PackageLoader, StrictUndefined
+
+    environment = Environment(
+        loader=PackageLoader("gsum_assets", "report"),
+        autoescape=True,
+        finalize=_printable,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.filters |= {
+        "count": lambda n: f"{n:,.0f}",
+        "seconds": _seconds,
+        "dollars": lambda value: f"{value:,.2f}" if value >= 1 or not value else f"{value:.2g}",
+        "share": lambda value: "–" if value is None else f"{100 * value:.1f}",
+        "p": lambda p: "< 0.001" if p < 0.001 else f"{p:.3f}",
+        "time": lambda t: f"{datetime.fromisoformat(t):%-d %B %Y, %H:%M} UTC" if t else "unknown",
+        "value": lambda value, metric: shown_value(metric, value),
+        "shade": _shade,
+    }
+    environment.globals |= {
+        "duel_criteria": duel_criteria,
+        "first_metric": first_metric,
+        "ranges": _ranges,
+        "scale_of": scale_of,
+    }
+    return environment
+
+
+def _printable(value: object) -> object:
+    """Characters that HTML forbids or nobody sees become U+FFFD, in every value on the page."""
+    return _CONTROLS.sub("\ufffd", value) if isinstance(value, str) else value
+
+
+def _seconds(value: float) -> str:
+    return f"{value:,.0f}" if value >= 100 else f"{value:.1f}" if value >= 1 else f"{value:.3f}"
+
+
+def _shade(question: Question, value: float, metric: str) -> int:
+    """0 to 4: how a score stands between the worst and the best of its question."""
+    values = [a.scores[metric] for a in question.answers if metric in a.scores]
+    low, high = min(values), max(values)
+    return round(4 * (value - low) / (high - low)) if high > low else 0
+
+
+def _compared(board: Board, costs: Sequence[Mapping], corpus: str) -> Compared:
+    about = f"{corpus}, {board.kind} questions"
+    ranking = method_ranking_figure({board.kind: board.ranked}, corpus)
+    priced = {row["method"] for row in costs if row["stage"] == "query" and row["n"]}
+    cost = None
+    if priced & {method for method, _ in board.ranked}:
+        figure = quality_cost_figure(board.ranked, costs, about)
+        cost = _plot(figure, f"Scatter plot of quality against the cost of a question: {about}")
+    return Compared(board, _plot(ranking, f"Bar plot of the leaderboard: {about}"), cost)
+
+
+def _verdicts(stored: Stored) -> Verdicts | None:
+    """None where no judge compared two of the methods shown."""
+    methods = pa.array(stored.methods, pa.string())
+    shown = pc.and_(
+        pc.is_in(stored.win_rates["method"], methods),
+        pc.is_in(stored.win_rates["opponent"], methods),
+    )
+    rates = stored.win_rates.filter(shown)
+    if not rates.num_rows:
+        return None
+    corpus = stored.corpus
+    matrix = "Heat map of how often the row's method was preferred to the column's"
+    verdicts = stored.judgements.filter(pc.equal(stored.judgements["judge"], "pairwise"))
+    return Verdicts(
+        judge=", ".join(sorted(set(stored.judgements["model"].to_pylist()))),
+        overall=_plot(win_rate_matrix_figure(rates, corpus, "overall"), f"{matrix}, overall"),
+        by_criterion=_plot(win_rate_matrix_figure(rates, corpus, None), f"{matrix}, by criterion"),
+        bias=_plot(
+            position_bias_figure(position_bias(stored.judgements), corpus),
+            "Plot of how often the answer shown first won, by criterion",
+        ),
+        table=[r for r in rates.to_pylist() if r["criterion"] == "overall"],
+        n_unparsed=verdicts["verdict"].to_pylist().count("unparsed"),
+        n=verdicts.num_rows,
+    )
+
+
+def _plot(figure: "Figure", alt: str) -> Plot:
+    """As an image: an image runs no scripts, and its ids are its own."""
+    svg = base64.b64encode(to_svg(figure).encode()).decode()
+    return Plot(f"data:image/svg+xml;base64,{svg}", alt)

@@ -1,0 +1,233 @@
+"""Questions with their answers, what those rest on, and how they were scored."""
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import pyarrow as pa
+
+from gsum_assets.evaluation.comparisons import ALL
+from gsum_assets.report.board import first_metric, shown_metrics
+from gsum_assets.report.judges import Duel, Grade, duels_of, grades_of
+from gsum_assets.report.stored import Stored
+from gsum_resources.arrow import pc
+
+_SEVERAL = "several documents"
+PassageKey = tuple[str, int, str, str]  # document id, place (from 0), kind, text
+
+
+@dataclass(frozen=True)
+class Passage:
+    """A text that answers rest on; it stands in the report once. `place` counts from 1, 0: none."""
+
+    number: int
+    kind: str
+    place: int
+    text: str
+
+
+@dataclass(frozen=True)
+class Context:
+    """A passage as one answer used it; `is_evidence`: the question's source marks it as such."""
+
+    passage: Passage
+    document: str
+    score: float
+    is_evidence: bool
+
+
+@dataclass(frozen=True)
+class Sample:
+    """An answer's text and what it rests on, best first; mostly the only one of its question."""
+
+    text: str
+    contexts: Sequence[Context]
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What a method made of a question. `method` is its number; scores by metric."""
+
+    method: int
+    samples: Sequence[Sample]
+    scores: Mapping[str, float]
+    tokens: int
+    seconds: float
+    grades: Sequence[Grade]
+
+
+@dataclass(frozen=True)
+class Question:
+    """A question as the report shows it.
+
+    Attributes
+    ----------
+    row : its row of `queries`.
+    document : title of the document asked about; None: the whole corpus.
+    metrics : that any answer has a score in.
+    best : the highest score by metric.
+    """
+
+    number: int
+    row: Mapping[str, Any]
+    document: str | None
+    metrics: Sequence[str]
+    best: Mapping[str, float]
+    answers: Sequence[Answer]
+    duels: Sequence[Duel]
+
+
+@dataclass(frozen=True)
+class Detail:
+    """The questions shown, and the passages of their answers by title of the document."""
+
+    questions: Sequence[Question]
+    passages: Sequence[tuple[str, Sequence[Passage]]]
+    n_answered: int
+
+
+@dataclass
+class _Rows:
+    """What is stored of one answer."""
+
+    summaries: list[Mapping] = field(default_factory=list)
+    contexts: dict[int, list[Mapping]] = field(default_factory=lambda: defaultdict(list))
+    scores: dict[str, float] = field(default_factory=dict)
+
+
+def in_split(queries: pa.Table, split: str) -> list[dict[str, Any]]:
+    """Rows of `queries` that belong to a split, or all."""
+    return [row for row in queries.to_pylist() if split in (ALL, row["split"])]
+
+
+def spread(rows: Sequence[Mapping[str, Any]], n: int) -> list[Mapping[str, Any]]:
+    """At most `n` of the questions, in their order, as many of each kind as there are or fit.
+
+    Within a kind they are evenly spaced, so that no document is favoured.
+    """
+    by_kind: dict[str, list[int]] = defaultdict(list)
+    for i, row in enumerate(rows):
+        by_kind[row["kind"]].append(i)
+    chosen: list[int] = []
+    for left, kind in enumerate(sorted(by_kind, key=lambda k: (len(by_kind[k]), k))):
+        places = by_kind[kind]
+        share = min(len(places), (n - len(chosen)) // (len(by_kind) - left))
+        chosen += [places[k * len(places) // share] for k in range(share)]
+    return [rows[i] for i in sorted(chosen)]
+
+
+def detail(stored: Stored, split: str, n: int) -> Detail:
+    """At most `n` of the answered questions with everything known of them."""
+    answered = set(stored.summaries["query_id"].to_pylist())
+    asked = [row for row in in_split(stored.queries, split) if row["query_id"] in answered]
+    shown = sorted(spread(asked, n), key=lambda row: row["kind"])  # stable: keeps their order
+    found = _rows_of(stored, [row["query_id"] for row in shown])
+    passages = _passages(row for rows in found.values() for s in rows.contexts.values() for row in s)
+    judged = _by_question(stored.judgements, [row["query_id"] for row in shown])
+    questions = [
+        _question(number, row, stored, found, passages, judged.get(row["query_id"], []))
+        for number, row in enumerate(shown, 1)
+    ]
+    grouped: dict[str, list[Passage]] = defaultdict(list)
+    for (document_id, *_), passage in passages.items():
+        grouped[document_id].append(passage)
+    by_title = [(_title(stored, document), group) for document, group in grouped.items()]
+    return Detail(questions, by_title, len(asked))
+
+
+def _rows_of(stored: Stored, query_ids: Sequence[str]) -> dict[tuple[str, str], _Rows]:
+    """What is stored of each answer, by question and method."""
+    found: dict[tuple[str, str], _Rows] = defaultdict(_Rows)
+    for row in _of(stored.summaries, query_ids):
+        found[row["query_id"], row["method"]].summaries.append(row)
+    for row in _of(stored.contexts, query_ids):
+        found[row["query_id"], row["method"]].contexts[row["sample"]].append(row)
+    for row in _of(stored.scores, query_ids):
+        found[row["query_id"], row["method"]].scores[row["metric"]] = row["value"]
+    return found
+
+
+def _of(table: pa.Table, query_ids: Sequence[str]) -> list[dict[str, Any]]:
+    asked = pa.array(query_ids, pa.string())
+    return table.filter(pc.is_in(table["query_id"], asked)).to_pylist()
+
+
+def _by_question(table: pa.Table, query_ids: Sequence[str]) -> dict[str, list[dict[str, Any]]]:
+    found: dict[str, list[dict[str, Any]]] = defaultdict(list)
+    for row in _of(table, query_ids):
+        found[row["query_id"]].append(row)
+    return found
+
+
+def _passages(rows: Iterable[Mapping]) -> dict[PassageKey, Passage]:
+    """Each text once, numbered in reading order, whatever number of answers rests on it."""
+    keys = sorted({_key(row) for row in rows})
+    return {
+        key: Passage(number, kind=key[2], place=key[1] + 1, text=key[3])
+        for number, key in enumerate(keys, 1)
+    }
+
+
+def _key(row: Mapping) -> PassageKey:
+    place = -1 if row["position"] is None else row["position"]
+    return row["document_id"] or "", place, row["node_kind"], row["text"]
+
+
+def _question(
+    number: int,
+    row: Mapping[str, Any],
+    stored: Stored,
+    found: Mapping[tuple[str, str], _Rows],
+    passages: Mapping[PassageKey, Passage],
+    judged: Sequence[Mapping],
+) -> Question:
+    grades = grades_of(judged)
+    answers = [
+        _answer(i, found[row["query_id"], method], row, stored, passages, grades.get(method, []))
+        for i, method in enumerate(stored.methods, 1)
+        if (row["query_id"], method) in found
+    ]
+    given = {metric for answer in answers for metric in answer.scores}
+    metrics = shown_metrics(given)
+    best = {m: max(a.scores[m] for a in answers if m in a.scores) for m in metrics}
+    if metrics:  # answers in the order of the score that methods are ranked by
+        by = first_metric(given)
+        answers.sort(key=lambda answer: -answer.scores.get(by, -1.0))
+    document = row["document_id"]
+    title = None if document is None else _title(stored, document)
+    duels = [duel for duel in duels_of(judged) if {duel.method, duel.opponent} <= set(stored.methods)]
+    return Question(number, row, title, metrics, best, answers, duels)
+
+
+def _answer(
+    method: int,
+    rows: _Rows,
+    question: Mapping[str, Any],
+    stored: Stored,
+    passages: Mapping[PassageKey, Passage],
+    grades: Sequence[Grade],
+) -> Answer:
+    marked = {*question["relevant_chunk_ids"]}
+    samples = [
+        Sample(
+            summary["text"],
+            [
+                Context(
+                    passages[_key(row)],
+                    _title(stored, row["document_id"] or ""),
+                    row["score"],
+                    row["node_id"] in marked,
+                )
+                for row in sorted(rows.contexts[summary["sample"]], key=lambda row: row["rank"])
+            ],
+        )
+        for summary in sorted(rows.summaries, key=lambda row: row["sample"])
+    ]
+    tokens = sum(row["tokens_in"] + row["tokens_out"] for row in rows.summaries)
+    seconds = sum(row["latency_s"] for row in rows.summaries)
+    return Answer(method, samples, rows.scores, tokens, seconds, grades)
+
+
+def _title(stored: Stored, document_id: str) -> str:
+    return stored.titles.get(document_id, document_id) if document_id else _SEVERAL

@@ -1,0 +1,109 @@
+"""The tables that a report shows, as they are stored; nothing is computed anew."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import pyarrow as pa
+
+from gsum_assets.corpus.settings import CorpusError, corpus_name_problem, load_settings
+from gsum_assets.tables import TABLES
+from gsum_resources.parquet_store import ParquetStore
+
+_RESULTS = ("summaries", "contexts", "scores")
+_OTHERS = ("leaderboard", "comparisons", "costs", "win_rates", "judgements", "queries")
+
+
+@dataclass(frozen=True)
+class Stored:
+    """What is known of a corpus. A table that was never made has no rows.
+
+    Attributes
+    ----------
+    time : when the newest of the tables was written, ISO 8601, UTC.
+    methods : whose results are shown, by name.
+    titles : of the documents, by id.
+    """
+
+    corpus: str
+    title: str
+    time: str
+    methods: Sequence[str]
+    titles: dict[str, str]
+    leaderboard: pa.Table
+    comparisons: pa.Table
+    costs: pa.Table
+    win_rates: pa.Table
+    judgements: pa.Table
+    queries: pa.Table
+    summaries: pa.Table
+    contexts: pa.Table
+    scores: pa.Table
+
+
+def read_stored(
+    store: ParquetStore, corpora: Path, corpus: str, methods: Sequence[str] | None = None
+) -> Stored:
+    """Read everything that a report on `corpus` shows.
+
+    Parameters
+    ----------
+    corpora : folder of the corpora, for the title in `corpus.toml`.
+    methods : whose results are wanted; None: all that have any.
+
+    Raises
+    ------
+    CorpusError
+        If there is nothing to report on, a method has no results, or a table was written by
+        another version.
+    """
+    if problem := corpus_name_problem(corpus):
+        raise CorpusError(f"corpus '{corpus}': {problem}")
+    times: list[str] = []
+    tables = {name: _read(store, corpus, name, times) for name in _OTHERS}
+    if not store.partitions(TABLES["leaderboard"], corpus):
+        raise CorpusError(
+            f"corpus '{corpus}' has no table 'leaderboard' yet; run `gsum run {corpus}` first"
+        )
+    made = sorted({p.method or "" for p in store.partitions(TABLES["summaries"], corpus)})
+    shown = made if methods is None else list(dict.fromkeys(methods))
+    if unknown := [method for method in shown if method not in made]:
+        raise CorpusError(
+            f"corpus '{corpus}' has no results of {', '.join(unknown)}; choose from "
+            f"{', '.join(made)}, or run `gsum run {corpus} --methods {','.join(unknown)}` first"
+        )
+    results = {name: _read(store, corpus, name, times, shown) for name in _RESULTS}
+    documents = _read(store, corpus, "documents", times, columns=["document_id", "title"])
+    titles = zip(documents["document_id"].to_pylist(), documents["title"].to_pylist(), strict=True)
+    return Stored(
+        corpus=corpus,
+        title=load_settings(corpora / corpus).title or corpus,
+        time=max(times, default=""),
+        methods=shown,
+        titles=dict(sorted(titles)),
+        **tables,
+        **results,
+    )
+
+
+def _read(
+    store: ParquetStore,
+    corpus: str,
+    name: str,
+    times: list[str],
+    methods: Sequence[str] | None = None,
+    columns: Sequence[str] | None = None,
+) -> pa.Table:
+    """The rows of a table, of these methods where given; its times are added to `times`."""
+    table = TABLES[name]
+    found = [p for p in store.partitions(table, corpus) if methods is None or p.method in methods]
+    rows, _ = store.read(table, found, columns)
+    wanted = columns or [column.name for column in table.columns]
+    if missing := [column for column in wanted if column not in rows.column_names]:
+        raise CorpusError(
+            f"corpus '{corpus}': table '{name}' has no column '{missing[0]}', another version of "
+            f"gsum wrote it; run `gsum run {corpus}` first"
+        )
+    footers = [store.provenance(table, partition) for partition in found]
+    times += [footer.time for footer in footers if footer]
+    return rows

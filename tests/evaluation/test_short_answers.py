@@ -1,0 +1,69 @@
+"""Short answers and choices against what a person would say."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from gsum_assets.evaluation.short_answers import (
+    chosen_option,
+    exact_match,
+    is_right,
+    listed,
+    token_f1,
+)
+
+OPTIONS = ["A boat sank.", "A train was late.", "The mayor resigned.", "Nobody came."]
+
+
+def test_articles_case_and_punctuation_do_not_count():
+    assert exact_match("The Ebro!", ["ebro"]) == 1
+    assert exact_match("Ebro river", ["ebro"]) == 0
+
+
+def test_token_f1_by_hand():
+    # two of three words right, two of two found: 2 * 2/3 * 1 / (2/3 + 1)
+    assert token_f1("in Hethering Mill", ["Hethering Mill"]) == pytest.approx(0.8)
+    assert token_f1("Mill", ["lock", "the mill"]) == 1
+
+
+def test_no_words_match_no_words_only():
+    assert token_f1("the", ["a"]) == 1
+    assert token_f1("", ["mill"]) == 0
+
+
+@given(st.text(max_size=30), st.text(max_size=30))
+def test_token_f1_does_not_ask_who_came_first(one, other):
+    assert token_f1(one, [other]) == pytest.approx(token_f1(other, [one]))
+    assert token_f1(one, [one]) == exact_match(one, [one]) == 1
+
+
+@pytest.mark.parametrize(
+    ("reply", "chosen"),
+    [
+        ("B", 1),
+        ("(b)", 1),
+        ("C. The mayor resigned.", 2),
+        ("Answer: D", 3),
+        ("The answer is (A).", 0),
+        ("A", 0),
+        ("A train was late", 1),
+        ("A train, I believe, came late that day", 1),
+        ("The mayor, who had resigned", 2),
+        ("E", None),
+        ("No idea", None),
+        ("", None),
+    ],
+)
+def test_what_a_reply_chooses(reply, chosen):
+    assert chosen_option(reply, OPTIONS) == chosen
+
+
+def test_every_option_is_chosen_by_its_letter_and_by_its_text():
+    for i, line in enumerate(listed(OPTIONS).splitlines()):
+        assert chosen_option(line, OPTIONS) == chosen_option(line[:3], OPTIONS) == i
+        assert chosen_option(OPTIONS[i], OPTIONS) == i
+
+
+def test_an_unreadable_choice_is_a_wrong_one():
+    assert is_right("hm", OPTIONS, [OPTIONS[0]]) == 0
+    assert is_right("A", OPTIONS, [OPTIONS[0]]) == 1
