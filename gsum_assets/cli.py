@@ -1,4 +1,4 @@
-"""The command line: `gsum import | run | ask | sql | ui`."""
+"""The command line: `gsum import | run | ask | report | sql | ui`."""
 
 import os
 import sys
@@ -106,6 +106,45 @@ def ask(corpus: str, question: str, method: str, document: str | None) -> None:
     from gsum_assets.terminal import print_answer
 
     print_answer(answer(pipeline_for(Home.from_environment()), corpus, question, method, document))
+
+
+@main.command()
+@click.argument("corpus")
+@click.option(
+    "--output",
+    type=click.Path(path_type=Path),
+    help="The file to write.  [default: CORPUS-report.html in the current folder]",
+)
+@click.option("--split", default="all", show_default=True, help="Questions of this split alone.")
+@click.option("--methods", help="Methods to show, separated by commas.  [default: all]")
+@click.option(
+    "--questions",
+    type=click.IntRange(min=0),
+    default=200,
+    show_default=True,
+    help="How many questions to show with every answer and passage.",
+)
+def report(
+    corpus: str, output: Path | None, split: str, methods: str | None, questions: int
+) -> None:
+    """Write what was measured on CORPUS to one HTML file that needs no network.
+
+    Leaderboard, plots, costs and judges, and each score with its answer, references and passages.
+    """
+    from gsum_assets.report.page import build, render
+    from gsum_assets.report.stored import read_stored
+    from gsum_resources.parquet_store import ParquetStore
+
+    home = Home.from_environment()
+    wanted = [m.strip() for m in methods.split(",") if m.strip()] if methods else None
+    stored = read_stored(ParquetStore(home.warehouse), home.corpora, corpus, wanted)
+    html = render(build(stored, split, questions)).encode()
+    path = output or Path(f"{corpus}-report.html")
+    try:
+        path.write_bytes(html)
+    except OSError as error:
+        raise click.ClickException(f"{path}: {error.strerror}; name another --output") from error
+    click.echo(f"{path}: {len(html) / 1e6:.1f} MB, open it in any browser")
 
 
 @main.command()

@@ -198,7 +198,9 @@ TABLES: Mapping[str, Table] = {
                 Column("low", FLOAT, "lower end of the mean's 95% bootstrap interval"),
                 Column("high", FLOAT, "upper end of the mean's 95% bootstrap interval"),
                 Column("n", INT, "number of questions"),
-                Column("p_best", FLOAT, "that it equals the best, Holm; null: it is the best", True),
+                Column(
+                    "p_best", FLOAT, "that it equals the best, Holm; null: it is the best", True
+                ),
                 Column("ties_best", pa.bool_(), "no significant difference from the best (5%)"),
                 Column("latency_s", FLOAT, "mean seconds from question to answer", measured=True),
             ),
@@ -253,7 +255,7 @@ TABLES: Mapping[str, Table] = {
                 Column("verdict", TEXT, "win, loss, tie; 1 to 5; yes, partly, no; unparsed"),
                 Column("value", FLOAT, "1, 0, 0.5; 1 to 5; 1 or 0; null: unparsed", True),
                 Column("reason", TEXT, "what the judge gave as its reason, or why it was unparsed"),
-                Column("model", TEXT, "language model that judged"),
+                Column("model", TEXT, "language model that judged; empty: not asked"),
             ),
             ("corpus",),
             ("query_id", "judge", "criterion", "method", "opponent", "first", "repeat"),
@@ -265,9 +267,11 @@ TABLES: Mapping[str, Table] = {
                 Column("method", TEXT, "the method"),
                 Column("opponent", TEXT, "the other; each pair stands here both ways"),
                 Column("criterion", TEXT, "comprehensiveness, …, overall"),
-                Column("win_rate", FLOAT, "mean over questions, a tie counts half"),
-                Column("low", FLOAT, "lower end of its 95% bootstrap interval"),
-                Column("high", FLOAT, "upper end of its 95% bootstrap interval"),
+                Column(
+                    "win_rate", FLOAT, "over questions, a tie counts half; null: no verdict", True
+                ),
+                Column("low", FLOAT, "lower end of its 95% bootstrap interval", True),
+                Column("high", FLOAT, "upper end of its 95% bootstrap interval", True),
                 Column("n", INT, "questions with a verdict"),
                 Column("wins", INT, "verdicts for the method"),
                 Column("ties", INT, "verdicts for neither"),

@@ -13,7 +13,7 @@ from click.testing import CliRunner, Result
 
 from gsum_assets.cli import main
 
-COMMANDS = ("import", "run", "ask", "sql", "ui")
+COMMANDS = ("import", "run", "ask", "report", "sql", "ui")
 TURNS = {
     "Budget": [
         ("Ann", "The budget for the remote control is twelve euro fifty a piece."),
@@ -131,6 +131,17 @@ def test_ask_prints_answer_and_passages(first_run: str) -> None:
     assert "qmsum-val-001" not in passages
 
 
+def test_report_is_one_file(first_run: str, tmp_path: Path) -> None:
+    output = tmp_path / "report.html"
+    text = printed("report", "two-meetings", "--output", str(output), "--methods", "dense")
+    assert text.startswith(f"{output}: 0.")
+    assert "MB" in text
+    html = output.read_text()
+    assert "two-meetings" in html
+    assert "What was decided on the colour?" in html
+    assert "bm25" not in html
+
+
 def test_sql_prints_a_table_or_csv(first_run: str) -> None:
     query = "select document_id, count(*) as n from chunks group by all order by all"
     text = printed("sql", query)
@@ -154,6 +165,11 @@ def test_sql_prints_a_table_or_csv(first_run: str) -> None:
         (["ask", "two-meetings", "Who?", "--method", "bm52"], ["unknown method 'bm52'", "bm25"]),
         (["ask", "two-meetings", "Who?", "--document", "x"], ["no document 'x'", "qmsum-val-001"]),
         (["ask", "elsewhere", "Who?"], ["'elsewhere'", "gsum run elsewhere"]),
+        (["report", "elsewhere"], ["'elsewhere'", "gsum run elsewhere"]),
+        (["report", "../up"], ["corpus '../up'", "use letters"]),
+        (["report", "two-meetings", "--split", "x"], ["no split 'x'", "dev", "'all'"]),
+        (["report", "two-meetings", "--methods", "bm52"], ["no results of bm52", "bm25, dense"]),
+        (["report", "two-meetings", "--output", "/no/where"], ["/no/where: No such file"]),
         (["import", "qmsun", "."], ["Error: ", "qmsun", "qmsum"]),
         (["import", "qmsum", "no-such-folder"], ["Error: ", "no-such-folder"]),
         (["run"], ["Usage: ", "CORPUS"]),

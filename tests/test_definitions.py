@@ -113,6 +113,7 @@ def test_models_and_sources_are_observed() -> None:
         "source_queries",
         "corpus_settings",
         "language_model",
+        "judge_model",
         "embedding_model",
         "passage_scorer",
     }

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-from gsum_assets.checks import documents, every_table, gor, results
+from gsum_assets.checks import documents, every_table, gor, judges, results
 from gsum_assets.checks.failures import latest_failures
 from gsum_assets.checks.finding import Finding
 from gsum_assets.checks.part import Part, Subject
@@ -140,6 +140,27 @@ CHECKS: Mapping[str, Sequence[Check]] = {
             "Every mean lies within its 95% interval.",
             lambda part: results.mean_in_interval(part.rows()),
         )
+    ],
+    "comparisons": [
+        Check(
+            "mean_in_interval",
+            "Every mean difference lies within its 95% interval.",
+            lambda part: results.difference_in_interval(part.rows()),
+        )
+    ],
+    "judgements": [
+        Check(
+            "verdicts_parsed",
+            "Every reply of the judge held a verdict.",
+            lambda part: judges.verdicts_parsed(part.rows(), part.corpus),
+            warns=True,
+        ),
+        Check(
+            "no_position_bias",
+            "The judge does not prefer an answer for the place where it is shown.",
+            lambda part: judges.no_position_bias(part.rows()),
+            warns=True,
+        ),
     ],
 }
 """Checks of one table each, besides those that every table has; methods add theirs here."""

@@ -65,11 +65,20 @@ def in_range(scores: pa.Table) -> Finding:
 
 def mean_in_interval(leaderboard: pa.Table) -> Finding:
     """The mean lies within its 95% interval."""
-    low, mean, high = (leaderboard[name] for name in ("low", "mean", "high"))
+    return _in_interval(leaderboard, "mean", ["method"])
+
+
+def difference_in_interval(comparisons: pa.Table) -> Finding:
+    """The mean difference of two methods lies within its 95% interval."""
+    return _in_interval(comparisons, "difference", ["method", "opponent"])
+
+
+def _in_interval(rows: pa.Table, name: str, of: list[str]) -> Finding:
+    low, mean, high = (rows[column] for column in ("low", name, "high"))
     fine = pc.and_(
         pc.less_equal(low, pc.add(mean, ROUNDING)), pc.less_equal(mean, pc.add(high, ROUNDING))
     )
-    wrong = leaderboard.select(["method", "split", "kind", "metric", "low", "mean", "high"])
+    wrong = rows.select([*of, "split", "kind", "metric", "low", name, "high"])
     wrong = wrong.filter(pc.invert(fine))
-    looked_at = count(leaderboard.num_rows, "mean")
+    looked_at = count(rows.num_rows, name)
     return found(looked_at, wrong, "lie outside their interval; materialize leaderboard again")

@@ -90,13 +90,8 @@ class GeneratedQuestions:
     problems: Sequence[str]
 
 
-def questions_skipped(settings: QuestionsSettings, model_identity: str) -> str | None:
-    """Why no question is written; None if some are."""
-    if not settings.n:
-        return (
-            "no questions are wanted; set n and description in corpus.toml, table [questions], to "
-            "have n x n x n of them written"
-        )
+def questions_skipped(model_identity: str) -> str | None:
+    """Why no question is written, though some are wanted; None if they are."""
     if model_identity.startswith("extractive"):
         return (
             "the model 'extractive' cannot write questions from a description; choose a language "

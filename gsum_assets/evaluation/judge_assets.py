@@ -13,10 +13,13 @@ from gsum_assets.evaluation.generate_questions import (
     questions_skipped,
 )
 from gsum_assets.evaluation.judges.judge import judge_answers, judges_skipped
-from gsum_assets.evaluation.judges.settings import JudgesSettings
 from gsum_assets.evaluation.judges.position_bias import position_bias
+from gsum_assets.evaluation.judges.settings import JudgesSettings
 from gsum_assets.evaluation.judges.win_rates import win_rates
 from gsum_assets.partitions import corpora, to_corpus
+from gsum_assets.plots.position_bias import position_bias as draw_position_bias
+from gsum_assets.plots.win_rate_matrix import win_rate_matrix
+from gsum_assets.presentation import picture
 from gsum_assets.tables import TABLES
 from gsum_resources.arrow import pc
 from gsum_resources.settings_io import SettingsReader
@@ -56,7 +59,7 @@ def judge_assets(families: Sequence[Family]) -> dg.AssetsDefinition:
         },
         pool="llm",
     )
-    def judge(  # noqa: ANN202 - Dagster reads it
+    def judge(
         context: dg.AssetExecutionContext,
         queries: Lazy,
         corpus_settings: SettingsReader,
@@ -108,7 +111,10 @@ def _show(
             context.add_output_metadata({"skipped": skipped}, name)
         return
     unparsed = pc.sum(pc.equal(rows["verdict"], "unparsed")).as_py() or 0
-    context.add_output_metadata({"unparsed": unparsed}, "judgements")
+    bias = picture(draw_position_bias(position_bias(rows), corpus), "position bias of the judge")
+    context.add_output_metadata({"plot": bias, "unparsed": unparsed}, "judgements")
+    matrix = picture(win_rate_matrix(rates, corpus), "win rates")
+    context.add_output_metadata({"plot": matrix}, "win_rates")
 
 
 @dg.asset(

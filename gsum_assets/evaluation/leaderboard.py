@@ -15,7 +15,11 @@ SHOWN = (
     *("g_eval_consistency", "g_eval_relevance", "lr1", "lr2"),
 )
 _WITH_INTERVAL = ("rouge", "bertscore", "token_f1", "accuracy", "g_eval", "lr")
-_SHORT = {"bertscore_f1": "bertscore", "g_eval_consistency": "consist.", "g_eval_relevance": "relev."}
+_SHORT = {
+    "bertscore_f1": "bertscore",
+    "g_eval_consistency": "consist.",
+    "g_eval_relevance": "relev.",
+}
 SIGNIFICANT = 0.05
 Pair = tuple[str, str, str, str, str]  # split, kind, metric, method, opponent; methods sorted
 

@@ -49,7 +49,7 @@ def leaderboard_assets(families: Sequence[Family]) -> dg.AssetsDefinition:
         },
         required_resource_keys={"io_manager"},
     )
-    def unite(  # noqa: ANN202 - Dagster reads it
+    def unite(
         context: dg.AssetExecutionContext,
         queries: pa.Table,
         judgements: pa.Table,
@@ -91,9 +91,7 @@ def _seconds(scores: pa.Table) -> dict[tuple[str, str], float]:
     return {(method, query_id): s for method, query_id, s in zip(*columns, strict=True)}
 
 
-def _show(
-    context: dg.AssetExecutionContext, corpus: str, board: pa.Table, spent: pa.Table
-) -> None:
+def _show(context: dg.AssetExecutionContext, corpus: str, board: pa.Table, spent: pa.Table) -> None:
     title = f"{corpus}, all splits"
     bars = picture(method_ranking(ranked_by_kind(board), title), "methods by score")
     table = dg.MetadataValue.md(to_markdown(board))

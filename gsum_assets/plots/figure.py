@@ -5,7 +5,7 @@ import re
 import warnings
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from rich.cells import cell_len
@@ -118,14 +118,13 @@ def to_svg(figure: "Figure") -> str:
     """
     import matplotlib as mpl
 
-    settings: dict[str, Any] = {
-        "svg.hashsalt": "gsum",
-        "svg.fonttype": "none",
-        "font.sans-serif": ["DejaVu Sans"],  # and then whatever the reader has
-    }
     written = io.StringIO()
     nothing = dict.fromkeys(("Date", "Creator", "Format", "Type"))
-    with mpl.rc_context(settings), _missing_letters_allowed():
+    fonts = ["DejaVu Sans"]  # and then whatever the reader has
+    with (
+        mpl.rc_context({"svg.hashsalt": "gsum", "svg.fonttype": "none", "font.sans-serif": fonts}),
+        _missing_letters_allowed(),
+    ):
         figure.savefig(written, format="svg", facecolor="none", metadata=nothing)
     return _NOT_IN_XML.sub("\ufffd", written.getvalue())
 

@@ -116,8 +116,8 @@ def _matrix(axes: "Axes", rates: Rates, methods: Sequence[str]) -> None:
         is_dark = abs(percent[i, j] - 50) > _FAR
         place = {"ha": "center", "va": "center", "fontsize": 9}
         axes.text(j, i, text, color="white" if is_dark else INK, **place, **style)
-    colours = LinearSegmentedColormap.from_list("", [COLOURS[3], "white", COLOURS[0]])
-    colours.set_bad(PALE)
+    ends = [COLOURS[3], "white", COLOURS[0]]
+    colours = LinearSegmentedColormap.from_list("", ends).with_extremes(bad=PALE)
     edges = np.arange(len(methods) + 1) - 0.5
     shades = {"cmap": colours, "vmin": 0, "vmax": 100}
     axes.pcolormesh(edges, edges, percent, edgecolors="white", linewidth=1, **shades)

@@ -49,9 +49,8 @@ class Pair:
 
 @dataclass(frozen=True)
 class Pairs:
-    """Differences of one metric between any two methods; None on the diagonal."""
+    """Differences between any two methods; None on the diagonal, and where nothing is known."""
 
-    metric: str
     methods: Sequence[str]
     rows: Sequence[Sequence[Pair | None]]
 
@@ -64,15 +63,17 @@ class Board:
     ----------
     ranked : methods, best first, with their rows of `leaderboard` by metric.
     n : questions asked.
+    by : the metric that methods are ranked and compared by.
     main, rest : the metrics that a person looks at first, and the other ones.
     """
 
     kind: str
     ranked: Ranked
     n: int
+    by: str
     main: Grid
     rest: Grid
-    pairs: Pairs
+    pairs: Pairs | None
 
 
 def boards(
@@ -84,28 +85,10 @@ def boards(
     """
     found = []
     for kind in sorted(set(leaderboard["kind"].to_pylist())):
-        metrics = {
-            row["metric"]
-            for row in leaderboard.to_pylist()
-            if (row["kind"], row["split"]) == (kind, split) and row["method"] in methods
-        }
-        if metrics:
-            by = first_metric(metrics)
-            ranked = ranked_methods(leaderboard, kind, split, by)
-            shown = [(method, rows) for method, rows in ranked if method in methods]
-            n_by_metric = {m: len({r[m]["mean"] for _, r in ranked if m in r}) for m in metrics}
-            first = shown_metrics(metrics)
-            rest = sorted(metrics - set(first))
-            found.append(
-                Board(
-                    kind,
-                    shown,
-                    max(row["n"] for _, rows in shown for row in rows.values()),
-                    _grid(shown, first, n_by_metric),
-                    _grid(shown, rest, n_by_metric),
-                    _pairs(comparisons, by, kind, split, [method for method, _ in shown]),
-                )
-            )
+        ranked = ranked_methods(leaderboard, kind, split, _ranked_by(leaderboard, kind, split))
+        shown = [(method, rows) for method, rows in ranked if method in methods]
+        if shown:
+            found.append(_board(kind, split, shown, comparisons))
     return found
 
 
@@ -127,11 +110,33 @@ def shown_value(metric: str, value: float) -> str:
     return f"{scale * value:.{1 if scale == 100 else 2}f}"
 
 
-def _grid(ranked: Ranked, metrics: Sequence[str], distinct: Mapping[str, int]) -> Grid:
+def _ranked_by(leaderboard: pa.Table, kind: str, split: str) -> str:
+    rows = leaderboard.select(["kind", "split", "metric"]).to_pylist()
+    given = {row["metric"] for row in rows if (row["kind"], row["split"]) == (kind, split)}
+    return first_metric(given) if given else ""
+
+
+def _board(kind: str, split: str, ranked: Ranked, comparisons: pa.Table) -> Board:
+    metrics = {metric for _, rows in ranked for metric in rows}
+    by = first_metric(metrics)
+    first = shown_metrics(metrics)
+    return Board(
+        kind,
+        ranked,
+        max(row["n"] for _, rows in ranked for row in rows.values()),
+        by,
+        _grid(ranked, first),
+        _grid(ranked, sorted(metrics - set(first))),
+        _pairs(comparisons, by, kind, split, [method for method, _ in ranked]),
+    )
+
+
+def _grid(ranked: Ranked, metrics: Sequence[str]) -> Grid:
+    differ = {m: len({rows[m]["mean"] for _, rows in ranked if m in rows}) > 1 for m in metrics}
     rows = [
         Row(
             method,
-            [_cell(rows.get(metric), distinct[metric] > 1) for metric in metrics],
+            [_cell(rows.get(metric), differ[metric]) for metric in metrics],
             max(row["latency_s"] for row in rows.values()),
         )
         for method, rows in ranked
@@ -148,19 +153,24 @@ def _cell(row: Mapping | None, several: bool) -> Cell | None:
 
 def _pairs(
     comparisons: pa.Table, metric: str, kind: str, split: str, methods: Sequence[str]
-) -> Pairs:
+) -> Pairs | None:
+    """None where no two of the methods were compared."""
     known = {}
     for row in comparisons.to_pylist():
         if (row["metric"], row["kind"], row["split"]) == (metric, kind, split):
-            a, b, d, low, high = (row[n] for n in ("method", "opponent", "difference", "low", "high"))
+            a, b, d, low, high = (
+                row[n] for n in ("method", "opponent", "difference", "low", "high")
+            )
             known[a, b] = _pair(metric, d, low, high, row["p_value"])
             known[b, a] = _pair(metric, -d, -high, -low, row["p_value"])
-    return Pairs(metric, methods, [[known.get((a, b)) for b in methods] for a in methods])
+    rows = [[known.get((a, b)) for b in methods] for a in methods]
+    return Pairs(methods, rows) if any(any(row) for row in rows) else None
 
 
 def _pair(metric: str, difference: float, low: float, high: float, p_value: float) -> Pair:
     sign = ("+" if difference > 0 else "-") if p_value <= SIGNIFICANT else ""
-    return Pair(*(_signed(metric, value) for value in (difference, low, high)), p_value, sign)
+    shown = [_signed(metric, value) for value in (difference, low, high)]
+    return Pair(shown[0], shown[1], shown[2], p_value, sign)
 
 
 def _signed(metric: str, value: float) -> str:

@@ -3,7 +3,7 @@
 import base64
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
@@ -28,7 +28,6 @@ if TYPE_CHECKING:
     from jinja2 import Environment
     from matplotlib.figure import Figure
 
-N_QUESTIONS = 200  # shown in detail, unless asked otherwise
 _N_LISTED = 12  # contexts of an answer that are named; more are links by number
 _CONTROLS = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ufffe\uffff]")
 
@@ -65,9 +64,18 @@ class Verdicts:
 
 @dataclass(frozen=True)
 class Page:
-    """Everything on the page. `number` gives each method its own, from 1, for anchors."""
+    """Everything on the page.
+
+    Attributes
+    ----------
+    is_part : whether methods of the leaderboard are left out.
+    number : of each method, from 1; anchors are made of numbers.
+    n_questions : asked, by kind.
+    models : that wrote the answers.
+    """
 
     stored: Stored
+    is_part: bool
     split: str
     number: Mapping[str, int]
     n_questions: Mapping[str, int]
@@ -79,7 +87,7 @@ class Page:
     detail: Detail
 
 
-def build(stored: Stored, split: str = ALL, n_questions: int = N_QUESTIONS) -> Page:
+def build(stored: Stored, split: str, n_questions: int) -> Page:
     """What the page shows of a split; at most `n_questions` in detail.
 
     Raises
@@ -98,11 +106,13 @@ def build(stored: Stored, split: str = ALL, n_questions: int = N_QUESTIONS) -> P
     found = boards(stored.leaderboard, stored.comparisons, stored.methods, split)
     order = [method for method, _ in found[0].ranked] if found else []
     order += [method for method in stored.methods if method not in order]
+    stored = replace(stored, methods=order)
     costs = stored.costs.to_pylist()
     return Page(
         stored=stored,
+        is_part=not set(stored.leaderboard["method"].to_pylist()) <= set(order),
         split=split,
-        number={method: i for i, method in enumerate(stored.methods, 1)},
+        number={method: i for i, method in enumerate(order, 1)},
         n_questions={kind: sum(row["kind"] == kind for row in asked) for kind in kinds},
         models=sorted(set(stored.summaries["model"].to_pylist())),
         compared=[_compared(board, costs, stored.corpus) for board in found],
@@ -142,7 +152,6 @@ def _environment() -> "Environment":
     environment.globals |= {
         "duel_criteria": duel_criteria,
         "first_metric": first_metric,
-        "ranges": _ranges,
         "scale_of": scale_of,
     }
     return environment
@@ -150,7 +159,9 @@ def _environment() -> "Environment":
 
 def _printable(value: object) -> object:
     """Characters that HTML forbids or nobody sees become U+FFFD, in every value on the page."""
-    return _CONTROLS.sub("\ufffd", value) if isinstance(value, str) else value
+    if not isinstance(value, str) or hasattr(value, "__html__"):  # what a macro made is done
+        return value
+    return _CONTROLS.sub("\ufffd", value)
 
 
 def _seconds(value: float) -> str:

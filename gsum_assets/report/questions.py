@@ -123,7 +123,9 @@ def detail(stored: Stored, split: str, n: int) -> Detail:
     asked = [row for row in in_split(stored.queries, split) if row["query_id"] in answered]
     shown = sorted(spread(asked, n), key=lambda row: row["kind"])  # stable: keeps their order
     found = _rows_of(stored, [row["query_id"] for row in shown])
-    passages = _passages(row for rows in found.values() for s in rows.contexts.values() for row in s)
+    passages = _passages(
+        row for rows in found.values() for s in rows.contexts.values() for row in s
+    )
     judged = _by_question(stored.judgements, [row["query_id"] for row in shown])
     questions = [
         _question(number, row, stored, found, passages, judged.get(row["query_id"], []))
@@ -164,7 +166,7 @@ def _passages(rows: Iterable[Mapping]) -> dict[PassageKey, Passage]:
     """Each text once, numbered in reading order, whatever number of answers rests on it."""
     keys = sorted({_key(row) for row in rows})
     return {
-        key: Passage(number, kind=key[2], place=key[1] + 1, text=key[3])
+        key: Passage(number, "passage" if key[2] == "chunk" else key[2], key[1] + 1, key[3])
         for number, key in enumerate(keys, 1)
     }
 
@@ -196,7 +198,9 @@ def _question(
         answers.sort(key=lambda answer: -answer.scores.get(by, -1.0))
     document = row["document_id"]
     title = None if document is None else _title(stored, document)
-    duels = [duel for duel in duels_of(judged) if {duel.method, duel.opponent} <= set(stored.methods)]
+    duels = [
+        duel for duel in duels_of(judged) if {duel.method, duel.opponent} <= set(stored.methods)
+    ]
     return Question(number, row, title, metrics, best, answers, duels)
 
 

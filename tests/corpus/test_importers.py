@@ -51,7 +51,9 @@ def _meeting(topic="Budget"):
     return {
         "topic_list": [{"topic": topic, "relevant_text_span": []}, {"topic": "Colour"}],
         "general_query_list": [{"query": "Summarize it.", "answer": "All."}],
-        "specific_query_list": [{"query": "Who paid?", "answer": "Ann."}],
+        "specific_query_list": [
+            {"query": "Who paid?", "answer": "Ann.", "relevant_text_span": [["0", "1"], ["1", "1"]]}
+        ],
         "meeting_transcripts": [
             {"speaker": "Ann", "content": "I 'll pay ."},
             {"speaker": "Bob", "content": "{vocalsound}"},
@@ -73,6 +75,10 @@ def test_qmsum(tmp_path):
     assert specific["retrieval_text"] == specific["text"] == "Who paid?"
     assert specific["references"] == ["Ann."]
     assert specific["relevant_document_ids"] == ["qmsum-train-001"]
+    assert general["relevant_spans"] == []
+    text = documents["qmsum-train-001"]["text"]
+    (span,) = specific["relevant_spans"]  # of the turns with words
+    assert text[span["start"] : span["end"]] == text
     assert report.notes == ["3 turns without words left out"]
 
 
@@ -180,9 +186,9 @@ def test_quality(tmp_path):
         "quality-20": {"document_id": "quality-20", "title": "T", "text": "Long ago."}
     }
     first, second = queries.values()
-    assert first["text"] == "Which?\n(A) a\n(B) b\n(C) c\n(D) d"
-    assert first["retrieval_text"] == "Which?"
-    assert first["references"] == ["c", "C"]
+    assert first["text"] == first["retrieval_text"] == "Which?"
+    assert (first["form"], first["options"]) == ("choice", ["a", "b", "c", "d"])
+    assert first["references"] == ["c"]
     assert second["references"] == []
 
 
@@ -204,7 +210,9 @@ def test_musique(tmp_path):
     _put(tmp_path / "data/musique_ans_v1.0_test.jsonl", [test])
     report, documents, queries = _run("musique", tmp_path, tmp_path)
     assert documents["musique-2hop__1_2"]["text"] == "A\na.\n\nB\nb."
-    assert queries["musique-2hop__1_2-q"]["references"] == ["x", "X"]
+    asked = queries["musique-2hop__1_2-q"]
+    assert (asked["references"], asked["form"]) == (["x", "X"], "short")
+    assert asked["relevant_spans"] == [{"document_id": "musique-2hop__1_2", "start": 0, "end": 4}]
     assert queries["musique-3hop__1-q"]["references"] == []
     assert report.notes == ["1 unanswerable questions left out"]
 

@@ -2,7 +2,7 @@
 
 import json
 
-from gsum_assets.corpus.queries import Query, load_queries
+from gsum_assets.corpus.queries import Query, Span, load_queries
 from gsum_assets.tables import TABLES
 
 
@@ -40,12 +40,19 @@ def test_everything_given(tmp_path):
         "references": ["r"],
         "relevant_document_ids": ["d2", "d1", "d2"],
         "split": "dev",
+        "form": "choice",
+        "options": ["r", "s"],
+        "relevant_spans": [{"document_id": "d1", "start": 3, "end": 9}],
     }
     queries, problems = _load(tmp_path, row)
     assert problems == []
     row["relevant_document_ids"] = ["d2", "d1"]
+    row["relevant_spans"] = [Span("d1", 3, 9)]
     assert queries == [Query(**row)]
-    assert set(row) == set(TABLES["queries"].schema.names)
+    assert set(row) ^ set(TABLES["queries"].schema.names) == {
+        "relevant_spans",
+        "relevant_chunk_ids",
+    }
 
 
 def test_ids_by_content(tmp_path):
@@ -69,6 +76,18 @@ def test_bad_queries_are_told_and_left_out(tmp_path):
         9: ({"query_id": "s", "text": "x", "split": "val"}, ["'split'", "'val'", "'dev'"]),
         10: ({"query_id": "r", "text": "x", "references": "one"}, ["'references'", "'one'"]),
         11: ({"query_id": "b", "text": "  "}, ["'text'", "'  '"]),
+        12: ({"text": "x", "form": "choice", "options": ["a"]}, ["1 options", "at least two"]),
+        13: ({"text": "x", "form": "short", "options": ["a", "b"]}, ["options with form 'short'"]),
+        14: ({"text": "x", "options": ["a", "b"], "references": ["c"]}, ["'c'", "none of the"]),
+        15: ({"text": "x", "relevant_spans": [{"start": 0, "end": 4}]}, ["name the document"]),
+        16: (
+            {"text": "x", "document_id": "d1", "relevant_spans": [{"start": 4, "end": 4}]},
+            ["end 4", "larger than start 4"],
+        ),
+        17: (
+            {"text": "x", "relevant_spans": [{"document_id": "d7", "start": 0, "end": 4}]},
+            ["'d7'", "not in the corpus"],
+        ),
     }
     queries, problems = _load(
         tmp_path,

@@ -62,7 +62,7 @@ def test_equal_to_the_package_and_remembered():
 
 def test_texts_seen_lately_are_not_embedded_again():
     within = Counting()
-    recent = RecentTokenEmbedder(within, max_bytes=40_000)
+    recent = RecentTokenEmbedder(within, max_bytes=34_000)
     first = recent.embed_tokens(["a b", "c d e", "a b"])
     assert within.n_texts == 2
     again = recent.embed_tokens(["c d e", "a b"])

@@ -8,7 +8,6 @@ from gsum_assets.evaluation.leaderboard import grids, leaderboard, to_markdown
 from gsum_assets.evaluation.score import score_answers
 from gsum_assets.tables import TABLES
 
-
 CUTS = (1, 3)
 
 

@@ -10,8 +10,10 @@ from PIL import Image
 from gsum_assets.plots.chunk_lengths import chunk_lengths
 from gsum_assets.plots.embedding_map import embedding_map
 from gsum_assets.plots.method_ranking import method_ranking
+from gsum_assets.plots.position_bias import position_bias
 from gsum_assets.plots.quality_cost import quality_cost
 from gsum_assets.plots.score_spread import score_spread
+from gsum_assets.plots.win_rate_matrix import win_rate_matrix
 from tests.plots import toys
 
 MAX_BYTES = 60_000  # a plot stands in the event log once a partition
@@ -23,6 +25,8 @@ PLOTS: dict[str, Callable[[int, list[str]], bytes]] = {
     "quality_cost": lambda n, names: quality_cost(
         toys.ranked(n, names).get("general", []), toys.costs(names), "tales"
     ),
+    "win_rate_matrix": lambda n, names: win_rate_matrix(toys.win_rates(n, names), "tales"),
+    "position_bias": lambda n, names: position_bias(toys.position_bias(n, names), "tales"),
 }
 FEW = ["one", "two", "three"]
 MANY = [f"name {i}" for i in range(40)]
@@ -55,6 +59,13 @@ def test_large_tables_give_small_pictures() -> None:
     assert len(chunk_lengths(toys.chunks(20_000, MANY * 50), 256, "tales")) < MAX_BYTES
     assert len(embedding_map(toys.embeddings(20_000, MANY), "tales")) < MAX_BYTES
     assert len(score_spread(toys.scores(5_000, ["rouge1", "p@3"]), "tales")) < MAX_BYTES
+
+
+@pytest.mark.parametrize("names", [FEW, MANY, toys.ODD_NAMES], ids=["few", "many", "odd names"])
+def test_every_criterion_fits_into_one_small_picture(names: list[str]) -> None:
+    png = win_rate_matrix(toys.win_rates(60, names), "tales", None)
+    assert Image.open(io.BytesIO(png)).width <= 1100
+    assert len(png) < MAX_BYTES
 
 
 def test_chunks_beyond_the_limit_are_shown() -> None:

@@ -1,9 +1,13 @@
 """Tables to draw: of any size, with names that a careless plot would stumble over."""
 
+from itertools import permutations
+
 import numpy as np
 import pyarrow as pa
 
 from gsum_assets.evaluation.comparisons import comparisons, groups
+from gsum_assets.evaluation.judges.position_bias import SCHEMA as POSITION_BIAS
+from gsum_assets.evaluation.judges.verdicts import CRITERIA
 from gsum_assets.evaluation.leaderboard import leaderboard, ranked_by_kind
 from gsum_assets.tables import TABLES
 
@@ -89,3 +93,28 @@ def costs(names: list[str]) -> list[dict]:
         for i, name in enumerate(names)
         for stage, n in (("index", 2), ("query", 10))
     ]
+
+
+def win_rates(n: int, names: list[str]) -> pa.Table:
+    """Each pair of methods on `n` questions by every criterion, some without a verdict."""
+    generator = np.random.default_rng(n)
+    rows = []
+    for criterion in CRITERIA if n else ():
+        for pair in permutations(names, 2):
+            rate = float(generator.random())
+            around = (rate, max(0.0, rate - 0.2), min(1.0, rate + 0.2))
+            row = dict(zip(("method", "opponent"), pair, strict=True)) | {"criterion": criterion}
+            row |= dict.fromkeys(("wins", "ties", "losses", "unparsed"), n) | {"n": n}
+            shown = around if rate > 0.1 else (None,) * 3
+            rows.append(row | dict(zip(("win_rate", "low", "high"), shown, strict=True)))
+    return pa.Table.from_pylist(rows, TABLES["win_rates"].schema)
+
+
+def position_bias(n: int, names: list[str]) -> pa.Table:
+    """Verdicts on `n` questions; the names are those of criteria, the first was never decided."""
+    rows = [
+        {"criterion": name, "first_won": share, "low": share, "high": share and 1.0}
+        | {"disagreement": share, "n": n, "n_both_orders": n, "unparsed": 2 * n}
+        for name, share in zip(names, [None, *np.linspace(0, 1, len(names) - 1)], strict=True)
+    ]
+    return pa.Table.from_pylist(rows if n else [], POSITION_BIAS)

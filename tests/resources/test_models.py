@@ -21,7 +21,7 @@ def test_precision_changes_the_embedder_and_not_the_extractive_model(tmp_path: P
     exact, fast = models(tmp_path), models(tmp_path, embedding={"precision": "bfloat16"})
     assert exact.identity("embedding_model") != fast.identity("embedding_model")
     assert exact.identity("language_model") == fast.identity("language_model")
-    inner = (exact._language_model, fast._language_model)
+    inner = [m._language_model("language_model") for m in (exact, fast)]
     assert len({model._embedder.identity for model in inner}) == 1  # type: ignore[attr-defined]
 
 
@@ -32,6 +32,15 @@ def test_a_changed_model_changes_the_identity_and_a_changed_limit_does_not(tmp_p
 
     assert identity() == identity(base_url="http://elsewhere/v1", max_concurrent=2, max_retries=0)
     assert len({identity(), identity(model="large"), identity(version="2")}) == 3
+
+
+def test_the_judge_is_the_language_model_unless_it_is_set_apart(tmp_path: Path) -> None:
+    same = models(tmp_path, llm={**SERVED, "api_key_env": ""})
+    assert same.identity("judge_model") == same.identity("language_model")
+    judge = {**SERVED, "api_key_env": "", "model": "strict"}
+    apart = models(tmp_path, judge=judge)
+    assert apart.identity("judge_model") == "openai_compatible-1/strict"
+    assert apart.identity("language_model").startswith("extractive")
 
 
 def test_a_missing_key_is_told_before_any_work(

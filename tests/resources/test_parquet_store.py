@@ -94,7 +94,10 @@ def test_measured_columns_do_not_count(store: ParquetStore) -> None:
     here = Partition("tales", method="bm25")
     hashes = {
         store.write(
-            table, here, pa.Table.from_pylist([{**row, "latency_s": s}], table.schema), BY
+            table,
+            here,
+            pa.Table.from_pylist([{**row, "latency_s": s, "cost_usd": s}], table.schema),
+            BY,
         ).content_hash
         for s in (0.1, 0.2)
     }

@@ -41,7 +41,11 @@ def test_a_home_without_the_file_has_the_defaults(tmp_path: Path) -> None:
     [
         ("[llm", {}, "not valid TOML.*correct that line"),
         ("[llm]\ncolour = 1", {}, r"unknown key 'llm\.colour'; known here: .*max_retries"),
-        ("[lm]\nmodel = 'x'", {}, "unknown key 'lm'; known here: llm, embedding, automation"),
+        (
+            "[lm]\nmodel = 'x'",
+            {},
+            "unknown key 'lm'; known here: llm, judge, embedding, automation",
+        ),
         ("llm = 3", {"GSUM_LLM_MODEL": "x"}, r"'llm' is not a table; write \[llm\]"),
         ("[llm]\nmax_retries = 'many'", {}, "'llm.max_retries' is 'many'.*correct"),
         ("[llm]\nmax_concurrent = 0", {}, "'llm.max_concurrent' is 0.*greater than or equal to 1"),

@@ -76,8 +76,8 @@ def _evidence(
 ) -> Iterator[Span]:
     """`relevant_text_span`: the first and the last turn of each stretch, from 0."""
     for first, last in item.get("relevant_text_span", ()):
-        turns = places[int(first) : int(last) + 1]
-        if turns and turns[0][0] < turns[-1][1]:
+        turns = [p for p in places[int(first) : int(last) + 1] if p[0] < p[1]]  # with words
+        if turns:
             yield Span(document_id, turns[0][0], turns[-1][1])
 
 

@@ -93,11 +93,11 @@ class Comparison:
         for criterion in CRITERIA:
             yield self._row(criterion, "tie", "both answers have the same words: not asked", "")
 
-    def _verdict(self, winner: int) -> str:
+    def _verdict(self, winner: str) -> str:
         """'win', 'loss' or 'tie' of `method`, from the place of the better answer."""
-        if winner == 0:
+        if winner == "neither":
             return "tie"
-        return "win" if (winner == 1) == (self.first == self.method) else "loss"
+        return "win" if (winner == "answer 1") == (self.first == self.method) else "loss"
 
     def _row(self, criterion: str, verdict: str, reason: str, model: str) -> dict:
         return {

@@ -10,13 +10,14 @@ into your reply.\
 
 PAIRWISE = f"""\
 Two systems answered the same question from a collection of documents that you do not see. Compare
-answer [1] with answer [2]. Say for each criterion in one sentence what decides it, and then which
-answer is better: 1, 2, or 0 where they do not differ in anything that matters.
+answer 1, which is text [1], with answer 2, which is text [2]. Say for each criterion in one
+sentence what decides it, and then which answer is better, or that neither is where they do not
+differ in anything that matters.
 
 - comprehensiveness: which one covers more of what the question asks for, in the detail it needs?
 - diversity: which one brings more different viewpoints, aspects and insights?
 - empowerment: which one puts a reader in a better position to understand the matter and to judge it
-  for himself, by explanations, examples and grounds for what it claims?
+  for themselves, by explanations, examples and grounds for what it claims?
 - directness: which one answers more plainly and specifically, without detours?
 - relevance: which one keeps more closely to what was asked, without matter that does not bear on
   the question?

@@ -19,9 +19,7 @@ class Preference(BaseModel):
     """Which of two answers is better in one respect; reasons come first, so that they count."""
 
     reason: str = Field(description=_REASON)
-    winner: Literal[1, 2, 0] = Field(
-        description="1: answer [1] is better; 2: answer [2] is better; 0: neither is."
-    )
+    winner: Literal["answer 1", "answer 2", "neither"] = Field(description="The better one.")
 
 
 class PairwiseVerdict(Verdict):
@@ -39,7 +37,7 @@ class Rating(Verdict):
     """How good an answer is."""
 
     reason: str = Field(description=_REASON)
-    rating: Literal[1, 2, 3, 4, 5] = Field(description="1 (worst) to 5 (best).")
+    rating: int = Field(strict=True, ge=1, le=5, description="1 (worst) to 5 (best).")
 
 
 class StrictRating(Verdict):

@@ -1,0 +1,54 @@
+"""Evidence marked in documents, found again in passages."""
+
+import pyarrow as pa
+
+from gsum_assets.corpus.evidence import query_rows
+from gsum_assets.corpus.queries import Query, Span
+from gsum_assets.tables import TABLES
+
+
+def asked(*spans: Span) -> Query:
+    return Query("q", "?", "?", "specific", "d", [], ["d"], "dev", relevant_spans=list(spans))
+
+
+def chunks(*places: tuple[str, int, int]) -> pa.Table:
+    rows = [
+        {"chunk_id": f"{document}:{start}", "document_id": document, "start": start, "end": end}
+        for document, start, end in places
+    ]
+    return pa.Table.from_pylist(rows)
+
+
+def found(chunks_: pa.Table, *spans: Span) -> list[str]:
+    rows, _ = query_rows([asked(*spans)], chunks_, "c")
+    return rows["relevant_chunk_ids"][0].as_py()
+
+
+PASSAGES = chunks(("d", 0, 100), ("d", 90, 190), ("d", 180, 280), ("e", 0, 100))
+
+
+def test_a_short_span_is_held_by_what_contains_it():
+    assert found(PASSAGES, Span("d", 20, 30)) == ["d:0"]
+    assert found(PASSAGES, Span("d", 92, 98)) == ["d:0", "d:90"]
+
+
+def test_a_long_span_holds_passages_that_lie_in_it_by_half():
+    assert found(PASSAGES, Span("d", 50, 230)) == ["d:0", "d:90", "d:180"]
+    assert found(PASSAGES, Span("d", 51, 229)) == ["d:90"]
+
+
+def test_spans_of_several_documents_come_together_once():
+    spans = Span("d", 0, 50), Span("e", 0, 50), Span("d", 10, 20)
+    assert found(PASSAGES, *spans) == ["d:0", "e:0"]
+
+
+def test_evidence_outside_of_every_passage_is_told():
+    rows, problems = query_rows([asked(Span("d", 900, 990)), asked()], PASSAGES, "c")
+    assert rows["relevant_chunk_ids"].to_pylist() == [[], []]
+    assert len(problems) == 1
+    assert "'q'" in problems[0]
+
+
+def test_rows_are_those_of_the_table():
+    rows, _ = query_rows([asked()], TABLES["chunks"].empty(), "c")
+    assert rows.drop_columns("corpus").schema.names == TABLES["queries"].schema.names

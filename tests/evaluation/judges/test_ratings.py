@@ -1,0 +1,180 @@
+"""One answer at a time: what the judge reads, and what its ratings count."""
+
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+
+from gsum_assets.evaluation.judges.judge import Judgements, judge_answers
+from gsum_assets.evaluation.judges.rating_scores import SCHEMA, rating_scores
+from gsum_assets.evaluation.judges.settings import JudgesSettings
+from gsum_assets.tables import TABLES
+from gsum_resources.protocols import LanguageModel
+from tests.evaluation.judges import toys
+from tests.evaluation.judges.scripted_judges import judging, texts_of, verdict
+
+ANSWERS = {"gor": {"q1": "an answer"}}
+PASSAGES = {"gor": {"q1": ["first passage", "second passage"]}}
+
+
+def judged(model: LanguageModel, references: list[str], **settings) -> Judgements:
+    chosen = JudgesSettings(methods=["gor"], **settings)
+    asked = toys.queries("q1", references=references)
+    return judge_answers(asked, toys.summaries(ANSWERS), toys.contexts(PASSAGES), model, chosen)
+
+
+def criterion_of(body: dict) -> str:
+    """Which rating is asked for, from the instructions."""
+    told = body["messages"][0]["content"]
+    if "from 1 to 5" in told:
+        return "consistency" if "consistent" in told else "relevance"
+    return "lr2" if "partly" in told else "lr1"
+
+
+def by_criterion(found: Judgements) -> dict[str, tuple]:
+    return {
+        row["criterion"]: (row["judge"], row["verdict"], row["value"])
+        for row in found.rows.to_pylist()
+    }
+
+
+def test_what_the_judge_reads_and_what_it_counts(tmp_path: Path) -> None:
+    shown: dict[str, list[str]] = {}
+
+    def noting(body: dict) -> str:
+        shown[criterion_of(body)] = texts_of(body)
+        return verdict(body, rating=4, said="no")
+
+    with judging(tmp_path, noting) as (model, _):
+        found = judged(model, ["ref 1", "ref 2"])
+    assert shown == {
+        "consistency": ["an answer", "first passage", "second passage"],
+        "relevance": ["an answer", "ref 1", "ref 2"],
+        "lr1": ["an answer", "ref 1", "ref 2"],
+        "lr2": ["an answer", "ref 1", "ref 2"],
+    }
+    assert by_criterion(found) == {
+        "consistency": ("g_eval", "4", 4.0),
+        "relevance": ("g_eval", "4", 4.0),
+        "lr1": ("llm_rater", "no", 0.0),
+        "lr2": ("llm_rater", "no", 0.0),
+    }
+    assert found.rows.schema == TABLES["judgements"].schema
+    assert found.rows["opponent"].null_count == found.rows["first"].null_count == 4
+    assert found.problems == []
+
+
+def test_without_references_and_passages(tmp_path: Path) -> None:
+    with judging(tmp_path, verdict) as (model, _):
+        found = judge_answers(
+            toys.queries("q1"),
+            toys.summaries(ANSWERS),
+            toys.contexts({}),
+            model,
+            JudgesSettings(methods=["gor"]),
+        )
+    assert by_criterion(found) == {"relevance": ("g_eval", "3", 3.0)}
+    assert found.problems == [
+        "method 'gor' has no contexts of 1 of 1 answers (first: 'q1'): their consistency is not "
+        "judged"
+    ]
+
+
+@pytest.mark.parametrize(
+    ("strict", "permissive", "lr1", "lr2"),
+    [
+        ("no", "no", 0, 0),
+        ("no", "partly", 0, 1),
+        ("no", "yes", 0, 1),
+        ("yes", "partly", 1, 1),
+        ("yes", "no", 1, 1),
+    ],
+)
+def test_what_is_strictly_right_is_right(
+    strict: str, permissive: str, lr1: float, lr2: float, tmp_path: Path
+) -> None:
+    said = {"lr1": strict, "lr2": permissive}
+    with judging(tmp_path, lambda body: verdict(body, said=said.get(criterion_of(body), ""))) as (
+        model,
+        _,
+    ):
+        found = judged(model, ["ref"])
+    values = by_criterion(found)
+    assert (values["lr1"][2], values["lr2"][2]) == (lr1, lr2)
+    assert values["lr2"][1] == ("yes" if (strict, permissive) == ("yes", "no") else permissive)
+
+
+def test_an_unparsed_permissive_verdict_stays_unparsed(tmp_path: Path) -> None:
+    def says(body: dict) -> str:
+        return "?" if criterion_of(body) == "lr2" else verdict(body)
+
+    with judging(tmp_path, says, 0) as (model, _):
+        found = judged(model, ["ref"])
+    assert by_criterion(found)["lr2"] == ("llm_rater", "unparsed", None)
+    (problem,) = found.problems
+    assert problem.startswith("llm_rater: 1 of 2 replies hold no verdict; first: judge: ")
+
+
+def test_passages_beyond_the_budget_are_told(tmp_path: Path) -> None:
+    told: dict[str, tuple[str, list[str]]] = {}
+
+    def noting(body: dict) -> str:
+        told[criterion_of(body)] = body["messages"][0]["content"], texts_of(body)
+        return verdict(body)
+
+    long = {"gor": {"q1": ["x" * 80, "y" * 80, "z" * 80]}}
+    with judging(tmp_path, noting) as (model, _):
+        judge_answers(
+            toys.queries("q1"),
+            toys.summaries(ANSWERS),
+            toys.contexts(long),
+            model,
+            JudgesSettings(methods=["gor"], max_passage_characters=100),
+        )
+    instructions, texts = told["consistency"]
+    assert texts[1:] == ["x" * 80, "y" * 20]
+    assert "3 passages, 2 are left out here or cut short" in instructions.replace("\n", " ")
+
+
+def test_only_the_first_sample_of_the_named_methods_is_judged(tmp_path: Path) -> None:
+    asked = toys.queries("q1")
+    written = [toys.summaries({"gor": {"q1": "one"}, "bm25": {"q1": "no"}})]
+    written += [toys.summaries({"gor": {"q1": "two"}}, sample=1)]
+    given = [toys.contexts({"gor": {"q1": ["p"]}}), toys.contexts({"gor": {"q1": ["r"]}}, sample=1)]
+    shown: list[list[str]] = []
+
+    def noting(body: dict) -> str:
+        shown.append(texts_of(body))
+        return verdict(body)
+
+    with judging(tmp_path, noting) as (model, _):
+        chosen = JudgesSettings(methods=["gor"])
+        tables = pa.concat_tables(written), pa.concat_tables(given)
+        judge_answers(asked, *tables, model, chosen)
+    assert sorted(shown) == [["one"], ["one", "p"]]
+
+
+def test_scores_are_means_over_the_repeats_without_the_unparsed(tmp_path: Path) -> None:
+    ratings = iter([2, 5, 9])  # the last is none
+
+    def says(body: dict) -> str:
+        return verdict(body, rating=next(ratings) if criterion_of(body) == "relevance" else 1)
+
+    with judging(tmp_path, says, 0) as (model, _):
+        found = judged(model, ["ref"], repeats=3, temperature=1.0)
+    scores = rating_scores(found.rows)
+    assert scores.schema == SCHEMA
+    assert scores.to_pylist() == [
+        {"method": "gor", "query_id": "q1", "metric": metric, "value": value}
+        for metric, value in (
+            ("g_eval_consistency", 1.0),
+            ("g_eval_relevance", 3.5),
+            ("lr1", 1.0),
+            ("lr2", 1.0),
+        )
+    ]
+
+
+def test_pairs_have_no_rating() -> None:
+    assert rating_scores(toys.pairwise(("q", "a", "win"))).num_rows == 0
+    assert rating_scores(TABLES["judgements"].empty()).schema == SCHEMA

@@ -1,0 +1,87 @@
+"""What is judged by default, what is refused, and which questions are drawn."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from gsum_assets.corpus.settings import CorpusError, checked_section
+from gsum_assets.evaluation.judges.judge import judge_answers, judges_skipped
+from gsum_assets.evaluation.judges.material import drawn_questions
+from gsum_assets.evaluation.judges.settings import JudgesSettings
+from tests.evaluation.judges import toys
+from tests.models import FirstWords
+
+EXTRACTIVE = "extractive-1/0123456789ab"
+SERVED = "openai_compatible-1/gpt"
+
+
+def section(**values: object) -> JudgesSettings:
+    return checked_section(JudgesSettings, "judges", values)
+
+
+def test_nothing_is_judged_unless_it_is_asked_for() -> None:
+    skipped = judges_skipped(section(), SERVED)
+    assert skipped
+    assert "no methods are named" in skipped
+    assert judges_skipped(section(methods=["gor"]), SERVED) is None
+    alone = judges_skipped(section(methods=["gor", "gor"], ratings=False), SERVED)
+    assert alone
+    assert "only the method 'gor' is named" in alone
+
+
+def test_the_embedded_model_never_judges() -> None:
+    skipped = judges_skipped(section(methods=["gor"]), EXTRACTIVE)
+    assert skipped
+    assert "'extractive' cannot judge" in skipped
+    assert "[judge]" in skipped
+
+
+@pytest.mark.parametrize(
+    ("values", "told"),
+    [
+        ({"repeats": 3}, r"repeats is 3, but at temperature 0 .* raise temperature"),
+        ({"pairwise": False, "ratings": False}, "both off"),
+        ({"kinds": ["vague"]}, "'general' or 'specific'"),
+        ({"kinds": []}, "kinds"),
+        ({"max_questions": 0}, "max_questions"),
+        ({"method": ["gor"]}, "unknown key 'method'"),
+    ],
+)
+def test_a_mistake_is_told(values: dict, told: str) -> None:
+    with pytest.raises(CorpusError, match=told):
+        section(**values)
+    assert section(repeats=3, temperature=0.7).repeats == 3
+    assert section(temperature=1).temperature == 1
+
+
+def test_only_the_wanted_kinds_and_splits() -> None:
+    asked = [
+        *toys.queries("g", split="dev").to_pylist(),
+        *toys.queries("s", kind="specific").to_pylist(),
+        *toys.queries("t", split="test").to_pylist(),
+    ]
+    table = toys.queries().from_pylist(asked, toys.queries().schema)
+    assert list(drawn_questions(table, section())) == ["g", "t"]
+    assert list(drawn_questions(table, section(splits=["test"]))) == ["t"]
+    assert list(drawn_questions(table, section(kinds=["general", "specific"]))) == ["g", "s", "t"]
+
+
+def test_no_question_is_a_problem_and_no_error() -> None:
+    chosen = section(methods=["gor"], splits=["train"])
+    none = toys.summaries({}), toys.contexts({})
+    found = judge_answers(toys.queries("q"), *none, FirstWords(), chosen)
+    assert found.rows.num_rows == 0
+    assert found.problems == [
+        "no question of kinds ['general'] of splits ['train']: nothing was judged; change kinds or "
+        "splits in corpus.toml, table [judges]"
+    ]
+
+
+@given(st.sets(st.text(min_size=1, max_size=4), min_size=1, max_size=30), st.integers(1, 10))
+def test_a_new_question_takes_the_place_of_one_other_at_most(ids: set[str], most: int) -> None:
+    chosen = JudgesSettings(max_questions=most)
+    *old, _ = ids
+    before = set(drawn_questions(toys.queries(*old), chosen))
+    after = set(drawn_questions(toys.queries(*ids), chosen))
+    assert len(after) == min(most, len(ids))
+    assert len(before - after) <= 1

@@ -1,0 +1,132 @@
+"""Personas x tasks x questions, over a real socket: counts, repetitions, failures."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from gsum_assets.corpus.settings import CorpusError, checked_section
+from gsum_assets.evaluation.generate_questions import (
+    GeneratedQuestions,
+    QuestionError,
+    QuestionsSettings,
+    generate_questions,
+    questions_skipped,
+)
+from gsum_assets.tables import TABLES
+from tests.evaluation.judges.scripted_judges import judging
+from tests.servers.replies import wanted_schema
+
+SETTINGS = QuestionsSettings(description="Tales of a river town.", n=2)
+TOPICS = ("harbour", "mills", "floods", "markets", "bridges", "ferries", "guilds", "taxes")
+
+
+def writer(body: dict) -> str:
+    """Two personas, two tasks of each, two questions of those, all different."""
+    said, wanted = body["messages"][1]["content"], (wanted_schema(body) or {})["properties"]
+    assert "Tales of a river town." in said
+    if "personas" in wanted:
+        people = [{"name": name, "description": "Reads."} for name in ("Historian", "Teacher")]
+        return json.dumps({"personas": people})
+    persona = "Historian" in said
+    if "tasks" in wanted:
+        return json.dumps({"tasks": [f"Task {persona} {i}." for i in range(2)]})
+    place = 4 * persona + 2 * (f"Task {persona} 1." in said)
+    asked = [f"How did  {topic} change?" for topic in TOPICS[place : place + 2]]
+    return json.dumps({"questions": asked})
+
+
+def generated(
+    tmp_path: Path, says: Callable[[dict], str], settings: QuestionsSettings = SETTINGS, **script
+) -> GeneratedQuestions:
+    with judging(tmp_path, says, 0, **script) as (model, _):
+        return generate_questions(settings, model)
+
+
+def test_every_persona_and_task(tmp_path: Path) -> None:
+    with judging(tmp_path, writer) as (model, server):
+        found = generate_questions(SETTINGS, model)
+        assert len(server.lines()) == 1 + 2 + 4
+        assert generate_questions(SETTINGS, model) == found
+    assert found.problems == []
+    assert found.rows.schema == TABLES["generated_questions"].schema
+    rows = found.rows.to_pylist()
+    assert sorted(row["text"] for row in rows) == sorted(f"How did {t} change?" for t in TOPICS)
+    assert {row["persona"] for row in rows} == {"Historian: Reads.", "Teacher: Reads."}
+    assert {row["task"] for row in rows} == {
+        f"Task {p} {i}." for p in (True, False) for i in (0, 1)
+    }
+    ids = found.rows["query_id"].to_pylist()
+    assert ids == sorted(set(ids))
+    assert found.rows["model"].to_pylist() == ["judge"] * 8
+
+
+def test_repetitions_are_dropped_and_told(tmp_path: Path) -> None:
+    def repeating(body: dict) -> str:
+        text = writer(body)
+        if "questions" not in text:
+            return text
+        return json.dumps({"questions": ["What recurs in the tales?", "WHAT recurs in the tale?"]})
+
+    found = generated(tmp_path, repeating)
+    assert found.rows["text"].to_pylist() == ["What recurs in the tales?"]
+    assert found.problems == ["1 of 8 questions: 7 repeated another, 0 were not written"]
+
+
+def test_questions_without_blanks_between_words_are_told_apart(tmp_path: Path) -> None:
+    def chinese(body: dict) -> str:
+        text = writer(body)
+        if "questions" not in text:
+            return text
+        return json.dumps({"questions": ["主要主题是什么？", "城镇如何变化？"]})
+
+    assert generated(tmp_path, chinese).rows.num_rows == 2
+
+
+def test_more_than_asked_for_is_left_and_less_is_told(tmp_path: Path) -> None:
+    one = QuestionsSettings(description=SETTINGS.description, n=1)
+    assert generated(tmp_path, writer, one).rows.num_rows == 1
+    three = QuestionsSettings(description=SETTINGS.description, n=3)
+    found = generated(tmp_path, writer, three)
+    assert found.problems == ["8 of 27 questions: 0 repeated another, 19 were not written"]
+
+
+def test_a_failure_costs_its_questions_and_is_told(tmp_path: Path) -> None:
+    def failing(body: dict) -> str:
+        return "no" if "Task True 1." in body["messages"][1]["content"] else writer(body)
+
+    found = generated(tmp_path, failing)
+    assert found.rows.num_rows == 6
+    assert found.problems[0].startswith("no questions: judge: the question request")
+    assert found.problems[1] == "6 of 8 questions: 0 repeated another, 2 were not written"
+
+
+@pytest.mark.parametrize("blank", ['{"questions": [" ", ""]}', '{"questions": []}', "{}", "no"])
+def test_no_question_at_all_is_an_error(tmp_path: Path, blank: str) -> None:
+    def says(body: dict) -> str:
+        text = writer(body)
+        return blank if "questions" in text else text
+
+    with pytest.raises(QuestionError, match="none of 8 questions was written; first: no questions"):
+        generated(tmp_path, says)
+
+
+def test_no_persona_is_an_error(tmp_path: Path) -> None:
+    with pytest.raises(QuestionError, match="first: no personas"):
+        generated(tmp_path, writer, every={"invalid": 1})
+
+
+def test_the_embedded_model_writes_none() -> None:
+    skipped = questions_skipped("extractive-1/0123")
+    assert skipped
+    assert "'extractive' cannot write questions" in skipped
+    assert questions_skipped("openai_compatible-1/m") is None
+
+
+@pytest.mark.parametrize("description", ["", "  \n"])
+def test_a_description_is_wanted(description: str) -> None:
+    with pytest.raises(CorpusError, match="n is 5, but description is empty: write a few"):
+        checked_section(QuestionsSettings, "questions", {"n": 5, "description": description})
+    with pytest.raises(CorpusError, match="'n'"):
+        checked_section(QuestionsSettings, "questions", {"n": 11, "description": "x"})

@@ -1,0 +1,153 @@
+"""The page: in one file, every link leads somewhere, whatever the texts hold."""
+
+import re
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from gsum_assets.report.page import build, render
+from tests.report import toys
+from tests.report.reading import Document
+
+HOSTILE = (
+    "<script>alert(1)</script>\"><img src=x onerror=alert(1)>' onload=alert(1) x=' "
+    '<a href="javascript:alert(1)">javascript:alert(1)</a> ]]> --> </style></title></svg> '
+    "&lt;b&gt; {{ 7 * 7 }} {% for %} \u202eהכל הפוך\u202c شيء \x00\x07\x1b[31m\x9f "
+) + 10_000 * "W"
+
+
+def page_of(root: Path, split: str = "all", questions: int = 200, **how: object) -> str:
+    return render(build(toys.stored(root, **how), split, questions))
+
+
+@pytest.fixture(scope="module")
+def plain(tmp_path_factory: pytest.TempPathFactory) -> str:
+    return page_of(tmp_path_factory.mktemp("plain"))
+
+
+@pytest.fixture(scope="module")
+def hostile(tmp_path_factory: pytest.TempPathFactory) -> str:
+    return page_of(tmp_path_factory.mktemp("hostile"), text=HOSTILE)
+
+
+def test_nothing_is_loaded_from_elsewhere_and_nothing_runs(plain: str) -> None:
+    page = Document(plain)
+    assert "script" not in page.tags
+    assert "link" not in page.tags
+    policy = "default-src 'none'; style-src 'unsafe-inline'; img-src data:"
+    assert ("content", policy) in page.attributes
+    assert all(not name.startswith("on") for name, _ in page.attributes)
+    assert all("://" not in value for _, value in page.attributes)
+    assert all(word not in style for style in page.styles for word in ("url(", "@import", "://"))
+    assert len(page.pictures) == 2 * 2 + 3  # of two kinds of question, and the judges'
+
+
+def test_every_link_leads_to_one_place(plain: str) -> None:
+    page = Document(plain)
+    assert len(page.ids) == len(set(page.ids))
+    targets = {target for target, _ in page.links}
+    assert all(target.startswith("#") for target in targets)
+    assert {target[1:] for target in targets} <= set(page.ids)
+
+
+def test_every_score_leads_to_its_answer_with_references_and_passages(plain: str) -> None:
+    page = Document(plain)
+    answers = {f"#a{question}-{method}" for question in range(1, 5) for method in range(1, 4)}
+    assert answers <= set(page.cells)
+    for i in range(4):
+        assert f"Reference to question {i}." in page.text
+        for method in toys.METHODS:
+            assert f"Answer of {method} to {i}." in page.text
+    place = {method: page.text.index(f"Answer of {method} to 1.") for method in toys.METHODS}
+    assert page.text.index("Reference to question 1.") < min(place.values())
+    assert any(re.fullmatch("#p[0-9]+", target) for target, _ in page.links)
+
+
+def test_a_method_leads_to_its_scores(plain: str) -> None:
+    methods = [(target, text) for target, text in Document(plain).links if target[1] == "m"]
+    assert ("#m1", "bm25") in methods  # the best has the first column
+    assert {text for _, text in methods} == set(toys.METHODS)
+
+
+def test_a_passage_stands_once_however_many_answers_use_it(plain: str) -> None:
+    text = Document(plain).text
+    for document in toys.DOCUMENTS:
+        for place in range(toys.N_PASSAGES):
+            assert text.count(f"Passage {place} of the {document}.") == 1
+
+
+def test_hostile_texts_stay_texts(plain: str, hostile: str) -> None:
+    expected, page = Document(plain), Document(hostile)
+    more = page.tags - expected.tags
+    assert set(more) == {"p"}  # the whole text of a question too long for its heading
+    assert not expected.tags - page.tags
+    names = {name for name, _ in expected.attributes}
+    assert {name for name, _ in page.attributes} == names
+    assert all("javascript:" not in value for name, value in page.attributes if name == "href")
+    shown = re.sub("[\x00\x07\x1b\x9f]", "\ufffd", HOSTILE)
+    for start in (
+        "Answer of bm25 to 1. ",
+        "Reference to question 1. ",
+        "Passage 2 of the harbour. ",
+    ):
+        assert start + shown.strip() in page.text
+    assert page.styles == expected.styles
+
+
+def test_a_hostile_corpus_title_stays_text_in_page_and_plots(tmp_path: Path) -> None:
+    stored = replace(toys.stored(tmp_path), title=HOSTILE, corpus=HOSTILE)
+    page = Document(render(build(stored, "all", 0)))
+    assert "<script>alert(1)</script>" in page.text
+    assert "script" not in page.tags
+    for picture in page.pictures:
+        tags = {element.tag.split("}")[1] for element in picture.iter()}
+        assert not tags & {"script", "img", "a", "foreignObject"}
+    written = "".join(text for picture in page.pictures for text in picture.itertext())
+    assert "<script>alert(1)</script>" in written
+
+
+def test_the_same_tables_give_the_same_bytes(tmp_path: Path, plain: str) -> None:
+    assert page_of(tmp_path) == plain
+
+
+def test_a_long_report_says_how_to_see_all(tmp_path: Path) -> None:
+    page = Document(page_of(tmp_path, n=9, questions=4))
+    assert "4 of 9 answered questions" in page.text
+    assert "gsum report tales --questions 9" in page.text
+    assert sum(place.startswith("q") and place[1:].isdigit() for place in page.ids) == 4
+    assert "n = 8" in page.text  # the leaderboard is of all
+
+
+def test_without_questions_only_tables_are_left(tmp_path: Path) -> None:
+    page = Document(page_of(tmp_path, questions=0))
+    assert "Answer of" not in page.text
+    assert "Passage" not in page.text
+    assert "90.0" in page.text or "89.5" in page.text
+    assert {target[1:] for target, _ in page.links} <= set(page.ids)
+
+
+def test_a_split_shows_its_questions_alone(tmp_path: Path) -> None:
+    page = Document(page_of(tmp_path, split="test"))
+    assert "What of question 1?" in page.text
+    assert "What of question 2?" not in page.text
+    assert "General questions" not in page.text
+
+
+def test_what_was_never_made_is_told(tmp_path: Path) -> None:
+    page = Document(page_of(tmp_path, left_out=toys.JUDGED))
+    assert "No judge has compared these answers" in page.text
+    assert "There are no costs yet" in page.text
+    assert "no pair of methods to compare" in page.text
+
+
+def test_without_scores_answers_can_still_be_read(tmp_path: Path) -> None:
+    page = Document(page_of(tmp_path, metrics=()))
+    assert "No answer was scored" in page.text
+    assert "Answer of bm25 to 1." in page.text
+    assert ("#a1-1", "read") in page.links
+
+
+def test_no_question_at_all(tmp_path: Path) -> None:
+    page = Document(page_of(tmp_path, n=0, left_out=("win_rates", "judgements")))
+    assert "No answer was scored" in page.text

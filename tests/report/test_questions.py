@@ -1,0 +1,78 @@
+"""Which questions are shown, and what is known of each."""
+
+from collections import Counter
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from gsum_assets.corpus.settings import CorpusError
+from gsum_assets.report.page import build
+from gsum_assets.report.questions import detail, spread
+from gsum_assets.report.stored import read_stored
+from gsum_resources.parquet_store import ParquetStore
+from tests.report import toys
+
+
+@given(st.lists(st.sampled_from(["general", "specific", "other"]), max_size=40), st.integers(0, 50))
+def test_questions_are_spread_over_kinds(kinds: list[str], n: int) -> None:
+    rows = [{"kind": kind, "query_id": i} for i, kind in enumerate(kinds)]
+    chosen = spread(rows, n)
+    assert len(chosen) == min(n, len(rows))
+    assert [row["query_id"] for row in chosen] == sorted({row["query_id"] for row in chosen})
+    asked, shown = Counter(kinds), Counter(row["kind"] for row in chosen)
+    cut = [shown[kind] for kind in asked if shown[kind] < asked[kind]]
+    if cut:  # a kind that is cut short has as many as any other, but for the remainder
+        assert max(shown.values()) - min(cut) <= 1
+
+
+def test_within_a_kind_they_are_evenly_spaced() -> None:
+    rows = [{"kind": "general", "query_id": i} for i in range(100)]
+    assert [row["query_id"] for row in spread(rows, 4)] == [0, 25, 50, 75]
+
+
+def test_a_question_with_everything_known_of_it(tmp_path: Path) -> None:
+    stored = toys.stored(tmp_path)
+    question = detail(stored, "all", 10).questions[1]
+    assert question.row["query_id"] == "q1"
+    assert question.document == "The orchard "
+    assert [stored.methods[answer.method - 1] for answer in question.answers] == list(toys.METHODS)
+    first = question.answers[0]
+    assert first.scores["rouge1"] == pytest.approx(0.89)
+    assert first.tokens == 980
+    assert [grade.verdicts for grade in first.grades] == [["4"]]
+    assert [duel.tallies for duel in question.duels] == [{"overall": (2, 0, 0, 0)}]
+    used = [context.passage.text for context in first.samples[0].contexts]
+    assert used == [f"Passage {place} of the orchard. " for place in range(3)]
+
+
+def test_evidence_is_marked(tmp_path: Path) -> None:
+    question = detail(toys.stored(tmp_path), "all", 10).questions[0]
+    contexts = question.answers[0].samples[0].contexts
+    assert [context.is_evidence for context in contexts] == [False, True, False]
+
+
+def test_what_is_missing_is_told_with_its_remedy(tmp_path: Path) -> None:
+    store = toys.write_tables(tmp_path / "warehouse")
+    empty = ParquetStore(str(tmp_path / "empty"))
+    for bad_store, corpus, methods, parts in (
+        (store, "fables", None, ["'fables'", "leaderboard", "gsum run fables"]),
+        (empty, "tales", None, ["'tales'", "leaderboard", "gsum run tales"]),
+        (store, "../tales", None, ["use letters"]),
+        (store, "tales", ["gor"], ["no results of gor", "bm25, dense", "--methods gor"]),
+    ):
+        with pytest.raises(CorpusError) as told:
+            read_stored(bad_store, tmp_path, corpus, methods)
+        assert all(part in str(told.value) for part in parts)
+    with pytest.raises(CorpusError, match="no split 'exam'; choose from dev, test"):
+        build(read_stored(store, tmp_path, "tales"), "exam", 5)
+
+
+def test_methods_asked_for_alone_are_read(tmp_path: Path) -> None:
+    store = toys.write_tables(tmp_path / "warehouse")
+    stored = read_stored(store, tmp_path, toys.CORPUS, ["dense"])
+    assert set(stored.summaries["method"].to_pylist()) == {"dense"}
+    page = build(stored, "all", 5)
+    assert page.is_part
+    assert [answer.method for q in page.detail.questions for answer in q.answers] == [1] * 4
