@@ -114,5 +114,8 @@ def _as_query(question: str, document_id: str | None) -> pa.Table:
         "references": [],
         "relevant_document_ids": [],
         "split": "ask",
+        "relevant_chunk_ids": [],
+        "form": "summary",
+        "options": [],
     }
     return pa.Table.from_pylist([row], TABLES["queries"].schema)

@@ -147,6 +147,7 @@ def _nodes(assets: list[dg.AssetsDefinition | dg.SourceAsset]) -> dict[dg.AssetK
             partitions=_lister(spec.partitions_def),
             parents=frozenset(dep.asset_key for dep in spec.deps),
             variants=families.get(spec.group_name or ""),
+            unites=spec.key.to_user_string() in _UNITE,
         )
         for asset in assets
         if isinstance(asset, dg.AssetsDefinition)

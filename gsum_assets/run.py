@@ -100,7 +100,7 @@ def drive(
         graph = pipeline.definitions.resolve_asset_graph()
         while True:
             started = False
-            for request in due(graph, instance, corpus):
+            for request in due(graph, instance, corpus, pipeline.new_look(instance)):
                 keys = _possible(graph, request, report)
                 if not keys:
                     continue

@@ -198,9 +198,7 @@ TABLES: Mapping[str, Table] = {
                 Column("low", FLOAT, "lower end of the mean's 95% bootstrap interval"),
                 Column("high", FLOAT, "upper end of the mean's 95% bootstrap interval"),
                 Column("n", INT, "number of questions"),
-                Column(
-                    "p_best", FLOAT, "that it equals the best, Holm; null: it is the best", True
-                ),
+                Column("p_best", FLOAT, "that it equals the best, Holm; null: the best", True),
                 Column("ties_best", pa.bool_(), "no significant difference from the best (5%)"),
                 Column("latency_s", FLOAT, "mean seconds from question to answer", measured=True),
             ),
@@ -267,9 +265,7 @@ TABLES: Mapping[str, Table] = {
                 Column("method", TEXT, "the method"),
                 Column("opponent", TEXT, "the other; each pair stands here both ways"),
                 Column("criterion", TEXT, "comprehensiveness, …, overall"),
-                Column(
-                    "win_rate", FLOAT, "over questions, a tie counts half; null: no verdict", True
-                ),
+                Column("win_rate", FLOAT, "a tie counts half; null: no verdict", True),
                 Column("low", FLOAT, "lower end of its 95% bootstrap interval", True),
                 Column("high", FLOAT, "upper end of its 95% bootstrap interval", True),
                 Column("n", INT, "questions with a verdict"),

@@ -53,6 +53,8 @@ class Node:
 
     `definition` is how Dagster partitions it, `partitions` gives its partitions for a corpus,
     `parents` the assets it rests on. `variants` are those of its family; None: every corpus has it.
+    `unites`: whether it unites the methods that there are, so that those that failed do not hold
+    it back.
     """
 
     key: dg.AssetKey
@@ -62,6 +64,7 @@ class Node:
     partitions: Callable[[str], Sequence[Partition]]
     parents: frozenset[dg.AssetKey]
     variants: frozenset[str] | None = None
+    unites: bool = False
 
     def is_wanted(self, partition: Partition, asked: frozenset[str]) -> bool:
         """Whether a partition is among what was asked for: its method, or any of its family."""
@@ -120,12 +123,23 @@ class Look:
             or self.is_incomplete(key, partition)
         )
 
+    def due(self, corpus: str) -> set[dg.AssetKey]:
+        """The assets that have a partition of a corpus that is due."""
+        return {
+            key
+            for key, node in self.nodes.items()
+            if any(self.is_due(key, partition) for partition in node.partitions(corpus))
+        }
+
     def is_given_up(self, key: dg.AssetKey, partition: Partition) -> bool:
         """Whether the last attempt failed, and nobody wanted it tried again since."""
         return partition in self.attempts.given_up(key, self.nodes[key].definition)
 
     def unsettled(self, key: dg.AssetKey, corpus: str) -> frozenset[Partition]:
-        """The partitions of a corpus that are due or rest on one that is, however far up."""
+        """The partitions of a corpus that are due or rest on one that is, however far up.
+
+        One that unites methods does not wait for those that failed.
+        """
         return self._once(
             "unsettled",
             (key, corpus),
@@ -152,11 +166,20 @@ class Look:
             for parent in node.parents
             if parent in self.nodes
             for partition in upstream(parent, corpus)
+            if not self._is_dispensable(node, parent, partition)
         ]
         return frozenset(
             partition
             for partition in node.partitions(corpus)
             if holds(key, partition) or any(feeds(p, partition) for p in above)
+        )
+
+    def _is_dispensable(self, node: Node, parent: dg.AssetKey, partition: Partition) -> bool:
+        """Whether `node` does without a partition that it rests on, since its method failed."""
+        return (
+            node.unites
+            and partition.method is not None
+            and partition in self.stuck(parent, partition.corpus)
         )
 
     def _once(self, what: str, of: object, compute: Callable[[], Any]) -> Any:

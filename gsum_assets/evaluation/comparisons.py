@@ -38,7 +38,7 @@ class Group:
     def estimates(self) -> Iterator[tuple[str, Estimate]]:
         """The mean of each method over the questions that it has."""
         for columns, rows in self._alike():
-            found = Resamples(self.values[np.ix_(rows, columns)]).estimates()
+            found = Resamples(self.values[rows][:, columns]).estimates()
             yield from zip((self.methods[i] for i in columns), found, strict=True)
 
     def differences(self) -> Iterator[tuple[str, str, Difference]]:
@@ -54,7 +54,7 @@ class Group:
             columns = sorted({i for pair in alike for i in pair})
             place = {column: at for at, column in enumerate(columns)}
             first, second = ([place[pair[side]] for pair in alike] for side in (0, 1))
-            resamples = Resamples(self.values[np.ix_(rows, columns)])
+            resamples = Resamples(self.values[rows][:, columns])
             found = resamples.differences(first, second)
             for (i, j), difference in zip(alike, found, strict=True):
                 yield self.methods[i], self.methods[j], difference

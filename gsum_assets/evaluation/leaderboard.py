@@ -8,12 +8,8 @@ import pyarrow as pa
 
 from gsum_assets.evaluation.comparisons import ALL, Group, as_table
 from gsum_assets.evaluation.statistics import Estimate, holm
+from gsum_assets.plots.main_metrics import main_metrics
 
-SHOWN = (
-    *("rouge1", "rouge2", "rougeL", "bertscore_f1", "token_f1", "exact_match", "accuracy"),
-    *("p@3", "r@3", "p@10", "r@10", "mrr", "chunk_r@6", "chunk_mrr"),
-    *("g_eval_consistency", "g_eval_relevance", "lr1", "lr2"),
-)
 _WITH_INTERVAL = ("rouge", "bertscore", "token_f1", "accuracy", "g_eval", "lr")
 _SHORT = {
     "bertscore_f1": "bertscore",
@@ -71,14 +67,16 @@ def _against_best(
 
 
 def ranked_methods(
-    board: pa.Table, kind: str, split: str = ALL, by: str = "rouge1"
+    board: pa.Table, kind: str, split: str = ALL
 ) -> list[tuple[str, dict[str, dict]]]:
-    """Methods with their metrics for one kind of question, best first by `by`."""
+    """Methods with their metrics for one kind of question, best first by the first main metric."""
     methods: dict[str, dict[str, dict]] = defaultdict(dict)
     for row in board.to_pylist():
         if row["kind"] == kind and row["split"] == split:
             methods[row["method"]][row["metric"]] = row
-    return sorted(methods.items(), key=lambda m: (-m[1].get(by, {}).get("mean", 0.0), m[0]))
+    given = main_metrics(metric for metrics in methods.values() for metric in metrics)
+    first = given[0] if given else ""
+    return sorted(methods.items(), key=lambda m: (-m[1].get(first, {}).get("mean", 0.0), m[0]))
 
 
 def ranked_by_kind(
@@ -118,7 +116,7 @@ def grids(board: pa.Table, split: str = ALL) -> list[TextGrid]:
     for kind, methods in ranked_by_kind(board, split).items():
         if not methods:
             continue
-        shown = [m for m in SHOWN if any(m in metrics for _, metrics in methods)]
+        shown = main_metrics(metric for _, metrics in methods for metric in metrics)
         count = max(row["n"] for _, metrics in methods for row in metrics.values())
         several = len(methods) > 1
         rows = [

@@ -4,7 +4,11 @@ from collections.abc import Iterable
 
 import pyarrow as pa
 
-MAIN = ("rouge1", "rouge2", "rougeL", "bertscore_f1", "mrr", "r@3", "p@3", "r@10", "p@10")
+MAIN = (
+    *("rouge1", "rouge2", "rougeL", "bertscore_f1", "accuracy", "token_f1", "exact_match"),
+    *("mrr", "p@3", "r@3", "p@10", "r@10", "chunk_mrr", "chunk_r@6"),
+    *("g_eval_consistency", "g_eval_relevance", "lr1", "lr2"),
+)
 _MOST = 12
 
 

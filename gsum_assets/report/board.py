@@ -1,11 +1,11 @@
 """The leaderboard as grids of cells, and every paired difference of the main metric."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import pyarrow as pa
 
-from gsum_assets.evaluation.leaderboard import SHOWN, SIGNIFICANT, ranked_methods
+from gsum_assets.evaluation.leaderboard import SIGNIFICANT, ranked_methods
 from gsum_assets.plots.main_metrics import main_metrics
 from gsum_assets.plots.method_ranking import Ranked, scale_of, standing
 
@@ -85,23 +85,11 @@ def boards(
     """
     found = []
     for kind in sorted(set(leaderboard["kind"].to_pylist())):
-        ranked = ranked_methods(leaderboard, kind, split, _ranked_by(leaderboard, kind, split))
+        ranked = ranked_methods(leaderboard, kind, split)
         shown = [(method, rows) for method, rows in ranked if method in methods]
         if shown:
             found.append(_board(kind, split, shown, comparisons))
     return found
-
-
-def shown_metrics(metrics: Iterable[str]) -> list[str]:
-    """Those that the leaderboard shows, in its order; the main ones where it shows none."""
-    given = set(metrics)
-    return [metric for metric in SHOWN if metric in given] or main_metrics(given)
-
-
-def first_metric(metrics: Iterable[str]) -> str:
-    """The one that methods are ranked by."""
-    given = set(metrics)
-    return next(iter(main_metrics(given)))
 
 
 def shown_value(metric: str, value: float) -> str:
@@ -110,24 +98,17 @@ def shown_value(metric: str, value: float) -> str:
     return f"{scale * value:.{1 if scale == 100 else 2}f}"
 
 
-def _ranked_by(leaderboard: pa.Table, kind: str, split: str) -> str:
-    rows = leaderboard.select(["kind", "split", "metric"]).to_pylist()
-    given = {row["metric"] for row in rows if (row["kind"], row["split"]) == (kind, split)}
-    return first_metric(given) if given else ""
-
-
 def _board(kind: str, split: str, ranked: Ranked, comparisons: pa.Table) -> Board:
     metrics = {metric for _, rows in ranked for metric in rows}
-    by = first_metric(metrics)
-    first = shown_metrics(metrics)
+    first = main_metrics(metrics)
     return Board(
         kind,
         ranked,
         max(row["n"] for _, rows in ranked for row in rows.values()),
-        by,
+        first[0],
         _grid(ranked, first),
         _grid(ranked, sorted(metrics - set(first))),
-        _pairs(comparisons, by, kind, split, [method for method, _ in ranked]),
+        _pairs(comparisons, first[0], kind, split, [method for method, _ in ranked]),
     )
 
 

@@ -13,11 +13,12 @@ from gsum_assets.corpus.settings import CorpusError
 from gsum_assets.evaluation.comparisons import ALL
 from gsum_assets.evaluation.judges.position_bias import position_bias
 from gsum_assets.plots.figure import to_svg
+from gsum_assets.plots.main_metrics import main_metrics
 from gsum_assets.plots.method_ranking import method_ranking_figure, scale_of
 from gsum_assets.plots.position_bias import position_bias_figure
 from gsum_assets.plots.quality_cost import quality_cost_figure
 from gsum_assets.plots.win_rate_matrix import win_rate_matrix_figure
-from gsum_assets.report.board import Board, boards, first_metric, shown_value
+from gsum_assets.report.board import Board, boards, shown_value
 from gsum_assets.report.costs import Cost, costs_of
 from gsum_assets.report.judges import duel_criteria
 from gsum_assets.report.questions import Detail, Question, detail, in_split
@@ -151,7 +152,7 @@ def _environment() -> "Environment":
     }
     environment.globals |= {
         "duel_criteria": duel_criteria,
-        "first_metric": first_metric,
+        "first_metric": lambda metrics: main_metrics(metrics)[0],
         "scale_of": scale_of,
     }
     return environment

@@ -8,7 +8,7 @@ from typing import Any
 import pyarrow as pa
 
 from gsum_assets.evaluation.comparisons import ALL
-from gsum_assets.report.board import first_metric, shown_metrics
+from gsum_assets.plots.main_metrics import main_metrics
 from gsum_assets.report.judges import Duel, Grade, duels_of, grades_of
 from gsum_assets.report.stored import Stored
 from gsum_resources.arrow import pc
@@ -191,10 +191,10 @@ def _question(
         if (row["query_id"], method) in found
     ]
     given = {metric for answer in answers for metric in answer.scores}
-    metrics = shown_metrics(given)
+    metrics = main_metrics(given)
     best = {m: max(a.scores[m] for a in answers if m in a.scores) for m in metrics}
     if metrics:  # answers in the order of the score that methods are ranked by
-        by = first_metric(given)
+        by = main_metrics(given)[0]
         answers.sort(key=lambda answer: -answer.scores.get(by, -1.0))
     document = row["document_id"]
     title = None if document is None else _title(stored, document)

@@ -234,7 +234,8 @@ def test_what_was_made_from_another_version_is_out_of_date(house: House) -> None
     rows, _ = store.read(table, [ALL])
     store.write(table, ALL, rows.slice(0, 1), replace(provenance, content_hash=""))
     told = verdicts(house)
-    readers = ("retrieval/rankings", "retrieval/summaries", "retrieval/scores", "leaderboard")
+    readers = [f"retrieval/{table}" for table in ("rankings", "summaries", "scores")]
+    readers += ["leaderboard", "comparisons", "costs"]
     assert {name for name, verdict in told.items() if not verdict.passed} == {
         f"{asset}:lineage_is_current" for asset in readers
     }

@@ -167,7 +167,9 @@ def test_differences_that_are_not_significant_are_marked() -> None:
     board = board_of(asked, scored(best=best, near=near, far=far))
     rows = {row["method"]: row for row in board.to_pylist() if row["split"] == "all"}
     assert rows["best"]["p_best"] is None
-    assert rows["best"]["ties_best"] and rows["near"]["ties_best"] and not rows["far"]["ties_best"]
+    assert rows["best"]["ties_best"]
+    assert rows["near"]["ties_best"]
+    assert not rows["far"]["ties_best"]
     assert rows["near"]["p_best"] > 0.05 > rows["far"]["p_best"]
     cells = {row[0]: row[1] for row in grids(board)[0].rows}
     assert [cells[method][-1] for method in ("best", "near", "far")] == ["*", "≈", " "]

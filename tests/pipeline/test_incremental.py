@@ -17,6 +17,7 @@ from tests.pipeline.homes import contents, copy_of, house_at
 
 DOCUMENT_LEVEL = ("documents", "rejected_documents", "chunks", "chunk_embeddings")
 RESULTS = tuple(f"retrieval/{t}" for t in ("rankings", "contexts", "summaries", "scores"))
+BOARD = ("comparisons[]", "costs[]", "leaderboard[]")  # made in one step
 METHODS = ["bm25", "dense"]
 
 
@@ -52,7 +53,8 @@ def test_first_run_makes_everything_once(first_run: tuple[House, RunReport]) -> 
     made = made_by(first_run[1])
     expected = [f"{asset}[0{b}]" for asset in DOCUMENT_LEVEL for b in range(8)]
     expected += [f"{asset}[{method}]" for asset in RESULTS for method in METHODS]
-    assert made == sorted([*expected, "queries[]", "leaderboard[]"])
+    judged = ["generated_questions[]", "judgements[]", "win_rates[]"]  # once, and empty
+    assert made == sorted([*expected, "queries[]", *judged, *BOARD])
 
 
 def test_nothing_changed_makes_nothing(indexed: House) -> None:
@@ -70,7 +72,7 @@ def test_edit_makes_one_bucket_and_what_rests_on_it(indexed: House, tmp_path: Pa
     expected = ["documents[03]", "rejected_documents[03]", "chunks[03]", "chunk_embeddings[03]"]
     expected += [f"{asset}[{method}]" for asset in RESULTS for method in METHODS]
     # the questions were read again and came out as they were: nothing rests on that
-    assert made == sorted([*expected, "queries[]", "leaderboard[]"])
+    assert made == sorted([*expected, "queries[]", *BOARD])
     assert contents(indexed) == rebuilt(indexed, tmp_path)
 
 
@@ -104,7 +106,7 @@ def test_changed_embedding_model_makes_its_descendants_only(indexed: House) -> N
     made = made_by(indexed.run())
     expected = [f"chunk_embeddings[0{b}]" for b in range(8)]
     expected += [f"{asset}[dense]" for asset in RESULTS]
-    assert made == sorted([*expected, "leaderboard[]"])
+    assert made == sorted([*expected, *BOARD])
     kind = indexed.table("chunk_embeddings").schema.field("embedding").type
     assert kind == pa.list_(pa.float32(), 12)
 
@@ -126,7 +128,7 @@ def test_unchanged_texts_are_not_embedded_again(indexed: House) -> None:
 
 def test_one_method_more_makes_that_method_only(indexed: House) -> None:
     made = made_by(indexed.run(["tfidf"]))
-    assert made == sorted([*(f"{asset}[tfidf]" for asset in RESULTS), "leaderboard[]"])
+    assert made == sorted([*(f"{asset}[tfidf]" for asset in RESULTS), *BOARD])
     methods = set(indexed.table("leaderboard")["method"].to_pylist())
     assert methods == {"bm25", "dense", "tfidf"}
 

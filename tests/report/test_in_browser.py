@@ -49,8 +49,10 @@ def test_a_score_shows_its_answer_and_a_passage_its_text(
     answer = page.locator("#a2-2")
     assert answer.bounding_box()["y"] < 900
     assert "Answer of dense to 1." in answer.inner_text()
+    passage = answer.get_by_text("passage 3")
+    passage.scroll_into_view_if_needed()
     before = page.evaluate("scrollY")
-    answer.get_by_text("passage 3").click()
+    passage.click()
     assert page.locator(".p:target").bounding_box()["y"] < 900
     assert "Passage 2 of the orchard." in page.locator(".p:target").inner_text()
     page.locator(".p:target").get_by_text("close").click()

@@ -66,7 +66,8 @@ def read_musique(source: Path) -> Contents:
     """MuSiQue (Trivedi et al., 2022): one document a question, made of its paragraphs.
 
     The paragraphs keep their order, each under its title; the supporting ones are the evidence.
-    References are the answer and its aliases. Questions marked as not answerable (musique_full) are left out.
+    References are the answer and its aliases. Questions marked as not answerable (musique_full)
+    are left out.
     """
     contents = Contents()
     n_unanswerable = 0

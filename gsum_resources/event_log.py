@@ -1,0 +1,159 @@
+"""Dagster's SQLite storage, less what it does over again for each event.
+
+Dagster 1.13 makes a new SQLAlchemy engine for every statement, which compiles the statement anew
+and closes the database behind it, and runs its schema's migrations for every run. Here engines
+are kept. The files stay those of Dagster: either storage reads what the other wrote.
+"""
+
+import os
+import tempfile
+from collections import OrderedDict
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import cache, cached_property
+from pathlib import Path
+from typing import Any
+
+import sqlalchemy as db
+from dagster._core.events.log import EventLogEntry
+from dagster._core.storage.base_storage import DagsterStorage
+from dagster._core.storage.event_log.sqlite.sqlite_event_log import (
+    INDEX_SHARD_NAME,
+    SqliteEventLogStorage,
+)
+from dagster._core.storage.runs.sqlite.sqlite_run_storage import SqliteRunStorage
+from dagster._core.storage.schedules.sqlite.sqlite_schedule_storage import SqliteScheduleStorage
+from dagster._core.storage.sqlite import SQLITE_BUSY_TIMEOUT_SECONDS
+from dagster._core.storage.sqlite_storage import DagsterSqliteStorage
+from sqlalchemy.engine import Connection, Engine
+from sqlalchemy.pool import QueuePool
+
+_KEPT = 8  # engines of the runs written or read last; a UI reads many runs
+
+
+def _engine(url: str) -> Engine:
+    """An engine that keeps one connection open."""
+    patience = {"timeout": SQLITE_BUSY_TIMEOUT_SECONDS}
+    return db.create_engine(url, poolclass=QueuePool, pool_size=1, connect_args=patience)
+
+
+class EventLog(SqliteEventLogStorage):
+    """Dagster's event log, one file a run and an index of all."""
+
+    @cached_property
+    def _engines(self) -> OrderedDict[str, Engine]:
+        return OrderedDict()
+
+    @cached_property
+    def _tables(self) -> set[str]:
+        return set()
+
+    @contextmanager
+    def _connect(self, shard: str) -> Iterator[Connection]:
+        with self._db_lock:
+            engine = self._engine_of(shard)
+            if shard not in self._initialized_dbs:
+                self._initdb(engine)
+                self._initialized_dbs.add(shard)
+            with engine.begin() as connection:
+                yield connection
+
+    def _engine_of(self, shard: str) -> Engine:
+        if shard not in self._engines:
+            self._engines[shard] = _engine(self.conn_string_for_shard(shard))
+            if len(self._engines) > _KEPT:
+                oldest = next(kept for kept in self._engines if kept != INDEX_SHARD_NAME)
+                self._engines.pop(oldest).dispose()
+        self._engines.move_to_end(shard)
+        return self._engines[shard]
+
+    def _initdb(self, engine: Engine, for_index_shard: bool = False) -> None:
+        path = Path(str(engine.url.database))
+        is_new = not for_index_shard and not path.exists()
+        if not (is_new and _write_once(path, _no_events())):
+            super()._initdb(engine, for_index_shard)
+
+    def store_event(self, event: EventLogEntry) -> None:
+        """Store it, and touch the file of its run: the UI watches that, and not the log beside."""
+        super().store_event(event)
+        os.utime(self.path_for_shard(event.run_id))
+
+    def has_table(self, table_name: str) -> bool:
+        """Whether the index has a table; one that it has stays, so that it is looked for once."""
+        if table_name not in self._tables and super().has_table(table_name):
+            self._tables.add(table_name)
+        return table_name in self._tables
+
+    def wipe(self) -> None:
+        """Remove all events; the files of runs, too."""
+        self._close()
+        super().wipe()
+
+    def dispose(self) -> None:
+        """Close what is open."""
+        super().dispose()
+        self._close()
+
+    def _close(self) -> None:
+        with self._db_lock:
+            while self._engines:
+                self._engines.popitem()[1].dispose()
+
+
+@cache
+def _no_events() -> bytes:
+    """The file of a run that has no events yet, as Dagster makes it."""
+    with tempfile.TemporaryDirectory() as folder:
+        log = SqliteEventLogStorage(folder)
+        with log.run_connection("none"):
+            pass
+        return Path(log.path_for_shard("none")).read_bytes()
+
+
+def _write_once(path: Path, content: bytes) -> bool:
+    """Write a file, whole at once, unless somebody else just did; whether it was written."""
+    beside = path.with_suffix(f".{os.getpid()}.part")
+    beside.write_bytes(content)
+    try:
+        os.link(beside, path)
+    except OSError:  # another process was faster, or the file system has no links
+        return False
+    finally:
+        beside.unlink()
+    return True
+
+
+class RunHistory(SqliteRunStorage):
+    """Dagster's table of runs."""
+
+    @cached_property
+    def _engine(self) -> Engine:
+        return _engine(self._conn_string)
+
+    @contextmanager
+    def connect(self) -> Iterator[Connection]:
+        """A connection in a transaction."""
+        with self._engine.begin() as connection:
+            yield connection
+
+    def dispose(self) -> None:
+        """Close what is open."""
+        self._engine.dispose()
+
+
+class InstanceStorage(DagsterSqliteStorage):
+    """Dagster's SQLite storage with engines that are kept; named in `dagster.yaml`."""
+
+    def __init__(self, base_dir: str, inst_data: Any = None) -> None:
+        self.base_dir = base_dir
+        history = Path(base_dir) / "history"
+        self._run_storage = RunHistory.from_local(f"{history}/")
+        self._event_log_storage = EventLog(f"{history}/runs/")
+        self._schedule_storage = SqliteScheduleStorage.from_local(f"{base_dir}/schedules")
+        self._inst_data = inst_data
+        DagsterStorage.__init__(self)
+
+    @classmethod
+    def from_config_value(cls, inst_data: Any, config_value: Any) -> "InstanceStorage":
+        """What `dagster.yaml` asks for."""
+        return cls.from_local(inst_data=inst_data, **config_value)

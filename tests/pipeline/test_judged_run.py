@@ -1,0 +1,125 @@
+"""A corpus whose questions are written and whose answers are judged by a model behind a socket."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from gsum_assets.definitions import Pipeline, pipeline_for
+from gsum_assets.run import RunReport, drive
+from gsum_assets.tables import TABLES
+from gsum_resources.models import Models
+from gsum_resources.settings import JudgeSettings, LlmSettings, Settings
+from tests.checks.indexed import evaluations
+from tests.conftest import House
+from tests.evaluation.judges.scripted_judges import texts_of, verdict
+from tests.evaluation.test_generate_questions import writer
+from tests.models import HashEmbedder
+from tests.pipeline.homes import house_at, write_lines
+from tests.servers.replies import text_for, wanted_schema
+from tests.servers.scripted import ScriptedServer, scripted_server
+
+METHODS = ["bm25", "random"]
+SETTINGS = """
+[answer]
+max_words = 20
+[retrieval]
+k = 1
+[questions]
+n = 2
+description = "Tales of a river town."
+[judges]
+methods = ["bm25", "random"]
+max_questions = 4
+"""
+
+
+def replies(body: dict) -> str:
+    """Answers, questions, and verdicts for whatever is shown first."""
+    schema = wanted_schema(body)
+    if schema is None:
+        said = body["messages"][-1]["content"]
+        return text_for(said, str(sum(said.encode())))
+    if "mark" not in schema["properties"]:
+        return writer(body)
+    return verdict(body, winner=1 if len(texts_of(body)) > 1 else 0, rating=4)
+
+
+def pipeline(house: House, server: ScriptedServer) -> Pipeline:
+    served = {"base_url": server.base_url, "api_key_env": "", "max_retries": 1}
+    llm = LlmSettings(backend="openai_compatible", model="writer", **served)
+    judge = JudgeSettings(backend="openai_compatible", model="judge", **served)
+    settings = Settings(llm=llm, judge=judge)
+    overrides = {"embedding_model": HashEmbedder()}
+    return pipeline_for(house.home, Models(settings, house.store, TABLES["llm_calls"], overrides))
+
+
+def run(house: House, server: ScriptedServer, methods: list[str] | None = None) -> RunReport:
+    with house.instance() as instance:
+        return drive(pipeline(house, server), instance, "tales", methods)
+
+
+@contextmanager
+def judged(root: Path) -> Iterator[tuple[House, ScriptedServer]]:
+    with house_at(root) as house, scripted_server(root / "requests.jsonl", replies) as server:
+        house.write_document("log", "The boat came late. The lamp went out. Nobody paid. " * 60)
+        write_lines(house.folder / "queries.jsonl", [{"text": "Why so late?", "references": ["?"]}])
+        (house.folder / "corpus.toml").write_text(SETTINGS)
+        yield house, server
+
+
+@pytest.fixture
+def done(tmp_path: Path) -> Iterator[tuple[House, ScriptedServer]]:
+    with judged(tmp_path) as (house, server):
+        report = run(house, server, METHODS)
+        assert report.is_complete, [*report.errors, *report.gaps]
+        yield house, server
+
+
+def test_questions_are_written_answers_judged_and_nothing_is_asked_twice(
+    done: tuple[House, ScriptedServer],
+) -> None:
+    house, server = done
+    queries = house.table("queries").to_pylist()
+    assert [q["split"] for q in queries].count("generated") == 8
+    verdicts = house.table("judgements").to_pylist()
+    assert {row["model"] for row in verdicts if row["verdict"] != "tie"} == {"judge"}
+    pairs = [row for row in verdicts if row["judge"] == "pairwise" and row["model"]]
+    assert pairs
+    assert {row["first"] == row["method"] for row in pairs if row["verdict"] == "win"} == {True}
+    board = house.table("leaderboard").to_pylist()
+    grades = [row for row in board if row["metric"] == "g_eval_relevance"]
+    assert {row["mean"] for row in grades} == {4.0}
+    overall = [row for row in house.table("win_rates").to_pylist() if row["criterion"] == "overall"]
+    assert {(row["method"], row["win_rate"]) for row in overall} == {("bm25", 0.5), ("random", 0.5)}
+    assert {row["disagreement"] for row in overall} == {1.0}  # a judge that goes by the place
+    with house.instance() as instance:
+        checks = {f"{e.asset_key.path[-1]}:{e.check_name}": e.passed for e in evaluations(instance)}
+    assert checks["judgements:verdicts_parsed"]
+    assert not checks["judgements:no_position_bias"]
+    asked = len(server.lines("/chat/completions"))
+    assert run(house, server).n_partitions == 0
+    house.write_document("log", "The boat came late. The lamp went out. Nobody paid. " * 60 + "\n\n")
+    assert not run(house, server).errors
+    assert len(server.lines("/chat/completions")) == asked
+
+
+def test_a_judge_that_gives_no_verdict_is_counted(tmp_path: Path) -> None:
+    with judged(tmp_path) as (house, _):
+
+        def no_verdict(body: dict) -> str:
+            is_asked = "mark" in (wanted_schema(body) or {}).get("properties", {})
+            return "Both are fine, I would say." if is_asked else replies(body)
+
+        with scripted_server(tmp_path / "mute.jsonl", no_verdict) as mute:
+            report = run(house, mute, METHODS)
+        assert not report.errors
+        (gap,) = [gap for gap in report.gaps if gap.startswith("judgements")]
+        assert "no valid reply" in gap
+        rows = house.table("judgements").to_pylist()
+        assert {row["verdict"] for row in rows if row["model"]} == {"unparsed"}
+        assert {row["value"] for row in rows if row["verdict"] == "unparsed"} == {None}
+        rates = house.table("win_rates").to_pylist()
+        assert {row["n"] for row in rates if row["unparsed"] and not row["ties"]} <= {0}
+        assert sum(row["unparsed"] for row in rates) > 0

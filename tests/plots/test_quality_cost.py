@@ -1,0 +1,87 @@
+"""Which methods are worth their price, by comparison with every other one; and plots as SVG."""
+
+from xml.etree import ElementTree
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from gsum_assets.plots.figure import to_svg
+from gsum_assets.plots.method_ranking import method_ranking_figure, scale_of, standing
+from gsum_assets.plots.quality_cost import frontier, quality_cost_figure
+from tests.plots import toys
+
+NAMES = ["bm25", "gor", "<b>&\x07"]
+points = st.lists(st.tuples(st.integers(0, 5), st.integers(0, 5)), max_size=12)
+
+
+@given(points)
+def test_no_method_on_the_frontier_is_beaten(found: list[tuple[int, int]]) -> None:
+    price, quality = np.array([p for p, _ in found]), np.array([q for _, q in found])
+    beaten = {
+        i
+        for i, (p, q) in enumerate(found)
+        if any(p2 <= p and q2 >= q and (p2, q2) != (p, q) for p2, q2 in found)
+    }
+    on_front = frontier(price, quality)
+    assert set(on_front) == set(range(len(found))) - beaten
+    assert list(price[on_front]) == sorted(price[on_front])
+
+
+def test_the_frontier_of_points_known_by_hand() -> None:
+    price, quality = np.array([3.0, 1.0, 2.0, 2.0]), np.array([0.5, 0.3, 0.2, 0.5])
+    assert frontier(price, quality) == [1, 3]
+
+
+@pytest.mark.parametrize(
+    ("spared", "unit"),
+    [
+        ((), "US dollars a question"),
+        (("cost_usd",), "tokens read and written a question"),
+        (("cost_usd", "tokens_in", "tokens_out"), "seconds a question"),
+    ],
+)
+def test_price_is_money_else_tokens_else_seconds(spared: tuple[str, ...], unit: str) -> None:
+    costs = [row | dict.fromkeys(spared, 0) for row in toys.costs(NAMES)]
+    figure = quality_cost_figure(toys.ranked(9, NAMES)["general"], costs, "tales")
+    assert figure.axes[0].get_xlabel() == unit
+    assert figure.axes[0].get_ylabel() == "rouge1, percent"
+    prices = figure.axes[0].collections[-1].get_offsets()[:, 0]
+    if unit.startswith("tokens"):  # ten questions of 900, 1,800, 2,700 tokens and 100 written
+        assert sorted(prices) == [1_000, 1_900, 2_800]
+
+
+def test_prices_far_apart_take_a_logarithmic_axis() -> None:
+    ranked = toys.ranked(9, NAMES)["general"]
+    near = [row | {"cost_usd": 1.0} for row in toys.costs(NAMES)]
+    far = [row | {"cost_usd": 1.0 if row["method"] == "gor" else 11.0} for row in near]
+    scales = [quality_cost_figure(ranked, costs, "").axes[0].get_xscale() for costs in (near, far)]
+    assert scales == ["linear", "log"]
+
+
+def test_grades_are_no_shares_and_the_best_stands_out() -> None:
+    assert [scale_of(name) for name in ("rouge1", "g_eval_relevance", "lr1")] == [100, 1, 100]
+    rows = [
+        {"p_best": p, "ties_best": tie} for p, tie in ((None, True), (0.2, True), (0.01, False))
+    ]
+    assert [standing(row, several=True) for row in rows] == ["best", "tie", "other"]
+    assert {standing(row, several=False) for row in rows} == {"other"}
+
+
+def test_svg_is_the_same_each_time_and_holds_no_date_nor_markup_of_names() -> None:
+    def drawn() -> list[str]:
+        ranked = toys.ranked(9, NAMES)
+        figures = (
+            method_ranking_figure(ranked, "tales"),
+            quality_cost_figure(ranked["general"], toys.costs(NAMES), "tales"),
+        )
+        return [to_svg(figure) for figure in figures]
+
+    first = drawn()
+    assert first == drawn()
+    for svg in first:
+        assert "metadata" not in svg
+        texts = "".join(ElementTree.fromstring(svg).itertext())
+        assert "gor" in texts
+        assert "<b>&\ufffd" in texts

@@ -1,0 +1,118 @@
+"""Dagster's storage with less work: the same files, whole for every reader, heard by the UI."""
+
+import queue
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+
+import dagster as dg
+import pytest
+
+from gsum_resources import event_log
+from gsum_resources.event_log import EventLog, RunHistory
+from gsum_resources.instance import CONFIG_FILE, open_instance, prepare
+from tests.conftest import House
+
+PATIENCE_S = 120.0  # a busy machine is no failure
+KEY = dg.AssetKey("made")
+
+
+@dg.asset(partitions_def=dg.StaticPartitionsDefinition([str(i) for i in range(5)]))
+def made() -> None:
+    pass
+
+
+def make(instance: dg.DagsterInstance, partition: str) -> str:
+    """The id of a run that makes a partition."""
+    return dg.materialize([made], instance=instance, partition_key=partition).run_id
+
+
+def told(instance: dg.DagsterInstance) -> dict[str, str | None]:
+    """Which run made which partition, by the index of all runs."""
+    records = instance.fetch_materializations(KEY, limit=1000).records
+    return {record.run_id: record.partition_key for record in records}
+
+
+@pytest.fixture
+def instance(house: House) -> Iterator[dg.DagsterInstance]:
+    with open_instance(house.home) as opened:
+        yield opened
+
+
+@pytest.fixture
+def files(house: House) -> Path:
+    return house.home.dagster / "history" / "runs"
+
+
+def test_either_storage_reads_what_the_other_wrote(house: House) -> None:
+    config = prepare(house.home) / CONFIG_FILE
+    ours, theirs = config.read_text(), "telemetry: {enabled: false}\n"
+    runs = {}
+    for partition, text in enumerate([ours, theirs, ours]):
+        config.write_text(text)
+        with open_instance(house.home) as instance:
+            assert isinstance(instance.event_log_storage, EventLog) == (text == ours)
+            assert isinstance(instance.run_storage, RunHistory) == (text == ours)
+            runs[make(instance, str(partition))] = str(partition)
+            assert told(instance) == runs
+            assert {run.run_id for run in instance.get_runs()} == runs.keys()
+            steps = [len(instance.all_logs(run)) for run in runs]
+            assert min(steps) == max(steps) > 5
+
+
+def test_more_runs_than_are_kept_open(
+    instance: dg.DagsterInstance, files: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(event_log, "_KEPT", 3)
+    runs = [make(instance, str(i)) for i in range(5)]
+    assert len(list(files.glob("*-wal"))) == 3
+    for run in runs:
+        assert instance.all_logs(run, of_type=dg.DagsterEventType.RUN_SUCCESS)
+    assert list(told(instance).values()) == [str(i) for i in reversed(range(5))]
+
+
+def test_nothing_stays_open(house: House, files: Path) -> None:
+    with open_instance(house.home) as instance:
+        make(instance, "0")
+        assert list(files.glob("*-wal"))
+    assert list(house.home.dagster.rglob("*-wal")) == []
+    assert list(house.home.dagster.rglob("*.part")) == []
+
+
+def test_many_writers_lose_nothing(house: House) -> None:
+    def write(name: str) -> None:
+        with open_instance(house.home) as mine:
+            for i in range(10):
+                event = dg.AssetMaterialization(KEY, partition=f"{name}{i}")
+                mine.report_runless_asset_event(event)
+
+    with open_instance(house.home) as instance:
+        threads = [threading.Thread(target=write, args=[name]) for name in "abcd"]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join(PATIENCE_S)
+        records = instance.fetch_materializations(KEY, limit=1000).records
+    assert {r.partition_key for r in records} == {
+        f"{name}{i}" for name in "abcd" for i in range(10)
+    }
+
+
+def test_the_ui_hears_of_each_event_while_a_run_goes_on(house: House) -> None:
+    heard: queue.Queue[str] = queue.Queue()
+    with open_instance(house.home) as ui, open_instance(house.home) as worker:
+        run = worker.get_run_by_id(make(worker, "0"))
+        assert run
+        cursor = worker.get_records_for_run(run.run_id).cursor
+        ui.watch_event_logs(run.run_id, cursor, lambda entry, _: heard.put(entry.message))
+        for said in ("one", "two", "three"):
+            worker.report_engine_event(said, run)
+            assert heard.get(timeout=PATIENCE_S) == said
+
+
+def test_wiped_means_empty(instance: dg.DagsterInstance, files: Path) -> None:
+    run = make(instance, "0")
+    instance.wipe()
+    assert told(instance) == {}
+    assert instance.all_logs(run) == []
+    assert make(instance, "1") in told(instance)
