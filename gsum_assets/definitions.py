@@ -128,7 +128,7 @@ def pipeline_for(home: Home, models: Models | None = None) -> Pipeline:
         executor=dg.in_process_executor,  # one process a run: a step has no model to load again
         resources={
             "io_manager": warehouse,
-            "models": ModelsIO(models, warehouse.reads),
+            "models": ModelsIO(models, warehouse.reads, TABLES["embedding_calls"]),
             "settings": SettingsIO(section, warehouse.reads),
         },
     )

@@ -424,6 +424,20 @@ TABLES: Mapping[str, Table] = {
             ("query_id",),
         ),
         Table(
+            "embedding_calls",
+            "batch of texts that was embedded",
+            (
+                Column("asset", TEXT, "asset that asked"),
+                Column("model", TEXT, "identity of the embedder"),
+                Column("n_texts", INT, "texts that no memo had"),
+                Column("tokens_in", pa.int64(), "tokens that a server read; 0: a local model"),
+                Column("latency_s", FLOAT, "seconds", measured=True),
+                Column("cost_usd", FLOAT, "price in US dollars"),
+                Column("time", pa.timestamp("us", "UTC"), "when it ended", measured=True),
+            ),
+            ("corpus",),
+        ),
+        Table(
             "llm_calls",
             "request made of a language model",
             (

@@ -10,7 +10,7 @@ import pyarrow as pa
 from gsum_resources.parquet_store import FILE_NAME, FOOTER_KEY, ParquetStore
 from gsum_resources.table import Table
 
-_APPENDED = frozenset({"llm_calls"})  # written as many small files a partition
+_APPENDED = frozenset({"llm_calls", "embedding_calls"})  # written as many small files a partition
 
 
 def build_catalogue(store: ParquetStore, tables: Iterable[Table], path: Path) -> None:

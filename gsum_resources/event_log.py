@@ -45,7 +45,8 @@ class EventLog(SqliteEventLogStorage):
         return OrderedDict()
 
     @cached_property
-    def _tables(self) -> set[str]:
+    def _found(self) -> set[tuple[str, str]]:
+        """Tables and columns of the index; what is there stays, so that it is looked for once."""
         return set()
 
     @contextmanager
@@ -79,10 +80,17 @@ class EventLog(SqliteEventLogStorage):
         os.utime(self.path_for_shard(event.run_id))
 
     def has_table(self, table_name: str) -> bool:
-        """Whether the index has a table; one that it has stays, so that it is looked for once."""
-        if table_name not in self._tables and super().has_table(table_name):
-            self._tables.add(table_name)
-        return table_name in self._tables
+        """Whether the index has a table."""
+        name = ("table", table_name)
+        if name not in self._found and super().has_table(table_name):
+            self._found.add(name)
+        return name in self._found
+
+    def _has_asset_key_col_on_connection(self, conn: Connection, column_name: str) -> bool:
+        name = ("asset_keys", column_name)
+        if name not in self._found and super()._has_asset_key_col_on_connection(conn, column_name):
+            self._found.add(name)
+        return name in self._found
 
     def wipe(self) -> None:
         """Remove all events; the files of runs, too."""

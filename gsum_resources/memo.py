@@ -9,9 +9,11 @@ several processes can write at once, and each sees what the others have.
 import hashlib
 import io
 import threading
+import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from copy import copy
+from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
@@ -20,7 +22,7 @@ import pyarrow.parquet as pq
 from gsum_resources.content_hash import hash_texts
 from gsum_resources.journal import Journal, JournalReader, open_journal
 from gsum_resources.parquet_store import ParquetStore
-from gsum_resources.protocols import Embedder
+from gsum_resources.protocols import Embedder, Metered
 
 _BATCH = 512  # texts between two savings: about ten seconds of work on two cores
 MERGE_AT = 64  # segments; a listing of that many is still one cheap request
@@ -149,12 +151,35 @@ def _write_segment(store: ParquetStore, folder: str, table: pa.Table) -> str:
     return path
 
 
+@dataclass(frozen=True)
+class Batch:
+    """What it took to embed texts that no memo had: see `embedding_calls` in `tables.py`."""
+
+    model: str
+    n_texts: int
+    tokens_in: int
+    latency_s: float
+    cost_usd: float
+
+
+OnBatch = Callable[[Batch], None]
+
+
+def _tokens(embedder: Embedder) -> int:
+    return embedder.tokens_read if isinstance(embedder, Metered) else 0
+
+
+def _price(embedder: Embedder) -> float:
+    return embedder.usd_per_million_tokens if isinstance(embedder, Metered) else 0.0
+
+
 class MemoizedEmbedder:
     """An embedder that embeds each distinct text once."""
 
     def __init__(self, embedder: Embedder, store: ParquetStore) -> None:
         self._embedder = embedder
         self._on_progress: Callable[[int, int], None] = lambda done, total: None
+        self._on_batch: OnBatch = lambda batch: None
         self._memo = Memo(store, "embeddings", embedder.identity)
 
     @property
@@ -167,10 +192,18 @@ class MemoizedEmbedder:
         """Length of a vector."""
         return self._embedder.dimension
 
-    def reporting(self, on_progress: Callable[[int, int], None]) -> "MemoizedEmbedder":
-        """The same embedder and memo, telling `on_progress` how many new texts are done."""
+    def reporting(
+        self, on_progress: Callable[[int, int], None], on_batch: OnBatch
+    ) -> "MemoizedEmbedder":
+        """The same embedder and memo.
+
+        Parameters
+        ----------
+        on_progress : hears how many new texts are done, and of how many.
+        on_batch : hears what each batch of new texts took.
+        """
         told = copy(self)
-        told._on_progress = on_progress
+        told._on_progress, told._on_batch = on_progress, on_batch
         return told
 
     def embed(self, texts: Sequence[str]) -> np.ndarray:
@@ -189,7 +222,11 @@ class MemoizedEmbedder:
         embed = self._embedder.embed_queries if side == "query" else self._embedder.embed
         for start in range(0, len(pending), _BATCH):
             part = pending[start : start + _BATCH]
+            before, started = _tokens(self._embedder), time.perf_counter()
             vectors = embed([text for _, text in part])
+            tokens, price = _tokens(self._embedder) - before, _price(self._embedder)
+            seconds = time.perf_counter() - started
+            self._on_batch(Batch(self.identity, len(part), tokens, seconds, tokens * price / 1e6))
             fresh = {key: row.tobytes() for (key, _), row in zip(part, vectors, strict=True)}
             self._memo.put(fresh)
             known.update(fresh)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, cast
 
 import dagster as dg
 
+from gsum_resources.embedding_ledger import EmbeddingLedger
 from gsum_resources.lineage import Reads
 from gsum_resources.llm.ledger import Ledger, LedgeredModel
 from gsum_resources.memo import MemoizedEmbedder
@@ -157,9 +158,10 @@ def _local_embedder(settings: EmbeddingSettings) -> Embedder:
 class ModelsIO(dg.IOManager):
     """Hands the observed model assets to those that use them, and notes that they did."""
 
-    def __init__(self, models: Models, reads: Reads) -> None:
+    def __init__(self, models: Models, reads: Reads, embedding_table: Table) -> None:
         self.models = models
         self._reads = reads
+        self._embedding_table = embedding_table
 
     def load_input(self, context: dg.InputContext) -> Lazy:
         """A `Lazy` whose `get` gives a `LedgeredModel` or a `MemoizedEmbedder`."""
@@ -172,7 +174,9 @@ class ModelsIO(dg.IOManager):
             self._reads.other(step, f"model:{name}", self.models.identity(name))
             info = context.log.info if context.log else print
             if name == "embedding_model":
-                return self.models.embedder.reporting(reporter(f"{asset}: texts embedded", info))
+                told = reporter(f"{asset}: texts embedded", info)
+                booked = EmbeddingLedger(self.models.store, self._embedding_table, corpus, asset)
+                return self.models.embedder.reporting(told, booked.enter)
             ledger = Ledger(self.models.store, self.models.ledger_table, corpus, asset)
             answered = reporter(f"{asset}: requests answered", info)
             failed = partial(self._reads.failure, step)

@@ -143,6 +143,21 @@ class Embedder(Protocol):
 
 
 @runtime_checkable
+class Metered(Protocol):
+    """An embedder whose server counts tokens."""
+
+    @property
+    def tokens_read(self) -> int:
+        """Tokens that the server has read for it so far."""
+        ...
+
+    @property
+    def usd_per_million_tokens(self) -> float:
+        """Price, US dollars."""
+        ...
+
+
+@runtime_checkable
 class PassageScorer(Protocol):
     """Scores how well one passage predicts another."""
 

@@ -44,8 +44,8 @@ def confirmations(
 ) -> list[dg.AssetMaterialization]:
     """The last materialization, once more, of each result that is old and yet current.
 
-    Current means that no partition of it, of any corpus, is due or rests on one that is, and that
-    the sources were looked at lately.
+    Current means that no partition of it, of any corpus, is due or rests on one that is, nor on
+    one that was given up, and that the sources were looked at lately.
 
     Parameters
     ----------
@@ -60,8 +60,11 @@ def confirmations(
         event = instance.get_latest_materialization_event(key)
         if event is None or event.asset_materialization is None:
             continue
+        inputs = [parent for parent in look.nodes[key].parents if parent in look.nodes]
         if now - event.timestamp < _CONFIRM_S or any(look.unsettled(key, c) for c in known):
             continue
+        if any(look.stuck(parent, corpus) for parent in inputs for corpus in known):
+            continue  # what unites methods does without those that failed, and yet lacks them
         found.append(_confirmed(event.asset_materialization, now))
     return found
 

@@ -1,78 +1,106 @@
 """What each method costs: the index once, and every question after it."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 
 import pyarrow as pa
 
 from gsum_assets.evaluation.comparisons import as_table
-from gsum_assets.tables import RESULT, table_of
+from gsum_assets.tables import RESULT, TABLES
 from gsum_resources.arrow import pc
+from gsum_resources.parquet_store import ParquetStore
 
-_SPENT = ("calls", "tokens_in", "tokens_out", "latency_s", "cost_usd")
+_SPENT = ("tokens_in", "tokens_out", "latency_s", "cost_usd")
+_NOT_INDEXED = frozenset({"queries", "summaries", "scores"})  # made for questions alone
 
 
 def costs(
     summaries: pa.Table,
     seconds: Mapping[tuple[str, str], float],
     calls: pa.Table,
-    families: Mapping[str, str],
+    embeddings: pa.Table,
+    indexes: Mapping[str, Collection[str]],
     n_documents: int,
 ) -> pa.Table:
     """Rows of the table `costs`.
 
     A question costs what its answer takes when it is asked afresh, whether or not the memo spared
-    it. An index costs each distinct request of its assets once, failed ones included, since the
-    ledger began; what was asked of documents that have changed since is among them. All methods of
-    a family share its index. Embeddings made on this machine take no calls and no tokens.
+    it. An index costs each distinct request of its assets once, failed ones included, and each
+    batch of embeddings, since the ledgers began; what was asked of documents that have changed
+    since is among them. Methods that rest on the same assets share their costs.
 
     Parameters
     ----------
     summaries : rows of `summaries` of several methods.
     seconds : from question to answer, by method and question.
-    calls : rows of `llm_calls` of the corpus.
-    families : the family of each method.
+    calls, embeddings : rows of `llm_calls` and `embedding_calls` of the corpus.
+    indexes : the assets that each method's index consists of.
     n_documents : documents in the corpus.
     """
-    index = _by_family(calls)
+    asked, embedded = _called(calls), _embedded(embeddings)
     rows = []
     for method in sorted(set(summaries["method"].to_pylist())):
         answers = summaries.filter(pc.equal(summaries["method"], method))
-        asked = set(answers["query_id"].to_pylist())
+        questions = set(answers["query_id"].to_pylist())
         spent = [pc.sum(answers[name]).as_py() for name in ("calls", "tokens_in", "tokens_out")]
-        taken = sum(seconds.get((method, query_id), 0.0) for query_id in asked)
+        taken = sum(seconds.get((method, query_id), 0.0) for query_id in questions)
         price = pc.sum(answers["cost_usd"]).as_py()
-        rows.append((method, "query", len(asked), *spent, taken, price))
-        family = families.get(method, "")
-        rows.append((method, "index", n_documents, *index.get(family, (0, 0, 0, 0.0, 0.0))))
+        rows.append((method, "query", len(questions), *spent, taken, price))
+        parts = [found.get(a) for found in (asked, embedded) for a in indexes.get(method, ())]
+        index = [sum(column) for column in zip(_NOTHING, *filter(None, parts), strict=True)]
+        rows.append((method, "index", n_documents, *index))
     return as_table("costs", sorted(rows, key=lambda row: row[:2]))
 
 
-def _by_family(calls: pa.Table) -> dict[str, tuple]:
-    """Calls, tokens in and out, seconds and price of each family's index."""
+_NOTHING = (0, 0, 0, 0.0, 0.0)  # calls, tokens in and out, seconds, price
+
+
+def _called(calls: pa.Table) -> dict[str, tuple]:
+    """What each asset's distinct requests took.
+
+    A request stands there once for each time it was made; what the memo gave took nothing.
+    """
     once: dict[tuple[str, str], tuple] = {}
-    for row in calls.select(
-        ["asset", "prompt_hash", "tokens_in", "tokens_out", "latency_s", "cost_usd", "cached"]
-    ).to_pylist():
-        family = _indexed_family(row["asset"])
-        key = family, row["prompt_hash"]
-        if not family or (row["cached"] and key in once):
-            continue
-        spent = (1, *(row[name] for name in _SPENT[1:]))
-        before = once.get(key)
-        once[key] = spent if before is None or before[-1] <= spent[-1] else before
+    for row in calls.select(["asset", "prompt_hash", *_SPENT, "cached"]).to_pylist():
+        key = row["asset"], row["prompt_hash"]
+        spent = (1, *(row[name] for name in _SPENT))
+        if key not in once or (not row["cached"] and spent[-2:] > once[key][-2:]):
+            once[key] = spent
     total: dict[str, tuple] = {}
-    for (family, _), spent in once.items():
-        before = total.get(family, (0, 0, 0, 0.0, 0.0))
-        total[family] = tuple(a + b for a, b in zip(before, spent, strict=True))
+    for (asset, _), spent in once.items():
+        before = total.get(asset, _NOTHING)
+        total[asset] = tuple(a + b for a, b in zip(before, spent, strict=True))
     return total
 
 
-def _indexed_family(asset: str) -> str:
-    """The family whose index an asset belongs to; "" for answers and what no family owns."""
-    family, _, name = asset.partition("/")
-    if not name:
-        return ""
-    try:
-        return "" if table_of([family, name]).dimensions == RESULT else family
-    except KeyError:  # an asset of an older gsum
-        return ""
+def _embedded(embeddings: pa.Table) -> dict[str, tuple]:
+    """What each asset's embeddings took; they are no calls of a language model."""
+    total: dict[str, tuple] = {}
+    for row in embeddings.select(["asset", "tokens_in", "latency_s", "cost_usd"]).to_pylist():
+        spent = (0, row["tokens_in"], 0, row["latency_s"], row["cost_usd"])
+        before = total.get(row["asset"], _NOTHING)
+        total[row["asset"]] = tuple(a + b for a, b in zip(before, spent, strict=True))
+    return total
+
+
+def index_assets(store: ParquetStore, corpus: str, method: str) -> set[str]:
+    """The assets that a method's contexts rest on, however far up, as their files tell.
+
+    Those made for each question anew are left out.
+    """
+    assets: set[str] = set()
+    seen: set[str] = set()
+    open_ = ["contexts"]
+    while open_:
+        table = TABLES.get(open_.pop())
+        if table is None or table.name in seen or table.name in _NOT_INDEXED:
+            continue
+        seen.add(table.name)
+        for partition in store.partitions(table, corpus):
+            footer = store.provenance(table, partition)
+            if footer is None or partition.method not in (None, method):
+                continue
+            if table.dimensions != RESULT:
+                assets.add(footer.asset)
+            keys = [key for key in footer.inputs if key.startswith("table:")]
+            open_ += [key.removeprefix("table:").split("/")[0] for key in keys]
+    return assets

@@ -37,19 +37,33 @@ def leaderboard(
     }
     rows = []
     for group in grouped:
-        found = dict(group.estimates())
-        p_best = _against_best(group, found, p_values)
-        for method, e in found.items():
-            p = p_best[method]
-            latency = group.mean_of(seconds, method)
-            place = (method, group.split, group.kind, group.metric)
-            is_tie = p is None or p > SIGNIFICANT
-            rows.append((*place, e.mean, e.low, e.high, e.n, p, is_tie, latency))
+        for metric, found in group.estimates().items():
+            p_best = _against_best(group, metric, found, p_values)
+            for method, e in found.items():
+                p = p_best[method]
+                is_tie = p is None or p > SIGNIFICANT
+                latency = group.mean_of(seconds, metric, method)
+                rows += [
+                    (
+                        method,
+                        split,
+                        group.kind,
+                        metric,
+                        e.mean,
+                        e.low,
+                        e.high,
+                        e.n,
+                        p,
+                        is_tie,
+                        latency,
+                    )
+                    for split in group.splits
+                ]
     return as_table("leaderboard", sorted(rows, key=lambda row: row[:4]))
 
 
 def _against_best(
-    group: Group, found: Mapping[str, Estimate], p_values: Mapping[Pair, float]
+    group: Group, metric: str, found: Mapping[str, Estimate], p_values: Mapping[Pair, float]
 ) -> dict[str, float | None]:
     """p that a method equals the best one, adjusted for the number of methods.
 
@@ -58,11 +72,11 @@ def _against_best(
     """
     best = min(found, key=lambda method: (-found[method].mean, method))
     others = [method for method in found if found[method].mean < found[best].mean]
-    equals = [method for method in found if method not in others]
     raw = []
     for method in others:
         first, second = sorted((method, best))
-        raw.append(p_values.get((group.split, group.kind, group.metric, first, second), 1.0))
+        raw.append(p_values.get((group.splits[0], group.kind, metric, first, second), 1.0))
+    equals = [method for method in found if method not in others]
     return dict.fromkeys(equals) | dict(zip(others, holm(raw), strict=True))
 
 

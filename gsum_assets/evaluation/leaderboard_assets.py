@@ -7,7 +7,7 @@ import pyarrow as pa
 
 from gsum_assets.evaluation.assets import Family
 from gsum_assets.evaluation.comparisons import comparisons, groups
-from gsum_assets.evaluation.costs import costs
+from gsum_assets.evaluation.costs import costs, index_assets
 from gsum_assets.evaluation.judges.rating_scores import rating_scores
 from gsum_assets.evaluation.leaderboard import leaderboard, ranked_by_kind, to_markdown
 from gsum_assets.partitions import corpora, to_corpus
@@ -15,7 +15,7 @@ from gsum_assets.plots.method_ranking import method_ranking
 from gsum_assets.plots.quality_cost import quality_cost
 from gsum_assets.presentation import picture
 from gsum_assets.tables import TABLES
-from gsum_resources.llm.ledger import read_calls
+from gsum_resources.appended import read_appended
 
 GROUP = "evaluation"
 _PURPOSE = {
@@ -33,7 +33,6 @@ def leaderboard_assets(families: Sequence[Family]) -> dg.AssetsDefinition:
         for family in families
         for table in ("scores", "summaries")
     }
-    family_of = {method: family.name for family in families for method in family.variants}
 
     @dg.multi_asset(
         name="leaderboard",
@@ -65,11 +64,13 @@ def leaderboard_assets(families: Sequence[Family]) -> dg.AssetsDefinition:
         seconds = _seconds(scores)
         board = leaderboard(grouped, compared, seconds)
         store = context.resources.io_manager.store
+        summaries = united(results, "summaries")
         spent = costs(
-            united(results, "summaries"),
+            summaries,
             seconds,
-            read_calls(store, TABLES["llm_calls"], corpus),
-            family_of,
+            read_appended(store, TABLES["llm_calls"], corpus),
+            read_appended(store, TABLES["embedding_calls"], corpus),
+            {m: index_assets(store, corpus, m) for m in set(summaries["method"].to_pylist())},
             store.count(TABLES["documents"], corpus),
         )
         _show(context, corpus, board, spent)

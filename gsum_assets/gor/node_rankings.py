@@ -30,7 +30,7 @@ SCHEMA = pa.schema(
 # score equally, and ties fall to the id.
 _DECIMALS = 6
 
-_ALGORITHM = "bertscore-1"  # raise it when scores of the same texts may differ: the memo stays
+_ALGORITHM = "bertscore-2"  # raise it when scores of the same texts may differ: the memo stays
 
 
 class ScoreMemo(Protocol):

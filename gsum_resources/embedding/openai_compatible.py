@@ -15,6 +15,7 @@ from gsum_resources.settings import EmbeddingSettings
 VERSION = "1"  # raise it with every change of how texts are cut or vectors put together
 
 _BYTES_PER_TOKEN = 2
+_BYTES_PER_COUNT = 4  # of a token where a server does not count
 _BATCH_WINDOWS = 32  # what the least generous servers take
 _BATCH_BYTES = 200_000
 _SHORTEST_WINDOW = 64  # bytes; whoever finds that too long has another complaint
@@ -39,6 +40,10 @@ class OpenAICompatibleEmbedder:
     ----------
     settings : model and `max_tokens`.
     endpoint : the server of these settings.
+
+    Attributes
+    ----------
+    tokens_read : by the server so far, as it counts them, or a token for four bytes.
     """
 
     def __init__(self, settings: EmbeddingSettings, endpoint: Endpoint) -> None:
@@ -46,6 +51,7 @@ class OpenAICompatibleEmbedder:
         self._endpoint = endpoint
         self._name = f"embedding model '{settings.model}' at {settings.base_url}"
         self._dimension = 0
+        self.tokens_read = 0
 
     @property
     def identity(self) -> str:
@@ -54,6 +60,11 @@ class OpenAICompatibleEmbedder:
         parts = [f"openai_compatible-{VERSION}", settings.model]
         parts += [f"version={settings.version}"] if settings.version else []
         return "/".join([*parts, f"window={settings.max_tokens}"])
+
+    @property
+    def usd_per_million_tokens(self) -> float:
+        """The price that the settings tell."""
+        return self._settings.usd_per_million_tokens
 
     @property
     def dimension(self) -> int:
@@ -109,6 +120,8 @@ class OpenAICompatibleEmbedder:
         except EndpointError as error:
             failure = error
         else:
+            counted = sum(len(w.encode("utf-8", "replace")) for w in windows) // _BYTES_PER_COUNT
+            self.tokens_read += answer.tokens_in if answer.tokens_in is not None else counted
             return self._checked(answer.value, len(windows))
         if failure.status not in _REJECTED:
             raise ModelUnavailableError(f"{self._name}: {failure}; run again later")

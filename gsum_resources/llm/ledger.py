@@ -5,7 +5,6 @@ Each reply is durable as soon as it is there, memo entry and ledger row as one r
 ledger. Of a killed run, only the calls in flight are lost.
 """
 
-import io
 import json
 import threading
 import time
@@ -17,6 +16,7 @@ from dataclasses import dataclass
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from gsum_resources.appended import append_rows, path_of, write_rows
 from gsum_resources.arrow import pc
 from gsum_resources.journal import Entry, Journal, orphans
 from gsum_resources.llm.render import prompt_hash
@@ -85,7 +85,7 @@ class Ledger:
         """Put rows into the partition as one more file, in one step."""
         called = pa.Table.from_pylist(list(rows), self.table.schema)
         every = conform(self.table, pa.concat_tables([called, cached]), self.asset)
-        _write(self.store, _path(self.store, self.table, self.corpus, name), every)
+        append_rows(self.store, self.table, self.corpus, name, every)
 
 
 class LedgeredModel:
@@ -237,20 +237,6 @@ class _Record:
                 self._journal.close()
 
 
-def read_calls(store: ParquetStore, table: Table, corpus: str) -> pa.Table:
-    """Everything that is on record of a corpus, in no particular order.
-
-    Parameters
-    ----------
-    table : the ledger's, `llm_calls`.
-    """
-    parts = [table.empty()]
-    for path in store.fs.glob(f"{store.root}/{table.name}/corpus={corpus}/*.parquet"):
-        with store.fs.open(path, "rb") as source:
-            parts.append(pq.read_table(source, schema=table.schema))
-    return pa.concat_tables(parts)
-
-
 def fold_orphans(store: ParquetStore, table: Table) -> int:
     """Enter what killed runs had answered into memos and ledger, and return how many calls.
 
@@ -266,7 +252,7 @@ def fold_orphans(store: ParquetStore, table: Table) -> int:
             row = json.loads(entry.note)
             rows_of.setdefault(row.pop("corpus"), []).append(row)
         for corpus, rows in rows_of.items():
-            _enter_once(store, table, _path(store, table, corpus, name), rows)
+            _enter_once(store, table, path_of(store, table, corpus, name), rows)
         n_calls += len(entries)
     return n_calls
 
@@ -284,19 +270,9 @@ def _enter_once(store: ParquetStore, table: Table, path: str, rows: Sequence[dic
         every = pa.concat_tables(
             [entered, every.filter(pa.array(is_new))], promote_options="default"
         )
-    _write(store, path, every)
+    write_rows(store, path, every)
 
 
 def _calls(rows: pa.Table) -> tuple[list[str], list[int]]:
     """Prompt and time, which tell calls apart."""
     return rows["prompt_hash"].to_pylist(), pc.cast(rows["time"], pa.int64()).to_pylist()
-
-
-def _path(store: ParquetStore, table: Table, corpus: str, name: str) -> str:
-    return f"{store.root}/{table.name}/corpus={corpus}/{name}.parquet"
-
-
-def _write(store: ParquetStore, path: str, rows: pa.Table) -> None:
-    buffer = io.BytesIO()
-    pq.write_table(rows, buffer, compression="zstd")
-    store.replace_file(path, buffer.getbuffer())

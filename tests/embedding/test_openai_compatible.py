@@ -16,7 +16,9 @@ from gsum_resources.embedding.openai_compatible import (
     cut,
 )
 from gsum_resources.endpoint import Endpoint
-from gsum_resources.protocols import Embedder, ModelUnavailableError
+from gsum_resources.memo import Batch, MemoizedEmbedder
+from gsum_resources.parquet_store import ParquetStore
+from gsum_resources.protocols import Embedder, Metered, ModelUnavailableError
 from gsum_resources.settings import EmbeddingSettings
 from tests.servers.replies import embedding_of
 from tests.servers.scripted import scripted_server
@@ -53,6 +55,28 @@ def test_texts_come_back_as_unit_vectors_in_order(tmp_path: Path) -> None:
         np.testing.assert_allclose(vectors, expected, atol=1e-6)
         np.testing.assert_array_equal(model.embed_queries(TEXTS[5:3:-1]), vectors[5:3:-1])
         assert model.embed([]).shape == (0, 8)
+
+
+def test_tokens_are_counted_and_a_batch_is_priced(tmp_path: Path) -> None:
+    price = {"usd_per_million_tokens": 2.0}
+    with embedder_of(tmp_path, price) as (model, server):
+        assert isinstance(model, Metered)
+        batches: list[Batch] = []
+        memoized = MemoizedEmbedder(model, ParquetStore(str(tmp_path / "store")))
+        told = memoized.reporting(lambda done, total: None, batches.append)
+        told.embed(TEXTS)
+        told.embed(TEXTS[::-1])  # known by now
+        tokens = sum(line["tokens"] for line in server.lines("/embeddings"))
+    (batch,) = batches
+    assert (batch.model, batch.n_texts, batch.tokens_in) == (model.identity, 103, tokens)
+    assert batch.cost_usd == pytest.approx(tokens * 2e-6)
+    assert batch.latency_s > 0
+
+
+def test_a_server_that_does_not_count_is_counted_for(tmp_path: Path) -> None:
+    with embedder_of(tmp_path, {}, usage=False) as (model, _):
+        model.embed(["a boat on the lake"])
+        assert model.tokens_read == 18 // 4
 
 
 def test_dimension_is_asked_for_once(tmp_path: Path) -> None:

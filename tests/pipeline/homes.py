@@ -11,7 +11,11 @@ import pytest
 from gsum_assets.tables import TABLES
 from gsum_resources.content_hash import content_hash
 from gsum_resources.home import Home
-from tests.conftest import CORPUS, House
+from tests.conftest import CORPUS, House, document_in
+
+GOOD, BAD = document_in(0), document_in(3)
+WITHOUT_BERTSCORE = "[scores]\nbertscore = false\n"
+"""For a run in a process of its own, where loading the model would take longer than the run."""
 
 
 @contextmanager
@@ -33,6 +37,21 @@ def copy_of(house: House, root: Path) -> Iterator[House]:
     with house_at(root) as copy:
         copy.embedder, copy.model = house.embedder, house.model
         yield copy
+
+
+def furnish(house: House, corpus: str = CORPUS) -> None:
+    """Three documents, two of them in one bucket, and a question on the first and on the last."""
+    folder = house.home.corpora / corpus
+    folder.mkdir(parents=True, exist_ok=True)
+    for document_id in (GOOD, document_in(0, 1), BAD):
+        (folder / f"{document_id}.txt").write_text(f"A boat of {corpus} met {document_id}. " * 30)
+    write_lines(
+        folder / "queries.jsonl",
+        [
+            {"query_id": d, "text": "Who met the boat?", "document_id": d, "references": ["It."]}
+            for d in (GOOD, BAD)
+        ],
+    )
 
 
 def write_lines(file: Path, rows: list[dict | str]) -> None:

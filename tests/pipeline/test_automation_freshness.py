@@ -1,8 +1,6 @@
 """A result that did not change is told to be current; one that could not be made becomes late."""
 
 import time
-from collections.abc import Iterator
-from pathlib import Path
 
 import dagster as dg
 import pytest
@@ -14,27 +12,15 @@ from gsum_assets.run import observe
 from tests.conftest import CORPUS, House, document_in
 from tests.models import FirstWords
 from tests.pipeline.daemon import requested
-from tests.pipeline.homes import copy_of, house_at
 
 RESULTS = {"leaderboard", "retrieval/scores"}  # of the only family that was asked for
 HOUR = 3600.0
 
 
-@pytest.fixture(scope="module")
-def current(tmp_path_factory: pytest.TempPathFactory) -> Iterator[House]:
-    with house_at(tmp_path_factory.mktemp("current")) as house:
-        house.write_document(document_in(0))
-        house.write_queries([{"query_id": "one", "text": "Who met the boat?", "references": ["I"]}])
-        assert house.run(["bm25"]).is_complete
-        yield house
-
-
-@pytest.fixture
-def changeable(current: House, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[House]:
-    # time passes in the argument `now`, and not for the looks at the sources
+@pytest.fixture(autouse=True)
+def looked_lately(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Time passes in the argument `now`, and not for the looks at the sources."""
     monkeypatch.setattr(freshness, "_LOOKED_S", 100 * HOUR)
-    with copy_of(current, tmp_path) as copy:
-        yield copy
 
 
 def confirmed(house: House, instance: dg.DagsterInstance, hours: float) -> set[str]:
@@ -91,7 +77,7 @@ def test_what_is_due_is_not_confirmed(changeable: House) -> None:
 
 
 def test_what_could_not_be_brought_up_to_date_is_not_confirmed(changeable: House) -> None:
-    changeable.model = FirstWords("sour", refuses="The")
+    changeable.model = FirstWords("sour", refuses="boat")
     assert changeable.run().errors
     with changeable.instance() as instance:
         assert confirmed(changeable, instance, hours=13) == set()

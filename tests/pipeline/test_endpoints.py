@@ -13,11 +13,13 @@ from pathlib import Path
 import dagster as dg
 import duckdb
 import pytest
+from click.testing import CliRunner, Result
 
+from gsum_assets.cli import main
 from gsum_assets.tables import TABLES
 from gsum_resources.catalogue import define_views
 from tests.conftest import House, document_in
-from tests.pipeline.homes import contents, house_at, write_lines
+from tests.pipeline.homes import WITHOUT_BERTSCORE, contents, house_at, write_lines
 from tests.servers.scripted import ScriptedServer, scripted_process
 from tests.servers.transformers_serve import transformers_serve, write_causal_lm
 
@@ -46,6 +48,7 @@ def house(tmp_path: Path) -> Iterator[House]:
                 for i in range(N_QUESTIONS)
             ],
         )
+        (made.folder / "corpus.toml").write_text(WITHOUT_BERTSCORE)
         yield made
 
 
@@ -69,10 +72,20 @@ def environment(key: str) -> dict[str, str]:
     return {**os.environ, "MARKED_KEY": key, "OMP_NUM_THREADS": "1"}
 
 
-def run(house: House, methods: str = "bm25", key: str = MARKED_KEY) -> subprocess.CompletedProcess:
-    """`gsum run` in a process of its own, with the marked key."""
+def run(house: House) -> Result:
+    """`gsum run` in this process, with the marked key."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("MARKED_KEY", MARKED_KEY)
+        said = CliRunner().invoke(main, ["run", house.folder.name, "--methods", "bm25"])
+    if said.exception and not isinstance(said.exception, SystemExit):  # a traceback, as typed
+        raise said.exception
+    return said
+
+
+def run_process(house: House, key: str = MARKED_KEY) -> subprocess.CompletedProcess:
+    """`gsum run` in a process of its own: all that it prints and writes is looked at for a key."""
     return subprocess.run(
-        command("run", house.folder.name, "--methods", methods),
+        command("run", house.folder.name, "--methods", "bm25"),
         env=environment(key),
         capture_output=True,
         text=True,
@@ -93,7 +106,7 @@ def llm_calls(house: House) -> list[dict]:
 def test_faults_change_nothing_but_the_number_of_attempts(house: House, tmp_path: Path) -> None:
     with scripted_process(tmp_path / "calm.jsonl") as calm:
         served_by(house, calm)
-        assert run(house).returncode == 0
+        assert run(house).exit_code == 0
         expected = contents(house)
         n_calls = len(chats(calm))
     faults = {"429": 4, "500": 7, "truncate": 9, "garbage": 11, "stall": 13}
@@ -105,7 +118,7 @@ def test_faults_change_nothing_but_the_number_of_attempts(house: House, tmp_path
             (stormy.folder / file.name).write_bytes(file.read_bytes())
         served_by(stormy, server, max_retries=12)
         said = run(stormy)
-        assert said.returncode == 0, said.stdout + said.stderr
+        assert said.exit_code == 0, said.output
         met = Counter(line["fault"] for line in server.lines())
         assert met["429"] >= 2
         assert len(set(faults) & set(met)) >= 4
@@ -134,7 +147,7 @@ def test_what_was_answered_before_a_kill_is_not_asked_again(house: House, tmp_pa
         time.sleep(1.0)  # what was in flight is logged as gone
         before = [line for line in chats(server) if line["status"] == 200]
         assert 0 < len(before) < N_QUESTIONS
-        assert run(house).returncode == 0
+        assert run(house).exit_code == 0
         answered = Counter(line["messages"] for line in chats(server) if line["status"] == 200)
         # an answer that left the server in the instant of the kill was still in flight
         in_flight = {line["messages"] for line in before if killed - line["time"] < 0.4 + 0.1}
@@ -150,8 +163,8 @@ def test_a_text_that_always_fails_costs_its_row_alone(house: House, tmp_path: Pa
     with scripted_process(tmp_path / "log.jsonl", always_fail="boat, 7?") as server:
         served_by(house, server, max_retries=1)
         said = run(house)
-        assert said.returncode == 1
-        told = " ".join(said.stdout.split() + said.stderr.split())
+        assert said.exit_code == 1
+        told = " ".join(said.output.split())
         assert "1 request" in told
         assert "Traceback" not in told
         answered = set(house.table("summaries")["query_id"].to_pylist())
@@ -159,11 +172,11 @@ def test_a_text_that_always_fails_costs_its_row_alone(house: House, tmp_path: Pa
         assert house.table("scores").num_rows > 0
         assert failed_checks(house) >= {"every_question_answered", "requests_answered"}
         n_before = len(chats(server))
-        assert run(house).returncode == 1  # asked once more, and only this one
+        assert run(house).exit_code == 1  # asked once more, and only this one
         assert len(chats(server)) - n_before == 2
     with scripted_process(tmp_path / "mended.jsonl") as server:
         served_by(house, server)
-        assert run(house).returncode == 0
+        assert run(house).exit_code == 0
         assert len(chats(server)) == 1
     assert house.table("summaries").num_rows == N_QUESTIONS
     errors = [call for call in llm_calls(house) if call["error"]]
@@ -190,7 +203,7 @@ def test_a_missing_or_wrong_key_is_told_before_any_work(
 ) -> None:
     with scripted_process(tmp_path / "log.jsonl", key=MARKED_KEY) as server:
         served_by(house, server)
-        said = run(house, key=key)
+        said = run_process(house, key)
         assert said.returncode == 1
         told = said.stdout + said.stderr
         assert "MARKED_KEY" in told
@@ -210,13 +223,13 @@ def test_the_key_is_nowhere_in_the_home(house: House, tmp_path: Path) -> None:
     log = tmp_path / "log.jsonl"
     with scripted_process(log, key=MARKED_KEY, every=faults, retry_after="0.1") as server:
         served_by(house, server)
-        said = run(house)
+        said = run_process(house)
         assert said.returncode == 0, said.stdout + said.stderr
         assert house.table("summaries").num_rows == N_QUESTIONS
     with scripted_process(log, key="another-key-altogether") as server:  # echoes ours back
         served_by(house, server)
-        (house.folder / "corpus.toml").write_text("[answer]\nmax_words = 60\n")
-        refused = run(house)
+        (house.folder / "corpus.toml").write_text(f"[answer]\nmax_words = 60\n{WITHOUT_BERTSCORE}")
+        refused = run_process(house)
         assert refused.returncode == 1
     everything = said.stdout + said.stderr + refused.stdout + refused.stderr
     assert MARKED_KEY not in everything
@@ -228,28 +241,30 @@ def test_a_key_revoked_in_mid_run_ends_it_with_one_message(house: House, tmp_pat
     with scripted_process(tmp_path / "log.jsonl", first=("ok",) * 9 + ("401",) * 90) as server:
         served_by(house, server, max_concurrent=1)
         said = run(house)
-        assert said.returncode == 1
-        told = " ".join((said.stdout + said.stderr).split())
+        assert said.exit_code == 1
+        told = " ".join(said.output.split())
         assert told.count("refuses the key in environment variable MARKED_KEY") == 1
         kept = [line for line in chats(server) if line["status"] == 200]
         assert 0 < len(kept) < N_QUESTIONS
     with scripted_process(tmp_path / "again.jsonl") as server:
         served_by(house, server)
-        assert run(house).returncode == 0
+        assert run(house).exit_code == 0
         assert len(chats(server)) == N_QUESTIONS - len(kept)
 
 
 def test_a_run_against_transformers_serve(house: House, tmp_path: Path) -> None:
     model = write_causal_lm(tmp_path / "tiny", context=8192)
     write_lines(house.folder / "queries.jsonl", [{"text": "Who met the boat?", "query_id": "q"}])
-    (house.folder / "corpus.toml").write_text("[answer]\nmax_words = 10\n[retrieval]\nk = 2\n")
+    (house.folder / "corpus.toml").write_text(
+        f"[answer]\nmax_words = 10\n[retrieval]\nk = 2\n{WITHOUT_BERTSCORE}"
+    )
     with transformers_serve(model, tmp_path / "serve.log") as base_url:
         (house.home.root / "gsum.toml").write_text(
             f'[llm]\nbackend = "openai_compatible"\nmodel = "{model}"\n'
             f'base_url = "{base_url}"\napi_key_env = ""\n'
         )
         said = run(house)
-        assert said.returncode == 0, said.stdout + said.stderr
+        assert said.exit_code == 0, said.output
     (answer,) = house.table("summaries").to_pylist()
     assert answer["model"] == str(model)
     assert answer["tokens_in"] > 0

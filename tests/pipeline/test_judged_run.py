@@ -33,6 +33,7 @@ description = "Tales of a river town."
 methods = ["bm25", "random"]
 max_questions = 4
 """
+LOG = "The boat came late. The lamp went out. Nobody paid. " * 60
 
 
 def replies(body: dict) -> str:
@@ -63,7 +64,7 @@ def run(house: House, server: ScriptedServer, methods: list[str] | None = None) 
 @contextmanager
 def judged(root: Path) -> Iterator[tuple[House, ScriptedServer]]:
     with house_at(root) as house, scripted_server(root / "requests.jsonl", replies) as server:
-        house.write_document("log", "The boat came late. The lamp went out. Nobody paid. " * 60)
+        house.write_document("log", LOG)
         write_lines(house.folder / "queries.jsonl", [{"text": "Why so late?", "references": ["?"]}])
         (house.folder / "corpus.toml").write_text(SETTINGS)
         yield house, server
@@ -100,7 +101,7 @@ def test_questions_are_written_answers_judged_and_nothing_is_asked_twice(
     assert not checks["judgements:no_position_bias"]
     asked = len(server.lines("/chat/completions"))
     assert run(house, server).n_partitions == 0
-    house.write_document("log", "The boat came late. The lamp went out. Nobody paid. " * 60 + "\n\n")
+    house.write_document("log", LOG + "\n\n")
     assert not run(house, server).errors
     assert len(server.lines("/chat/completions")) == asked
 

@@ -25,7 +25,7 @@ from gsum_resources.settings import LlmSettings, Settings
 from tests.conftest import CORPUS, House, document_in, made_by
 from tests.models import FirstWords, HashEmbedder
 from tests.pipeline.daemon import AssetPartition, requested
-from tests.pipeline.homes import contents, copy_of, house_at, write_lines
+from tests.pipeline.homes import contents, copy_of, furnish, house_at
 
 RESULTS = [f"retrieval/{table}" for table in ("rankings", "contexts", "summaries", "scores")]
 BOARD = ["comparisons[]", "costs[]", "leaderboard[]"]  # made in one step
@@ -39,33 +39,6 @@ class BrokenEmbedder(HashEmbedder):
         raise RuntimeError(f"no memory for {len(texts)} texts")
 
 
-def furnish(house: House, corpus: str = CORPUS) -> None:
-    """Three documents, two of them in one bucket, and a question."""
-    folder = house.home.corpora / corpus
-    folder.mkdir(parents=True, exist_ok=True)
-    for document_id in (document_in(0), document_in(0, 1), document_in(3)):
-        (folder / f"{document_id}.txt").write_text(f"A boat of {corpus} met {document_id}. " * 30)
-    text = "What happened to the boat?"
-    write_lines(
-        folder / "queries.jsonl", [{"query_id": "one", "text": text, "references": ["It sank."]}]
-    )
-
-
-@pytest.fixture(scope="module")
-def current(tmp_path_factory: pytest.TempPathFactory) -> Iterator[House]:
-    """A corpus indexed by BM25."""
-    with house_at(tmp_path_factory.mktemp("current")) as house:
-        furnish(house)
-        assert house.run(["bm25"]).errors == []
-        yield house
-
-
-@pytest.fixture
-def changeable(current: House, tmp_path: Path) -> Iterator[House]:
-    with copy_of(current, tmp_path) as copy:
-        yield copy
-
-
 @pytest.fixture
 def fresh(tmp_path: Path) -> Iterator[House]:
     with house_at(tmp_path) as house:
@@ -73,25 +46,62 @@ def fresh(tmp_path: Path) -> Iterator[House]:
         yield house
 
 
+@pytest.fixture(scope="module")
+def two_corpora(
+    indexed_by_bm25: House, tmp_path_factory: pytest.TempPathFactory
+) -> tuple[House, RunReport]:
+    """A document of the indexed corpus is changed; what was made is of the second one."""
+    with copy_of(indexed_by_bm25, tmp_path_factory.mktemp("two")) as house:
+        house.write_document(document_in(3), "A lighthouse saw the boat. " * 40)
+        furnish(house, "second")
+        return house, house.run(["bm25"], "second")
+
+
+@pytest.fixture
+def two(two_corpora: tuple[House, RunReport], tmp_path: Path) -> Iterator[House]:
+    with copy_of(two_corpora[0], tmp_path) as copy:
+        yield copy
+
+
 def in_order(report: RunReport) -> list[AssetPartition]:
     """What was made, run after run."""
     return [(a, p) for made in report.made for a in made.assets for p in made.partitions]
 
 
-def test_corpora_do_not_touch_one_another(changeable: House) -> None:
-    before = contents(changeable)
-    changeable.write_document(document_in(3), "A lighthouse saw the boat. " * 40)
-    furnish(changeable, "second")
-    report = changeable.run(["bm25"], "second")
+def test_corpora_do_not_touch_one_another(
+    two_corpora: tuple[House, RunReport], indexed_by_bm25: House, two: House
+) -> None:
+    _, report = two_corpora
     assert report.errors == []
     assert {partition.corpus for _, partition in in_order(report)} == {"second"}
-    assert contents(changeable) == before  # what is due of the first waits until it is driven
-    second = contents(changeable, "second")
-    report = changeable.run()
+    before = contents(indexed_by_bm25)
+    assert contents(two) == before  # what is due of the first waits until it is driven
+    second = contents(two, "second")
+    report = two.run()
     assert {partition.corpus for _, partition in in_order(report)} == {CORPUS}
     assert "documents[03]" in made_by(report)
-    assert contents(changeable) != before
-    assert contents(changeable, "second") == second
+    assert contents(two) != before
+    assert contents(two, "second") == second
+
+
+def test_broken_settings_of_one_corpus_do_not_stop_another(two: House) -> None:
+    (two.folder / "corpus.toml").write_text("colour = 'red'")
+    report = two.run(["random"], "second")
+    assert not report.errors
+    assert report.made
+    with pytest.raises(CorpusError, match="unknown key 'colour'"):
+        two.run()
+
+
+def test_deleted_corpus_loses_its_partitions_and_files(two: House) -> None:
+    assert two.table("scores").num_rows
+    shutil.rmtree(two.folder)
+    assert two.run(["bm25"], "second").is_complete
+    with two.instance() as instance:
+        assert instance.get_dynamic_partitions("corpora") == ["second"]
+    for name in TABLES:
+        assert two.table(name).num_rows == 0
+        assert list(Path(two.store.root, name).glob(f"corpus={CORPUS}")) == []
 
 
 def test_a_failing_step_leaves_its_descendants_and_the_next_run_makes_them(fresh: House) -> None:
@@ -244,14 +254,3 @@ def test_a_model_that_cannot_be_had_is_told_before_any_work(changeable: House) -
         with pytest.raises(DriveError, match=r"127\.0\.0\.1:9"):
             drive(pipeline, instance, CORPUS)
         assert len(changeable.table("llm_calls")) == before
-
-
-def test_broken_settings_of_one_corpus_do_not_stop_another(house: House) -> None:
-    assert not house.run(["bm25"]).errors
-    shutil.copytree(house.folder, house.home.corpora / "second")
-    (house.folder / "corpus.toml").write_text("colour = 'red'")
-    report = house.run(["bm25"], "second")
-    assert not report.errors
-    assert report.made
-    with pytest.raises(CorpusError, match="unknown key 'colour'"):
-        house.run()

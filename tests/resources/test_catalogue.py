@@ -3,6 +3,8 @@
 import subprocess
 import sys
 import textwrap
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import duckdb
@@ -65,20 +67,31 @@ def test_quotes_in_a_path_do_no_harm(tmp_path: Path) -> None:
 
 def test_run_goes_on_while_others_hold_the_file(house: House) -> None:
     assert not house.run(["bm25"]).errors
-    path = str(house.home.catalogue)
-    for how in ("read", "write"):
-        holder = subprocess.Popen(
-            [sys.executable, "-c", textwrap.dedent(HOLD), path, how],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            text=True,
-        )
-        assert holder.stdout is not None
-        assert holder.stdin is not None
-        assert holder.stdout.readline() == "open\n"
-        house.write_document(f"new-{how}")
-        assert not house.run().errors
+    with holder(house.home.catalogue, "read") as reader:
         house.pipeline().warehouse.rebuild_catalogue()
-        said, _ = holder.communicate("\n")
-        assert holder.returncode == 0
-        assert said.strip() == ("[(10,)]" if how == "read" else "[(11,)]")
+        with holder(house.home.catalogue, "write") as writer:  # of the new file
+            house.write_document("new")
+            assert not house.run().errors
+            house.pipeline().warehouse.rebuild_catalogue()
+            for process in (reader, writer):
+                said, _ = process.communicate("\n")
+                assert process.returncode == 0
+                assert said.strip() == "[(10,)]"
+
+
+@contextmanager
+def holder(path: Path, how: str) -> Iterator[subprocess.Popen[str]]:
+    """A process that has the file open."""
+    process = subprocess.Popen(
+        [sys.executable, "-c", textwrap.dedent(HOLD), str(path), how],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    try:
+        assert process.stdout
+        assert process.stdout.readline() == "open\n"
+        yield process
+    finally:
+        process.kill()
+        process.wait()

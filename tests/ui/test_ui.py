@@ -13,7 +13,7 @@ from gsum_assets.tables import TABLES
 from gsum_resources.catalogue import define_views
 from gsum_resources.home import Home
 from tests.conftest import House, document_in
-from tests.pipeline.homes import house_at, write_lines
+from tests.pipeline.homes import WITHOUT_BERTSCORE, house_at, write_lines
 from tests.ui.served import eventually, served
 
 SCREENSHOTS = Path(__file__).parents[2] / "build" / "screenshots"
@@ -38,7 +38,7 @@ def house(tmp_path_factory: pytest.TempPathFactory) -> Iterator[House]:
             made.folder / "queries.jsonl",
             [{"query_id": "q1", "text": "Who met the boat?", "references": ["The boat."]}],
         )
-        (made.folder / "corpus.toml").write_text("methods = ['bm25']\n")
+        (made.folder / "corpus.toml").write_text(f"methods = ['bm25']\n{WITHOUT_BERTSCORE}")
         yield made
 
 

@@ -1,0 +1,118 @@
+"""Costs against sums worked out by hand."""
+
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+
+from gsum_assets.evaluation.costs import costs, index_assets
+from gsum_assets.tables import TABLES
+from gsum_resources.parquet_store import ParquetStore, Partition, Provenance
+
+
+def summaries(**calls: int) -> pa.Table:
+    rows = [
+        {
+            "query_id": query_id,
+            "sample": 0,
+            "text": "t",
+            "model": "m",
+            "calls": n,
+            "tokens_in": 10 * n,
+            "tokens_out": n,
+            "latency_s": 1.0,
+            "cost_usd": 0.5 * n,
+        }
+        for query_id, n in calls.items()
+    ]
+    made = pa.Table.from_pylist(rows, TABLES["summaries"].schema)
+    return made.append_column("method", pa.repeat(pa.scalar("gor"), made.num_rows))
+
+
+def call(asset: str, prompt: str, cost: float, cached: bool = False) -> dict:
+    return {
+        "asset": asset,
+        "document_id": "d",
+        "model": "m",
+        "prompt_hash": prompt,
+        "tokens_in": 100,
+        "tokens_out": 20,
+        "latency_s": 0.0 if cached else 2.0,
+        "retries": 0,
+        "cached": cached,
+        "cost_usd": cost,
+        "error": None,
+        "time": None,
+    }
+
+
+def calls(*rows: dict) -> pa.Table:
+    return pa.Table.from_pylist([row | {"time": 0} for row in rows], TABLES["llm_calls"].schema)
+
+
+def batches(*rows: tuple[str, int, float]) -> pa.Table:
+    made = [
+        {
+            "asset": asset,
+            "model": "e",
+            "n_texts": 3,
+            "tokens_in": tokens,
+            "latency_s": 1.5,
+            "cost_usd": cost,
+            "time": 0,
+        }
+        for asset, tokens, cost in rows
+    ]
+    return pa.Table.from_pylist(made, TABLES["embedding_calls"].schema)
+
+
+def test_index_and_questions_apart() -> None:
+    ledger = calls(
+        call("gor/responses", "a", 0.0, cached=True),  # known when it was asked again …
+        call("gor/responses", "a", 0.25),  # … and paid for once
+        call("gor/responses", "a", 0.0, cached=True),
+        call("gor/responses", "b", 0.5),
+        call("elsewhere", "c", 9.0),
+    )
+    embedded = batches(("chunk_embeddings", 1000, 0.125), ("elsewhere", 5000, 9.0))
+    seconds = {("gor", "q"): 3.0, ("gor", "p"): 4.0}
+    indexes = {"gor": {"gor/responses", "chunk_embeddings", "chunks"}}
+    found = costs(summaries(q=1, p=2), seconds, ledger, embedded, indexes, 7).to_pylist()
+    index, query = sorted(found, key=lambda row: row["stage"])
+    assert (index["n"], index["calls"], index["tokens_out"]) == (7, 2, 40)
+    assert index["tokens_in"] == 2 * 100 + 1000
+    assert index["cost_usd"] == pytest.approx(0.25 + 0.5 + 0.125)
+    assert index["latency_s"] == pytest.approx(2 * 2.0 + 1.5)
+    assert (query["n"], query["calls"], query["tokens_in"], query["tokens_out"]) == (2, 3, 30, 3)
+    assert (query["latency_s"], query["cost_usd"]) == (7.0, 1.5)
+
+
+def test_a_method_without_calls_costs_nothing_to_index() -> None:
+    empty = TABLES["llm_calls"].empty(), TABLES["embedding_calls"].empty()
+    index, _ = costs(summaries(q=1), {}, *empty, {"gor": {"chunks"}}, 1).to_pylist()
+    assert [index[name] for name in ("calls", "tokens_in", "tokens_out", "cost_usd")] == [0] * 4
+
+
+def test_the_index_is_what_the_files_say_that_they_rest_on(tmp_path: Path) -> None:
+    store = ParquetStore(str(tmp_path))
+
+    def made(table: str, asset: str, *inputs: str, method: str | None = None) -> None:
+        declared = TABLES[table]
+        bucket = "00" if "bucket" in declared.dimensions else None
+        where = Partition("tales", bucket, method)
+        keys = {f"table:{name}/corpus=tales": "v" for name in inputs}
+        provenance = Provenance("", "1", {**keys, "model:x": "v"}, asset)
+        store.write(declared, where, declared.empty(), provenance)
+
+    made("chunks", "chunks", "documents")
+    made("documents", "documents")
+    made("chunk_embeddings", "chunk_embeddings", "chunks")
+    made("generated_questions", "generated_questions")
+    made("queries", "queries", "generated_questions")
+    made("rankings", "retrieval/rankings", "chunks", "queries", method="bm25")
+    made("contexts", "retrieval/contexts", "rankings", "chunks", method="bm25")
+    made("rankings", "retrieval/rankings", "chunk_embeddings", "queries", method="dense")
+    made("contexts", "retrieval/contexts", "rankings", method="dense")
+    assert index_assets(store, "tales", "bm25") == {"chunks", "documents"}
+    assert index_assets(store, "tales", "dense") == {"chunks", "documents", "chunk_embeddings"}
+    assert index_assets(store, "tales", "unknown") == set()
