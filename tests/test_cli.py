@@ -106,8 +106,8 @@ def test_import_says_what_came_in_and_what_is_next(imported: str) -> None:
 
 def test_run_prints_runs_leaderboard_and_what_is_next(first_run: str) -> None:
     assert "failed" not in first_run
-    # 4 tables of 8 buckets, the questions, 4 results of 2 methods, the leaderboard
-    assert "two-meetings: 42 partitions made" in first_run
+    # 4 tables of 8 buckets, two of questions, 4 results of 2 methods, 2 of judges, 3 of all methods
+    assert "two-meetings: 47 partitions made" in first_run
     assert "made retrieval: rankings, contexts, summaries, scores dense" in first_run
     for kind in ("general", "specific"):
         assert f"two-meetings: {kind} questions" in first_run

@@ -121,7 +121,7 @@ class TextGrid:
     rows: Sequence[Sequence[str]]
 
 
-LEGEND = "* the best; ≈ no significant difference from it (paired bootstrap, 5%, Holm)"
+LEGEND = "Marked *: the best; ≈: not significantly different from it (paired bootstrap, 5%, Holm)"
 
 
 def grids(board: pa.Table, split: str = ALL) -> list[TextGrid]:

@@ -75,7 +75,7 @@ class Resamples:
 
     def estimates(self) -> list[Estimate]:
         """The mean of each column."""
-        means, deviations = self._values.mean(0), self._values.std(0)
+        means, deviations = self._values.mean(0).round(_DECIMALS), self._values.std(0)
         low, high = np.quantile(self._means, self._ends, axis=0).round(_DECIMALS)
         n = len(self._values)
         return [
@@ -87,7 +87,7 @@ class Resamples:
         """The mean of column `first[i]` less that of column `second[i]`, for each i."""
         if not len(first):
             return []
-        means = (self._values[:, first] - self._values[:, second]).mean(0)
+        means = (self._values[:, first] - self._values[:, second]).mean(0).round(_DECIMALS)
         resampled = (self._means[:, first] - self._means[:, second]).round(_DECIMALS)
         low, high = np.quantile(resampled, self._ends, axis=0).round(_DECIMALS)
         against = np.where(means > 0, (resampled <= 0).sum(0), (resampled >= 0).sum(0))

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 _INTERVAL = "#bccad6"
-_WIDTH, _HEIGHT = 6.4, 4.2  # inches
+_WIDTH, _HEIGHT, _LINE_BELOW = 6.4, 4.4, 0.22  # inches
 _LETTER, _LINE = 5.3, 11.0  # points: width of a letter and height of a line, at the labels' size
 _NEAR = 9.0  # points within which a label needs no line to its point, if no other is nearer
 _DOT = 4.0  # points, half of what a point takes
@@ -61,9 +61,10 @@ def quality_cost_figure(methods: Ranked, costs: Sequence[Mapping], title: str) -
         np.array([scale * row[name] for _, row in shown]) for name in ("mean", "low", "high")
     )
     figure = new_figure(_WIDTH, _HEIGHT)
-    heading(figure, f"{title}; line: 95% interval; joined: nothing cheaper is better")
+    heading(figure, title)
+    heading(figure, "line: 95% interval; joined: nothing cheaper is better", _LINE_BELOW)
     quality = f"{metrics[0]}, {'percent' if scale == 100 else '1 to 5'}"
-    axes = plain(axes_at(figure, 0.7, 0.5, _WIDTH - 0.9, _HEIGHT - 1.1), "", unit, quality)
+    axes = plain(axes_at(figure, 0.7, 0.7, _WIDTH - 0.9, _HEIGHT - 1.3), "", unit, quality)
     _scale_price(axes, price)
     on_front = frontier(price, mean)
     axes.step(price[on_front], mean[on_front], where="post", color=BEST, linewidth=1, alpha=0.6)

@@ -2,6 +2,8 @@
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from gsum_assets.evaluation.bertscore_f1 import bertscore_f1
 from gsum_resources.embedding.model_files import PACKAGED, model_folder
@@ -37,27 +39,48 @@ class Remembered(dict):
         self.update(items)
 
 
-def test_equal_to_the_package_and_remembered():
-    from bert_score import score
+@pytest.fixture(scope="module")
+def package():
+    """The best F1 of an answer against its references, by the `bert-score` package."""
+    from bert_score import BERTScorer
 
-    embedder, memo = Counting(), Remembered()
+    scorer = BERTScorer(model_type=str(model_folder(PACKAGED)), num_layers=6, device="cpu")
+
+    def best(answer: str, references: list[str]) -> float:
+        values = scorer.score([answer] * len(references), references, batch_size=1)[2]
+        return float(values.max())
+
+    return best
+
+
+@pytest.fixture(scope="module")
+def embedder():
+    return Counting()
+
+
+words = st.lists(
+    st.sampled_from("boat lamp river Dr Lin's 12,5 naïve — 雪 paid".split()), min_size=1
+)
+texts = st.one_of(words.map(" ".join), st.text(min_size=1, max_size=60).filter(str.split))
+
+
+@settings(max_examples=25, deadline=None)
+@given(answer=texts, references=st.lists(texts, min_size=1, max_size=3))
+def test_equal_to_the_package_on_random_texts(package, embedder, answer, references):
+    (found,) = bertscore_f1([(answer, references)], embedder, Remembered())
+    assert found == pytest.approx(package(answer, references), abs=1e-4)
+
+
+def test_remembered_whatever_the_company(package, embedder):
+    memo = Remembered()
     found = bertscore_f1(ANSWERED, embedder, memo)
-    expected = []
-    for answer, references in ANSWERED:
-        values = score(
-            [answer] * len(references),
-            references,
-            model_type=str(model_folder(PACKAGED)),
-            num_layers=6,
-            batch_size=1,
-            device="cpu",
-        )[2]
-        expected.append(float(values.max()))
-    assert found == pytest.approx(expected, abs=1e-4)
+    assert found == pytest.approx([package(*one) for one in ANSWERED], abs=1e-4)
     asked = embedder.n_texts
     again = bertscore_f1(ANSWERED[::-1], embedder, memo)
     assert embedder.n_texts == asked
     assert np.array_equal(again, found[::-1])
+    alone = [bertscore_f1([one], embedder, Remembered())[0] for one in ANSWERED]
+    assert np.array_equal(alone, found)
 
 
 def test_texts_seen_lately_are_not_embedded_again():
