@@ -3,24 +3,29 @@ PYTHON ?= python3.11
 BIN := .venv/bin
 GSUM := $(BIN)/gsum
 
-.PHONY: demo test test-runs test-servers test-rest lint ui bench clean
+.PHONY: demo test test-daemon test-servers test-runs test-rest lint ui bench clean
 
 demo: .venv/.runtime  ## run the pipeline on the sample corpora and print their leaderboards
 	$(GSUM) run sample-meetings sample-stories
 
-test: .venv/.dev  ## run the tests, in three parts side by side: they wait a lot, for daemon and servers
-	@$(MAKE) --no-print-directory --jobs 3 --output-sync=target test-runs test-servers test-rest
+test: .venv/.dev  ## run the tests, in four parts side by side: they wait a lot, for daemon and servers
+	@$(MAKE) --no-print-directory --jobs 4 --output-sync=target \
+		test-daemon test-servers test-runs test-rest
 
-SERVERS := tests/ui tests/endpoint tests/pipeline/test_endpoints.py
+DAEMON := tests/ui
+SERVERS := tests/endpoint tests/pipeline/test_endpoints.py
 
-test-runs: .venv/.dev
-	OMP_NUM_THREADS=1 $(BIN)/pytest tests/pipeline --ignore tests/pipeline/test_endpoints.py
+test-daemon: .venv/.dev
+	OMP_NUM_THREADS=1 $(BIN)/pytest $(DAEMON)
 
 test-servers: .venv/.dev
 	OMP_NUM_THREADS=1 $(BIN)/pytest $(SERVERS)
 
+test-runs: .venv/.dev
+	OMP_NUM_THREADS=1 $(BIN)/pytest tests/pipeline $(addprefix --ignore ,$(SERVERS))
+
 test-rest: .venv/.dev
-	OMP_NUM_THREADS=1 $(BIN)/pytest --ignore tests/pipeline $(addprefix --ignore ,$(SERVERS))
+	OMP_NUM_THREADS=1 $(BIN)/pytest $(addprefix --ignore ,tests/pipeline $(DAEMON) $(SERVERS))
 
 lint: .venv/.dev  ## style, types, and who may import whom
 	$(BIN)/ruff check .

@@ -1,6 +1,7 @@
 """Judgements of answers and what they add up to, and the questions that have no reference."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 import dagster as dg
 import pyarrow as pa
@@ -47,9 +48,12 @@ def judge_assets(families: Sequence[Family]) -> dg.AssetsDefinition:
     @dg.multi_asset(
         name="judgements",
         outs={
-            name: dg.AssetOut(description=purpose, group_name=GROUP, code_version="1")
+            name: dg.AssetOut(
+                description=purpose, group_name=GROUP, code_version="1", is_required=False
+            )
             for name, purpose in _PURPOSE.items()
         },
+        can_subset=True,  # each can be asked for alone in the UI, though both are computed
         partitions_def=corpora,
         ins={
             "queries": dg.AssetIn("queries", metadata=LAZY),
@@ -86,10 +90,12 @@ def judge_assets(families: Sequence[Family]) -> dg.AssetsDefinition:
             for problem in found.problems:
                 context.log.warning(problem)
             rows = found.rows
-        rates = win_rates(rows)
-        _show(context, rows, rates, skipped)
-        yield dg.Output(rows, "judgements")
-        yield dg.Output(rates, "win_rates")
+        made = {"judgements": rows, "win_rates": win_rates(rows)}
+        if skipped:
+            context.log.info(skipped)
+        for name in sorted(context.op_execution_context.selected_output_names):
+            shown = {"skipped": skipped} if skipped else _shown(name, context.partition_key, made)
+            yield dg.Output(made[name], name, metadata=shown)
 
     return judge
 
@@ -101,20 +107,13 @@ def _of_methods(results: dict[str, Lazy], table: str, methods: Sequence[str]) ->
     return rows.filter(pc.is_in(rows["method"], value_set=pa.array(list(methods))))
 
 
-def _show(
-    context: dg.AssetExecutionContext, rows: pa.Table, rates: pa.Table, skipped: str | None
-) -> None:
-    corpus = context.partition_key
-    if skipped:
-        context.log.info(skipped)
-        for name in _PURPOSE:
-            context.add_output_metadata({"skipped": skipped}, name)
-        return
-    unparsed = pc.sum(pc.equal(rows["verdict"], "unparsed")).as_py() or 0
+def _shown(name: str, corpus: str, made: Mapping[str, pa.Table]) -> dict[str, Any]:
+    """What there is to look at with each output."""
+    if name == "win_rates":
+        return {"plot": picture(win_rate_matrix(made[name], corpus, None), "win rates")}
+    rows = made[name]
     bias = picture(draw_position_bias(position_bias(rows), corpus), "position bias of the judge")
-    context.add_output_metadata({"plot": bias, "unparsed": unparsed}, "judgements")
-    matrix = picture(win_rate_matrix(rates, corpus), "win rates")
-    context.add_output_metadata({"plot": matrix}, "win_rates")
+    return {"plot": bias, "unparsed": pc.sum(pc.equal(rows["verdict"], "unparsed")).as_py() or 0}
 
 
 @dg.asset(

@@ -37,9 +37,12 @@ def leaderboard_assets(families: Sequence[Family]) -> dg.AssetsDefinition:
     @dg.multi_asset(
         name="leaderboard",
         outs={
-            name: dg.AssetOut(description=purpose, group_name=GROUP, code_version="1")
+            name: dg.AssetOut(
+                description=purpose, group_name=GROUP, code_version="1", is_required=False
+            )
             for name, purpose in _PURPOSE.items()
         },
+        can_subset=True,  # each can be asked for alone in the UI, though all are computed
         partitions_def=corpora,
         ins={
             "queries": dg.AssetIn("queries"),
@@ -73,10 +76,9 @@ def leaderboard_assets(families: Sequence[Family]) -> dg.AssetsDefinition:
             {m: index_assets(store, corpus, m) for m in set(summaries["method"].to_pylist())},
             store.count(TABLES["documents"], corpus),
         )
-        _show(context, corpus, board, spent)
-        yield dg.Output(board, "leaderboard")
-        yield dg.Output(compared, "comparisons")
-        yield dg.Output(spent, "costs")
+        made = {"leaderboard": board, "comparisons": compared, "costs": spent}
+        for name in sorted(context.op_execution_context.selected_output_names):
+            yield dg.Output(made[name], name, metadata=_shown(name, corpus, board, spent))
 
     return unite
 
@@ -92,16 +94,21 @@ def _seconds(scores: pa.Table) -> dict[tuple[str, str], float]:
     return {(method, query_id): s for method, query_id, s in zip(*columns, strict=True)}
 
 
-def _show(context: dg.AssetExecutionContext, corpus: str, board: pa.Table, spent: pa.Table) -> None:
+def _shown(
+    name: str, corpus: str, board: pa.Table, spent: pa.Table
+) -> dict[str, dg.MarkdownMetadataValue]:
+    """What there is to look at with each output."""
     title = f"{corpus}, all splits"
-    bars = picture(method_ranking(ranked_by_kind(board), title), "methods by score")
-    table = dg.MetadataValue.md(to_markdown(board))
-    context.add_output_metadata({"plot": bars, "leaderboard": table}, "leaderboard")
-    scatters = {
-        f"plot_{kind}": picture(
-            quality_cost(methods, spent.to_pylist(), f"{title}: {kind} questions"),
-            f"quality against cost of {kind} questions",
-        )
-        for kind, methods in ranked_by_kind(board).items()
-    }
-    context.add_output_metadata(scatters, "costs")
+    if name == "leaderboard":
+        png = method_ranking(ranked_by_kind(board), title)
+        table = dg.MetadataValue.md(to_markdown(board))
+        return {"plot": picture(png, "methods by score"), "leaderboard": table}
+    if name == "costs":
+        return {
+            f"plot_{kind}": picture(
+                quality_cost(methods, spent.to_pylist(), f"{title}: {kind} questions"),
+                f"quality against cost of {kind} questions",
+            )
+            for kind, methods in ranked_by_kind(board).items()
+        }
+    return {}

@@ -22,6 +22,8 @@ def served(home: Path) -> Iterator[str]:
     environment = {**os.environ, "GSUM_HOME": str(home), "OMP_NUM_THREADS": "1"}
     environment["GSUM_AUTOMATION_INTERVAL_S"] = "3"
     command = [str(Path(sys.executable).with_name("gsum")), "ui", "--host", "127.0.0.1"]
+    # under a shell that runs the tests in its background, what they start would ignore Ctrl-C
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     with log.open("w") as output:
         process = subprocess.Popen(
             [*command, "--port", str(port)],
