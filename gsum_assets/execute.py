@@ -32,6 +32,7 @@ class Made:
     ----------
     error : None where all went well.
     gaps : a line for each partition that lacks rows, since a model gave no valid reply.
+    skipped : why something that the settings ask for was left out.
     model_is_unavailable : whether it failed because nothing more can be had from a model now.
     """
 
@@ -40,6 +41,7 @@ class Made:
     seconds: float
     error: str | None = None
     gaps: Sequence[str] = ()
+    skipped: Sequence[str] = ()
     model_is_unavailable: bool = False
 
 
@@ -68,9 +70,8 @@ def execute(
     )
     seconds = time.monotonic() - started
     if result.success:
-        return Made(
-            names, partitions, seconds, gaps=_gaps(pipeline, instance, result, keys, partitions)
-        )
+        gaps = _gaps(pipeline, instance, result, keys, partitions)
+        return Made(names, partitions, seconds, gaps=gaps, skipped=_skipped(result))
     error, unavailable = _cause(result)
     return Made(names, partitions, seconds, error, model_is_unavailable=unavailable)
 
@@ -115,6 +116,16 @@ def _partition_keys(
         request.tags["dagster/asset_partition_range_end"],
     )
     return definition.get_partition_keys_in_range(chosen)
+
+
+def _skipped(result: dg.ExecuteInProcessResult) -> list[str]:
+    """What the assets made tell under `skipped`, each asset once."""
+    found: dict[str, str] = {}
+    for event in result.get_asset_materialization_events():
+        told = event.materialization.metadata.get("skipped")
+        if told is not None and event.asset_key is not None:
+            found.setdefault(str(told.value), event.asset_key.to_user_string())
+    return [f"{asset}: left empty: {reason}" for reason, asset in found.items()]
 
 
 def _gaps(

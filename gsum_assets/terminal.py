@@ -71,8 +71,8 @@ class Console:
         self._screen.print(f"{made.seconds:7.1f} s  {line}")
         if made.error:
             self._tell(made.error, "red")
-        for gap in made.gaps:
-            self._tell(gap, "yellow")
+        for line in (*made.gaps, *made.skipped):
+            self._tell(line, "yellow")
 
     def failed(self, corpus: str, error: CorpusError) -> None:
         """The corpus could not be taken up at all."""

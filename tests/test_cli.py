@@ -203,6 +203,18 @@ def test_a_model_that_cannot_be_had_is_told(
         assert part in flat(result)
 
 
+def test_what_the_embedded_model_cannot_do_is_told(first_run: str, home: Path) -> None:
+    settings = home / "corpora" / "two-meetings" / "corpus.toml"
+    kept = settings.read_text()
+    asked = '[judges]\nmethods = ["bm25", "dense"]\n[questions]\nn = 1\ndescription = "Meetings."\n'
+    settings.write_text(f"{kept}\n{asked}")
+    result = gsum("run", "two-meetings")
+    settings.write_text(kept)
+    assert result.exit_code == 0
+    assert "judgements: left empty: the model 'extractive' cannot judge" in flat(result)
+    assert "generated_questions: left empty: the model 'extractive' cannot write" in flat(result)
+
+
 def test_a_run_that_fails_exits_with_1_and_prints_the_rest(first_run: str, home: Path) -> None:
     settings = home / "corpora" / "two-meetings" / "corpus.toml"
     kept = settings.read_text()

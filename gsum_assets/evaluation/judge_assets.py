@@ -91,10 +91,9 @@ def judge_assets(families: Sequence[Family]) -> dg.AssetsDefinition:
                 context.log.warning(problem)
             rows = found.rows
         made = {"judgements": rows, "win_rates": win_rates(rows)}
-        if skipped:
-            context.log.info(skipped)
+        key = "skipped" if settings.methods else "not_asked_for"
         for name in sorted(context.op_execution_context.selected_output_names):
-            shown = {"skipped": skipped} if skipped else _shown(name, context.partition_key, made)
+            shown = {key: skipped} if skipped else _shown(name, context.partition_key, made)
             yield dg.Output(made[name], name, metadata=shown)
 
     return judge
