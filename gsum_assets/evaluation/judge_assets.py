@@ -16,7 +16,7 @@ from gsum_assets.evaluation.generate_questions import (
 from gsum_assets.evaluation.judges.judge import judge_answers, judges_skipped
 from gsum_assets.evaluation.judges.position_bias import position_bias
 from gsum_assets.evaluation.judges.settings import JudgesSettings
-from gsum_assets.evaluation.judges.win_rates import win_rates
+from gsum_assets.evaluation.judges.win_rates import to_markdown, win_rates
 from gsum_assets.partitions import corpora, to_corpus
 from gsum_assets.plots.position_bias import position_bias as draw_position_bias
 from gsum_assets.plots.win_rate_matrix import win_rate_matrix
@@ -109,7 +109,10 @@ def _of_methods(results: dict[str, Lazy], table: str, methods: Sequence[str]) ->
 def _shown(name: str, corpus: str, made: Mapping[str, pa.Table]) -> dict[str, Any]:
     """What there is to look at with each output."""
     if name == "win_rates":
-        return {"plot": picture(win_rate_matrix(made[name], corpus, None), "win rates")}
+        return {
+            "plot": picture(win_rate_matrix(made[name], corpus, None), "win rates"),
+            "overall": dg.MetadataValue.md(to_markdown(made[name])),
+        }
     rows = made[name]
     bias = picture(draw_position_bias(position_bias(rows), corpus), "position bias of the judge")
     return {"plot": bias, "unparsed": pc.sum(pc.equal(rows["verdict"], "unparsed")).as_py() or 0}

@@ -35,6 +35,37 @@ def win_rates(judgements: pa.Table) -> pa.Table:
     return pa.Table.from_pylist(rows, table.schema)
 
 
+def to_markdown(rates: pa.Table, criterion: str = "overall") -> str:
+    """How often the method of a row was preferred to that of a column, percent, as Markdown.
+
+    Half the 95% interval follows; a dash stands where there was no verdict.
+    """
+    found = {
+        (row["method"], row["opponent"]): row
+        for row in rates.to_pylist()
+        if row["criterion"] == criterion
+    }
+    methods = sorted({method for method, _ in found})
+    lines = [
+        f"**{criterion}**: how often the row was preferred to the column, percent",
+        "",
+        "| " + " | ".join(["", *methods]) + " |",
+        "|---" + "|---:" * len(methods) + "|",
+    ]
+    for method in methods:
+        cells = [_cell(found.get((method, opponent))) for opponent in methods]
+        lines.append("| " + " | ".join([method, *cells]) + " |")
+    return "\n".join(lines)
+
+
+def _cell(row: dict | None) -> str:
+    if row is None:
+        return ""
+    if row["win_rate"] is None:
+        return "–"
+    return f"{100 * row['win_rate']:.0f} ±{50 * (row['high'] - row['low']):.0f}"
+
+
 def _rate(verdicts: Sequence[dict]) -> dict:
     by_question = grouped(verdicts, "query_id").values()
     values = [value for rows in by_question if (value := value_in_both_orders(rows)) is not None]

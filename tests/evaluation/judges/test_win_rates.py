@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gsum_assets.evaluation.judges.position_bias import SCHEMA, position_bias
-from gsum_assets.evaluation.judges.win_rates import win_rates
+from gsum_assets.evaluation.judges.win_rates import to_markdown, win_rates
 from gsum_assets.tables import TABLES
 from tests.evaluation.judges import toys
 
@@ -49,6 +49,14 @@ def test_one_order_alone_is_no_rate() -> None:
     row = rate(both_orders([("win", "unparsed")]))
     assert (row["win_rate"], row["n"], row["wins"], row["unparsed"]) == (None, 0, 1, 1)
     assert (row["first_won"], row["disagreement"]) == (1, None)
+
+
+def test_the_matrix_as_text() -> None:
+    text = to_markdown(win_rates(both_orders([("win", "win"), ("win", "win")])))
+    assert "|  | a | b |" in text
+    assert "| a |  | 100 ±0 |" in text
+    assert "| b | 0 ±0 |  |" in text
+    assert "| a |  | – |" in to_markdown(win_rates(both_orders([("win", "unparsed")])))
 
 
 def test_repeats_are_averaged_within_their_order() -> None:
