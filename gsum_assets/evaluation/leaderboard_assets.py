@@ -98,17 +98,18 @@ def _shown(
     name: str, corpus: str, board: pa.Table, spent: pa.Table
 ) -> dict[str, dg.MarkdownMetadataValue]:
     """What there is to look at with each output."""
+    if name == "comparisons":
+        return {}
     title = f"{corpus}, all splits"
-    if name == "leaderboard":
-        png = method_ranking(ranked_by_kind(board), title)
-        table = dg.MetadataValue.md(to_markdown(board))
-        return {"plot": picture(png, "methods by score"), "leaderboard": table}
+    ranked = ranked_by_kind(board)
+    scatter = {
+        f"quality_and_cost_{kind}": picture(
+            quality_cost(methods, spent.to_pylist(), f"{title}: {kind} questions"),
+            f"quality against cost of {kind} questions",
+        )
+        for kind, methods in ranked.items()
+    }
     if name == "costs":
-        return {
-            f"plot_{kind}": picture(
-                quality_cost(methods, spent.to_pylist(), f"{title}: {kind} questions"),
-                f"quality against cost of {kind} questions",
-            )
-            for kind, methods in ranked_by_kind(board).items()
-        }
-    return {}
+        return scatter
+    bars = picture(method_ranking(ranked, title), "methods by score")
+    return {"plot": bars, "leaderboard": dg.MetadataValue.md(to_markdown(board)), **scatter}
