@@ -7,6 +7,7 @@ from pathlib import Path
 import dagster as dg
 import pyarrow as pa
 import pytest
+from hypothesis import settings
 
 from gsum_assets.corpus.load import N_BUCKETS, bucket_of
 from gsum_assets.definitions import Pipeline, pipeline_for
@@ -18,6 +19,9 @@ from gsum_resources.models import Models
 from gsum_resources.parquet_store import ParquetStore
 from gsum_resources.settings import Settings
 from tests.models import FirstWords, HashEmbedder
+
+settings.register_profile("gsum", deadline=None)  # a busy machine is no failure
+settings.load_profile("gsum")
 
 CORPUS = "tales"
 WORDS = [

@@ -96,7 +96,7 @@ word = st.sampled_from(["boat", "engine", "budget", "harbour", "zebra", "the", "
 text = st.lists(word, min_size=1, max_size=12).map(" ".join).filter(lambda t: content_words(t))
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(st.lists(st.tuples(text, text), min_size=1, max_size=8), st.sampled_from([0.5, 20.0, 1000]))
 def test_equals_the_slow_formula_pair_by_pair(pairs, mu):
     scorer = UnigramScorer.fit(BACKGROUND, mu=mu)

@@ -44,7 +44,6 @@ async def send_all(limiter: RateLimiter, loop: JumpingLoop, requests: list, sent
     await asyncio.gather(*(send(*request) for request in requests))
 
 
-@settings(deadline=None)
 @given(st.lists(REQUEST, min_size=1, max_size=80), st.integers(1, 20), st.integers(700, 2000))
 def test_no_window_holds_more_than_the_limits(requests: list, per_minute: int, tokens: int) -> None:
     loop, sent = JumpingLoop(), []
@@ -99,7 +98,7 @@ def test_a_hold_stops_everyone_and_then_ends() -> None:
     assert [time for time, _ in sent] == pytest.approx([30, 40], abs=0.1)
 
 
-@settings(deadline=None, max_examples=30)
+@settings(max_examples=30)
 @given(st.lists(REQUEST, min_size=1, max_size=30), st.lists(REQUEST, min_size=1, max_size=30))
 def test_processes_share_the_window(tmp_path_factory, ours: list, theirs: list) -> None:
     file = tmp_path_factory.mktemp("limits") / "a" / "b.attempts"

@@ -63,7 +63,7 @@ words = st.lists(st.sampled_from(WORDS), min_size=1)
 texts = st.one_of(words.map(" ".join), st.text(min_size=1, max_size=60).filter(str.split))
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(answer=texts, references=st.lists(texts, min_size=1, max_size=3))
 def test_equal_to_the_package_on_random_texts(package, embedder, answer, references):
     (found,) = bertscore_f1([(answer, references)], embedder, Remembered())

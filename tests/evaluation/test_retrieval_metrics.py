@@ -1,6 +1,6 @@
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from gsum_assets.evaluation.retrieval_metrics import harmonic_mean, ndcg, retrieval_metrics
@@ -8,7 +8,6 @@ from gsum_assets.evaluation.retrieval_metrics import harmonic_mean, ndcg, retrie
 ITEMS = [f"i{n}" for n in range(12)]
 
 
-@settings(deadline=None)
 @given(
     st.permutations(ITEMS), st.sets(st.sampled_from(ITEMS), min_size=1), st.integers(1, len(ITEMS))
 )
@@ -27,7 +26,6 @@ def test_a_full_ranking_scores_as_scikit_learn_says(ranked, relevant, k):
     assert found["mrr"] == 1 / min(ranked.index(item) + 1 for item in relevant)
 
 
-@settings(deadline=None)
 @given(
     st.lists(st.sampled_from(ITEMS), unique=True, min_size=1),
     st.sets(st.sampled_from([*ITEMS, "never", "found"]), min_size=1),

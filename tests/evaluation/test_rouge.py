@@ -15,7 +15,7 @@ anything = st.text(max_size=60)
 text = st.one_of(sentence, anything, st.just(""))
 
 
-@settings(deadline=None, max_examples=300)
+@settings(max_examples=300)
 @given(text, st.lists(text, min_size=1, max_size=4))
 def test_equal_to_the_package(prediction, references):
     expected = PACKAGE.score_multi(references, prediction)

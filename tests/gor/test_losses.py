@@ -94,7 +94,7 @@ def test_equals_the_plain_formulation_with_gradients(temperature):
         np.testing.assert_allclose(ours, theirs, rtol=1e-5, atol=1e-9)
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 @given(
     rows=st.lists(st.lists(st.floats(-50, 50), min_size=3, max_size=3), min_size=1, max_size=6),
     at_once=st.sampled_from([1, 7, 2**17]),

@@ -3,7 +3,7 @@
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from gsum_assets.corpus.embed import vector_column
@@ -69,7 +69,6 @@ def questions(seed) -> np.ndarray:
     return (integers / 4).astype(np.float32)
 
 
-@settings(deadline=None)  # the first example imports torch
 @given(
     st.lists(st.integers(1, 25), min_size=1, max_size=4),
     st.integers(1, 40),

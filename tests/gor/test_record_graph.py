@@ -93,7 +93,7 @@ def records(draw):
     return chunks, embeddings, responses(rows)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(records(), st.integers(0, 5))
 def test_whatever_was_recorded(tables, seed):
     nodes, edges = record_graph(*tables, EMBEDDER)

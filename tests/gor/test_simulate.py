@@ -139,7 +139,7 @@ def test_nothing_to_ask():
 REPLIES = st.sampled_from(["new", "again", "Who?", "no question at all", None])
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(st.lists(REPLIES, min_size=1, max_size=40), st.integers(1, 12), st.integers(1, 30))
 def test_whatever_a_model_says_it_ends_with_distinct_sound_questions(replies, n_queries, n_chunks):
     script = iter(replies * 200)

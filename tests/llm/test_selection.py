@@ -83,7 +83,7 @@ def test_chat_questions_and_fragments_count_less():
     assert all(factors[1:] < 1)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(
     st.lists(
         st.tuples(

@@ -51,7 +51,6 @@ def store(request: pytest.FixtureRequest, tmp_path: Path) -> ParquetStore:
 
 @settings(
     max_examples=30,
-    deadline=None,
     suppress_health_check=[HealthCheck.function_scoped_fixture],
 )
 @given(rows=ROWS)

@@ -3,7 +3,7 @@ from collections import Counter
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from gsum_assets.retrieval.bm25 import Bm25, Bm25Index, Bm25Settings
@@ -31,7 +31,6 @@ def formula(query, texts, k1, b):
     return row
 
 
-@settings(deadline=None)
 @given(
     texts=st.lists(text, min_size=1, max_size=6),
     query=text,
