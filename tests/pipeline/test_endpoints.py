@@ -137,7 +137,7 @@ def test_what_was_answered_before_a_kill_is_not_asked_again(house: House, tmp_pa
             arguments, env=environment(MARKED_KEY), stdout=subprocess.DEVNULL
         )
         started = time.monotonic()
-        while len(chats(server)) < 5:
+        while len(chats(server)) < 7:
             assert process.poll() is None
             assert time.monotonic() - started < PATIENCE_S
             time.sleep(0.02)
@@ -149,8 +149,10 @@ def test_what_was_answered_before_a_kill_is_not_asked_again(house: House, tmp_pa
         assert 0 < len(before) < N_QUESTIONS
         assert run(house).exit_code == 0
         answered = Counter(line["messages"] for line in chats(server) if line["status"] == 200)
-        # an answer that left the server in the instant of the kill was still in flight
-        in_flight = {line["messages"] for line in before if killed - line["time"] < 0.4 + 0.1}
+        # what left the server shortly before the kill may not have been taken in; a busy machine
+        # needs a while
+        in_flight = {line["messages"] for line in before if killed - line["answered"] < 0.5}
+        assert len(in_flight) < len(before)
     assert len(answered) == N_QUESTIONS
     assert {m for m, n in answered.items() if n > 1} <= in_flight
     calls = llm_calls(house)
