@@ -1,11 +1,10 @@
 """BERTScore F1 of answers against their references, remembered by their texts."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Protocol
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from gsum_assets.graphs.bertscore import bertscore
+from gsum_assets.graphs.bertscore import ScoreMemo, bertscore
 from gsum_resources.content_hash import hash_texts
 from gsum_resources.token_embeddings import TokenEmbedder
 
@@ -14,18 +13,6 @@ _BATCH = 256  # answers whose token vectors are in memory together: 100 MB of 25
 _DECIMALS = 6  # the last bits of a matrix product depend on the number of threads
 
 Answered = tuple[str, Sequence[str]]  # an answer, and its references
-
-
-class ScoreMemo(Protocol):
-    """Bytes by 16-byte key; `gsum_resources.memo.Memo` is one."""
-
-    def get(self, keys: Iterable[bytes]) -> dict[bytes, bytes]:
-        """The values of those keys that are known."""
-        ...
-
-    def put(self, items: Mapping[bytes, bytes]) -> None:
-        """Keep `items`."""
-        ...
 
 
 def bertscore_f1(

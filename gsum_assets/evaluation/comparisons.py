@@ -10,7 +10,6 @@ import pyarrow as pa
 
 from gsum_assets.evaluation.statistics import Difference, Estimate, Resamples
 from gsum_assets.tables import TABLES
-from gsum_resources.arrow import pc
 
 ALL = "all"  # the split that unites all splits
 _PAIRS_AT_ONCE = 256  # resampled differences in memory at a time: 20 MB
@@ -137,9 +136,3 @@ def as_table(name: str, rows: Sequence[Sequence]) -> pa.Table:
     schema = TABLES[name].schema
     columns = zip(*rows, strict=True) if rows else ([] for _ in schema)
     return pa.table([list(column) for column in columns], schema=schema)
-
-
-def against(rows: pa.Table, method: str, opponent: str) -> pa.Table:
-    """The rows of `comparisons` of one pair, whichever of them comes first in the alphabet."""
-    first, second = sorted((method, opponent))
-    return rows.filter(pc.and_(pc.equal(rows["method"], first), pc.equal(rows["opponent"], second)))

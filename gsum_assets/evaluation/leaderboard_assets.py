@@ -77,8 +77,9 @@ def leaderboard_assets(families: Sequence[Family]) -> dg.AssetsDefinition:
             store.count(TABLES["documents"], corpus),
         )
         made = {"leaderboard": board, "comparisons": compared, "costs": spent}
+        shown = _shown(corpus, board, spent)
         for name in sorted(context.op_execution_context.selected_output_names):
-            yield dg.Output(made[name], name, metadata=_shown(name, corpus, board, spent))
+            yield dg.Output(made[name], name, metadata=shown.get(name))
 
     return unite
 
@@ -95,11 +96,9 @@ def _seconds(scores: pa.Table) -> dict[tuple[str, str], float]:
 
 
 def _shown(
-    name: str, corpus: str, board: pa.Table, spent: pa.Table
-) -> dict[str, dg.MarkdownMetadataValue]:
-    """What there is to look at with each output."""
-    if name == "comparisons":
-        return {}
+    corpus: str, board: pa.Table, spent: pa.Table
+) -> dict[str, dict[str, dg.MarkdownMetadataValue]]:
+    """What there is to look at, by output."""
     title = f"{corpus}, all splits"
     ranked = ranked_by_kind(board)
     scatter = {
@@ -109,7 +108,6 @@ def _shown(
         )
         for kind, methods in ranked.items()
     }
-    if name == "costs":
-        return scatter
     bars = picture(method_ranking(ranked, title), "methods by score")
-    return {"plot": bars, "leaderboard": dg.MetadataValue.md(to_markdown(board)), **scatter}
+    table = dg.MetadataValue.md(to_markdown(board))
+    return {"leaderboard": {"plot": bars, "leaderboard": table, **scatter}, "costs": scatter}

@@ -5,14 +5,13 @@ document, chunks and responses alike, is ranked by its BERTScore F1 against the 
 chunk. That ranking is what the graph network learns from.
 """
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Protocol
 
 import numpy as np
 import pyarrow as pa
 
-from gsum_assets.graphs.bertscore import bertscore
+from gsum_assets.graphs.bertscore import ScoreMemo, bertscore
 from gsum_resources.content_hash import hash_texts
 from gsum_resources.token_embeddings import TokenEmbedder
 
@@ -31,18 +30,6 @@ SCHEMA = pa.schema(
 _DECIMALS = 6
 
 _ALGORITHM = "bertscore-2"  # raise it when scores of the same texts may differ: the memo stays
-
-
-class ScoreMemo(Protocol):
-    """Bytes by 16-byte key; `gsum_resources.memo.Memo` is one."""
-
-    def get(self, keys: Iterable[bytes]) -> dict[bytes, bytes]:
-        """The values of those keys that are known."""
-        ...
-
-    def put(self, items: Mapping[bytes, bytes]) -> None:
-        """Keep `items`."""
-        ...
 
 
 @dataclass(frozen=True)

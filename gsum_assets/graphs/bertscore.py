@@ -7,8 +7,8 @@ whose cosines are negative gets 0 or not depending on what else is in the batch.
 texts of a word or two. Pair by pair (`batch_size=1`) the package has no padding and agrees.
 """
 
-from collections.abc import Iterator, Sequence
-from typing import NamedTuple
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import NamedTuple, Protocol
 
 import numpy as np
 
@@ -17,6 +17,18 @@ from gsum_resources.token_embeddings import TokenVectors
 # Candidate tokens in one matrix product. 1,000 to 4,000 ran alike; whole meetings and single
 # passages were slower by a tenth.
 _BLOCK_TOKENS = 2048
+
+
+class ScoreMemo(Protocol):
+    """Bytes by 16-byte key; `gsum_resources.memo.Memo` is one."""
+
+    def get(self, keys: Iterable[bytes]) -> dict[bytes, bytes]:
+        """The values of those keys that are known."""
+        ...
+
+    def put(self, items: Mapping[bytes, bytes]) -> None:
+        """Keep `items`."""
+        ...
 
 
 class BertScore(NamedTuple):
