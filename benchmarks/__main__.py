@@ -1,10 +1,10 @@
-"""Every comparison in one run, as Markdown tables; about three minutes on two quiet cores.
+"""Every comparison in one run, as Markdown tables; about six minutes on two quiet cores.
 
     python -m benchmarks [--quality]
 
-Speed of embedding, BM25, the store, requests to a server, BERTScore and Graph of Records; with
-`--quality` also ROUGE of the extractive model on QMSum and the baselines' retrieval on
-ODSum-Story, which embed two whole datasets first.
+Speed of embedding, BM25, the store, requests to a server, BERTScore, Graph of Records and
+Personalized PageRank; with `--quality` also ROUGE of the extractive model on QMSum, the
+baselines' retrieval on ODSum-Story, and LightPAL on ODSum, which embed three whole datasets first.
 """
 
 import argparse
@@ -26,9 +26,11 @@ from benchmarks import (
     gor_retrieval,
     gor_training,
     odsum,
+    pagerank,
     store,
     summarizer,
 )
+from benchmarks.lightpal.tables import TABLES
 
 SPEED: dict[str, Callable[[], Measurement]] = {
     "embedding": embedding.measure,
@@ -38,10 +40,12 @@ SPEED: dict[str, Callable[[], Measurement]] = {
     "bertscore": bertscore.measure,
     "gor_training": gor_training.measure,
     "gor_retrieval": gor_retrieval.measure,
+    "pagerank": pagerank.measure,
 }
 QUALITY: dict[str, Callable[[], Measurement]] = {
     "summarizer": summarizer.measure,
     "odsum": odsum.measure,
+    **{f"lightpal {name}": measure for name, measure in TABLES.items()},
 }
 COMPARED = (
     "gsum",
@@ -52,6 +56,8 @@ COMPARED = (
     "openai",
     "bert-score",
     "sumy",
+    "rustworkx",
+    "networkx",
 )
 
 

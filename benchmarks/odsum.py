@@ -12,17 +12,19 @@ import argparse
 import hashlib
 import json
 import tempfile
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
 from benchmarks import Measurement, required
 from gsum_assets.corpus.chunk import chunk_documents, default_tokenizer
-from gsum_assets.corpus.importers.odsum import read_odsum_story
+from gsum_assets.corpus.importers.odsum import read_odsum_meeting, read_odsum_story
+from gsum_assets.corpus.load import Document
 from gsum_assets.corpus.queries import Query
 from gsum_assets.corpus.settings import ChunkingSettings, CorpusSettings
 from gsum_assets.evaluation.retrieval_metrics import retrieval_metrics
@@ -35,9 +37,11 @@ from gsum_assets.retrieval.random_order import RandomOrder
 from gsum_assets.retrieval.ranking import Retriever, rank_questions
 from gsum_assets.retrieval.tfidf import TfIdf
 from gsum_assets.retrieval.words import Words
+from gsum_resources.arrow import pc
 from gsum_resources.embedder import LocalEmbedder
 
 CUTOFFS = (3, 8, 10)
+READERS = {"story": read_odsum_story, "meeting": read_odsum_meeting}
 BIGRAMS = Bm25Settings(words=Words(bigrams=True))
 
 BASELINES: dict[str, Callable[[Collection], Retriever]] = {
@@ -63,45 +67,74 @@ def kept(name: str, texts: Sequence[str], embed: Callable[[Sequence[str]], np.nd
     return np.load(file)
 
 
-def load(max_tokens: int, overlap_tokens: int) -> tuple[Collection, Questions, list[Query]]:
-    """ODSum-Story, cut by the project's chunker and embedded."""
-    contents = read_odsum_story(required("odsum", "story"))
+def load(
+    max_tokens: int, overlap_tokens: int, corpus: str = "story"
+) -> tuple[Collection, Questions, list[Query]]:
+    """A collection of ODSum, cut by the project's chunker and embedded.
+
+    Parameters
+    ----------
+    max_tokens, overlap_tokens : of a chunk, in word pieces.
+    corpus : 'story' or 'meeting'.
+
+    Raises
+    ------
+    MissingDataError
+        If the collection is not there.
+    """
+    contents = READERS[corpus](required("odsum", corpus))
     window = ChunkingSettings(max_tokens=max_tokens, overlap_tokens=overlap_tokens)
     settings = CorpusSettings(chunking=window)
     chunks = chunk_documents(contents.documents, settings, default_tokenizer())
+    collection = embedded(contents.documents, [asdict(chunk) for chunk in chunks])
+    asked = pa.Table.from_pylist([asdict(query) for query in contents.queries])
+    vectors = query_vectors(asked["retrieval_text"].to_pylist())
+    return collection, Questions.from_table(asked, vectors), contents.queries
+
+
+def embedded(documents: Sequence[Document], chunks: Sequence[Mapping[str, Any]]) -> Collection:
+    """Documents and their chunks with the vectors of the default embedder.
+
+    Parameters
+    ----------
+    chunks : `chunk_id`, `document_id`, `position` and `text` of each, as in the table `chunks`.
+    """
     embedder = LocalEmbedder()
-    vectors = kept(embedder.identity, [chunk.text for chunk in chunks], embedder.embed)
-    collection = Collection.from_tables(
-        pa.Table.from_pylist([asdict(document) for document in contents.documents]),
-        pa.Table.from_pylist([asdict(chunk) for chunk in chunks]),
+    vectors = kept(embedder.identity, [chunk["text"] for chunk in chunks], embedder.embed)
+    return Collection.from_tables(
+        pa.Table.from_pylist([asdict(document) for document in documents]),
+        pa.Table.from_pylist(list(chunks)),
         pa.table(
             {
-                "chunk_id": [chunk.chunk_id for chunk in chunks],
+                "chunk_id": [chunk["chunk_id"] for chunk in chunks],
                 "embedding": pa.FixedSizeListArray.from_arrays(vectors.ravel(), vectors.shape[1]),
             }
         ),
     )
-    asked = pa.Table.from_pylist([asdict(query) for query in contents.queries])
-    texts = asked["retrieval_text"].to_pylist()
-    query_vectors = kept(f"{embedder.identity} query", texts, embedder.embed_queries)
-    return collection, Questions.from_table(asked, query_vectors), contents.queries
+
+
+def query_vectors(texts: Sequence[str]) -> np.ndarray:
+    """Those of the default embedder, `(n_texts, dim)`."""
+    embedder = LocalEmbedder()
+    return kept(f"{embedder.identity} query", texts, embedder.embed_queries)
 
 
 def scores_of(
-    build: Callable[[Collection], Retriever],
-    collection: Collection,
-    questions: Questions,
-    asked: Sequence[Query],
+    rankings: pa.Table, asked: Sequence[Query], cutoffs: Sequence[int]
 ) -> list[dict[str, float]]:
-    """Metrics of each question's ranking of sections."""
-    table = rank_questions(build, questions, collection).to_pylist()
-    ranked: dict[str, list[str]] = {query_id: [] for query_id in questions.ids}
-    for row in table:
-        if row["level"] == "document":
-            ranked[row["query_id"]].append(row["item_id"])
+    """Metrics of each question's ranking of documents.
+
+    Parameters
+    ----------
+    rankings : rows of the table `rankings`.
+    asked : every question that was ranked.
+    """
+    ranked: dict[str, list[str]] = {query.query_id: [] for query in asked}
+    for row in rankings.filter(pc.equal(rankings["level"], "document")).to_pylist():
+        ranked[row["query_id"]].append(row["item_id"])
     return [
-        retrieval_metrics(ids, query.relevant_document_ids, CUTOFFS) or {}
-        for ids, query in zip(ranked.values(), asked, strict=True)
+        retrieval_metrics(ranked[query.query_id], query.relevant_document_ids, cutoffs) or {}
+        for query in asked
     ]
 
 
@@ -118,7 +151,7 @@ def measure(max_tokens: int = 256, overlap_tokens: int = 32) -> Measurement:
     names = [f"{letter}@{k}" for letter in "pr" for k in CUTOFFS]
     rows = []
     for baseline, build in BASELINES.items():
-        scores = scores_of(build, collection, questions, asked)
+        scores = scores_of(rank_questions(build, questions, collection), asked, CUTOFFS)
         for title, members in splits.items():
             kept = [s for s, query in zip(scores, asked, strict=True) if query.split in members]
             means = [100 * np.mean([row[name] for row in kept]) for name in names]

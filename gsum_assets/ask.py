@@ -75,7 +75,8 @@ def _family_of(method: str) -> Family:
 def _stored(pipeline: Pipeline, corpus: str, family: Family, method: str) -> dict[str, Lazy]:
     """What the family reads, from the store."""
     names = {path.split("/")[-1]: path.replace("/", ".") for path in family.reads}
-    names |= {name: f"{family.name}.{name}" for name in family.reads_by_variant}
+    own = (*family.reads_by_corpus, *family.reads_by_variant)
+    names |= {name: f"{family.name}.{name}" for name in own}
     wanted = {}
     for name, table_name in {"documents": "documents", **names}.items():
         table = TABLES[table_name]
@@ -91,6 +92,7 @@ def _stored(pipeline: Pipeline, corpus: str, family: Family, method: str) -> dic
             )
         wanted[name] = Lazy(lambda t=table, p=partitions: pipeline.store.read(t, p)[0])
     wanted["embedding_model"] = Lazy(lambda: pipeline.models.embedder)
+    wanted["passage_scorer"] = Lazy(lambda: pipeline.models.scorer)
     return wanted
 
 

@@ -24,6 +24,8 @@ RESULT = ("corpus", "method")
 
 _DOCUMENT_ID = Column("document_id", TEXT, "id of the document, unique within its corpus")
 _QUERY_ID = Column("query_id", TEXT, "id of the question, unique within its corpus")
+_LEVEL = Column("level", TEXT, "'document' or 'node', a chunk")
+_PASSAGE_ID = Column("passage_id", TEXT, "the passage, document_id or chunk_id by level")
 _LINE = Column(
     "line",
     INT,
@@ -424,12 +426,71 @@ TABLES: Mapping[str, Table] = {
             ("query_id",),
         ),
         Table(
+            "lightpal.candidates",
+            "passage and another that resembles it",
+            (
+                _LEVEL,
+                _PASSAGE_ID,
+                Column("candidate_id", TEXT, "the other passage"),
+                Column("rank", INT, "from 1, most similar first"),
+                Column("similarity", FLOAT32, "cosine; of documents that of their closest chunks"),
+            ),
+            ("corpus",),
+            ("level", "passage_id", "candidate_id"),
+        ),
+        Table(
+            "lightpal.context_scores",
+            "passage and one of its candidates",
+            (
+                _LEVEL,
+                _PASSAGE_ID,
+                Column("candidate_id", TEXT, "the candidate"),
+                Column(
+                    "score",
+                    FLOAT,
+                    "log P(candidate | passage), nats per token; null: not to be had",
+                    True,
+                ),
+            ),
+            ("corpus",),
+            ("level", "passage_id", "candidate_id"),
+        ),
+        Table(
+            "lightpal.passage_edges",
+            "edge of a passage graph",
+            (
+                Column("graph", TEXT, "'context', 'embedding' or 'walk': what chose its edges"),
+                _LEVEL,
+                Column("scope", TEXT, "'corpus', or 'document': both ends are of one document"),
+                Column("source_id", TEXT, "the passage, document_id or chunk_id by level"),
+                Column("target_id", TEXT, "the passage that it leads to"),
+                Column("rank", INT, "from 1, best edge of the source first"),
+                Column("weight", FLOAT, "of the step in a walk, before weights are made to sum 1"),
+            ),
+            ("corpus",),
+            ("graph", "level", "scope", "source_id", "target_id"),
+        ),
+        Table(
+            "lightpal.walk_trust",
+            "graph that passage_walk walks, and how far it is trusted",
+            (
+                _LEVEL,
+                Column("scope", TEXT, "'corpus' or 'document'"),
+                Column("n_probes", INT, "passages held out and searched for"),
+                Column("walk_evidence", FLOAT, "what the walk finds, by the other retriever, z"),
+                Column("seed_evidence", FLOAT, "what the seeds find, by the other retriever, z"),
+                Column("trust", FLOAT, "probability that the walk finds no worse, 0 to 1"),
+            ),
+            ("corpus",),
+            ("level", "scope"),
+        ),
+        Table(
             "embedding_calls",
-            "batch of texts that was embedded",
+            "batch of texts that was embedded, or of pairs of passages that was scored",
             (
                 Column("asset", TEXT, "asset that asked"),
-                Column("model", TEXT, "identity of the embedder"),
-                Column("n_texts", INT, "texts that no memo had"),
+                Column("model", TEXT, "identity of the embedder or scorer"),
+                Column("n_texts", INT, "texts, or pairs, that no memo had"),
                 Column("tokens_in", pa.int64(), "tokens that a server read; 0: a local model"),
                 Column("latency_s", FLOAT, "seconds", measured=True),
                 Column("cost_usd", FLOAT, "price in US dollars"),

@@ -13,8 +13,9 @@ from gsum_resources.llm.ledger import Ledger, LedgeredModel
 from gsum_resources.memo import MemoizedEmbedder
 from gsum_resources.parquet_store import ParquetStore
 from gsum_resources.progress import reporter
-from gsum_resources.protocols import Embedder, LanguageModel
-from gsum_resources.settings import EmbeddingSettings, LlmSettings, Settings
+from gsum_resources.protocols import Embedder, LanguageModel, PassageScorer
+from gsum_resources.scoring.memoized import MemoizedScorer
+from gsum_resources.settings import EmbeddingSettings, LlmSettings, ScorerSettings, Settings
 from gsum_resources.table import Table
 from gsum_resources.warehouse_io import Lazy, partition_of, step_of
 
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
 
 
 LANGUAGE_MODELS = ("language_model", "judge_model")  # their assets
+ServerSettings = LlmSettings | EmbeddingSettings | ScorerSettings
 
 
 class ModelError(ValueError):
@@ -39,7 +41,7 @@ class Models:
     settings: Settings
     store: ParquetStore
     ledger_table: Table
-    overrides: dict[str, LanguageModel | Embedder] = field(default_factory=dict)
+    overrides: dict[str, LanguageModel | Embedder | PassageScorer] = field(default_factory=dict)
 
     def identity(self, name: str) -> str:
         """The present identity of a model by its asset's name."""
@@ -48,7 +50,7 @@ class Models:
         if name == "embedding_model":
             return self.embedder.identity
         if name == "passage_scorer":
-            return "unigram/mu=1000"  # the only scorer so far; it is fitted to each corpus
+            return self.scorer.identity
         raise ModelError(f"no model is called '{name}'")
 
     def check(self) -> None:
@@ -66,12 +68,13 @@ class Models:
                 self._endpoint(settings).check()
 
     @property
-    def _served(self) -> dict[str, LlmSettings | EmbeddingSettings]:
+    def _served(self) -> dict[str, ServerSettings]:
         """The settings of those models that a server serves, by asset name."""
-        all_models: dict[str, LlmSettings | EmbeddingSettings] = {
+        all_models: dict[str, ServerSettings] = {
             "language_model": self.settings.llm,
             "judge_model": self.settings.judge,
             "embedding_model": self.settings.embedding,
+            "passage_scorer": self.settings.scorer,
         }
         return {name: s for name, s in all_models.items() if s.backend == "openai_compatible"}
 
@@ -80,6 +83,12 @@ class Models:
         """The embedder of chunks and queries."""
         given = self.overrides.get("embedding_model") or self._new_embedder()
         return MemoizedEmbedder(given, self.store)  # type: ignore[arg-type]
+
+    @cached_property
+    def scorer(self) -> MemoizedScorer:
+        """What tells how well one passage predicts another."""
+        given = self.overrides.get("passage_scorer") or self._new_scorer()
+        return MemoizedScorer(cast(PassageScorer, given), self.store)
 
     def language_model(
         self,
@@ -136,7 +145,21 @@ class Models:
             return OpenAICompatibleEmbedder(settings, self._endpoint(settings))
         return _local_embedder(settings)
 
-    def _endpoint(self, settings: LlmSettings | EmbeddingSettings) -> "Endpoint":
+    def _new_scorer(self) -> PassageScorer:
+        settings = self.settings.scorer
+        if settings.backend == "openai_compatible":
+            from gsum_resources.scoring.prompt_logprobs import ServedScorer
+
+            return ServedScorer(settings, self._endpoint(settings))
+        if settings.backend == "transformers_local":
+            from gsum_resources.scoring.causal_scorer import CausalScorer
+
+            return CausalScorer(settings)
+        from gsum_resources.scorer import UnigramScorer
+
+        return UnigramScorer(settings.mu)
+
+    def _endpoint(self, settings: ServerSettings) -> "Endpoint":
         """One client a table of `gsum.toml`: each has limits of its own."""
         if settings not in self._endpoints:
             from gsum_resources.endpoint import Endpoint
@@ -145,7 +168,7 @@ class Models:
         return self._endpoints[settings]
 
     @cached_property
-    def _endpoints(self) -> "dict[LlmSettings | EmbeddingSettings, Endpoint]":
+    def _endpoints(self) -> "dict[ServerSettings, Endpoint]":
         return {}
 
 
@@ -164,22 +187,25 @@ class ModelsIO(dg.IOManager):
         self._embedding_table = embedding_table
 
     def load_input(self, context: dg.InputContext) -> Lazy:
-        """A `Lazy` whose `get` gives a `LedgeredModel` or a `MemoizedEmbedder`."""
+        """A `Lazy` whose `get` gives a `LedgeredModel`, `MemoizedEmbedder` or `MemoizedScorer`."""
         name = context.asset_key.path[-1]
         step = step_of(context)
         asset = context.step_context.step.key.replace("__", "/")  # as people write it
         corpus = _corpus_of(context)
 
-        def read() -> LedgeredModel | MemoizedEmbedder:
+        def read() -> LedgeredModel | MemoizedEmbedder | MemoizedScorer:
             self._reads.other(step, f"model:{name}", self.models.identity(name))
             info = context.log.info if context.log else print
+            booked = EmbeddingLedger(self.models.store, self._embedding_table, corpus, asset)
+            failed = partial(self._reads.failure, step)
             if name == "embedding_model":
                 told = reporter(f"{asset}: texts embedded", info)
-                booked = EmbeddingLedger(self.models.store, self._embedding_table, corpus, asset)
                 return self.models.embedder.reporting(told, booked.enter)
+            if name == "passage_scorer":
+                told = reporter(f"{asset}: passages scored", info)
+                return self.models.scorer.reporting(told, booked.enter, failed)
             ledger = Ledger(self.models.store, self.models.ledger_table, corpus, asset)
             answered = reporter(f"{asset}: requests answered", info)
-            failed = partial(self._reads.failure, step)
             return self.models.language_model(ledger, answered, failed, name)
 
         return Lazy(read)

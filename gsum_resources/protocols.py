@@ -144,7 +144,7 @@ class Embedder(Protocol):
 
 @runtime_checkable
 class Metered(Protocol):
-    """An embedder whose server counts tokens."""
+    """An embedder or scorer whose server counts tokens."""
 
     @property
     def tokens_read(self) -> int:
@@ -157,15 +157,41 @@ class Metered(Protocol):
         ...
 
 
+OnRow = Callable[[int, np.ndarray], None]
+"""Called with the place of a passage and its candidates' scores, as soon as they are there."""
+
+
 @runtime_checkable
 class PassageScorer(Protocol):
-    """Scores how well one passage predicts another."""
+    """Scores how well a passage predicts each of its candidates."""
 
     @property
     def identity(self) -> str:
         """What distinguishes this scorer's values."""
         ...
 
-    def score(self, contexts: Sequence[str], passages: Sequence[str]) -> np.ndarray:
-        """log P(passage | context) per token, in nats, `(n_pairs,)`, pair by pair."""
+    @property
+    def is_pairwise(self) -> bool:
+        """Whether a pair's score is the same whatever the passage's other candidates are."""
+        ...
+
+    def score(
+        self,
+        contexts: Sequence[str],
+        candidates: Sequence[Sequence[str]],
+        on_row: OnRow | None = None,
+    ) -> list[np.ndarray]:
+        """log P(candidate | context) per token, in nats, float64.
+
+        Returns
+        -------
+        For each context the scores of its candidates, `(n_candidates,)`; NaN for a pair that no
+        score could be had of. `on_row` hears of each row as it comes, in any order and from any
+        thread.
+
+        Raises
+        ------
+        ModelUnavailableError
+            If asking on is of no use. What was scored before has gone to `on_row`.
+        """
         ...

@@ -1,20 +1,20 @@
 """`UnigramScorer`: how well one passage predicts another, by smoothed word frequencies."""
 
-import hashlib
 import re
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
+
+from gsum_resources.content_hash import hash_texts
+from gsum_resources.protocols import OnRow
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_matrix
 
 _WORD = re.compile(r"[^\W_]+")
-_PAIRS_AT_ONCE = 65536
 
 # Words that join rather than mean; fragments such as "ll" are what an apostrophe leaves behind.
 _STOP_WORD_LINES = """
@@ -40,7 +40,7 @@ class UnigramScorer:
     """Scores passages by a Dirichlet-smoothed unigram model of the context.
 
     With tf the count of word w in context i, |d_i| its length and P(w|C) the word's share of the
-    background, each word of passage j is worth
+    background, each word of candidate j is worth
 
         log P(w|d_i) - log P(w|C),   P(w|d_i) = (tf(w, d_i) + mu P(w|C)) / (|d_i| + mu)
 
@@ -49,101 +49,105 @@ class UnigramScorer:
     background, since rare words would otherwise make every context look bad. Stop words count
     nowhere. Smoothing: Zhai and Lafferty (2004), section 3, with their mu.
 
+    The background of a context is the context and its candidates, unless one is given. So a
+    document that comes or goes concerns those contexts alone whose candidates it changes. The best
+    five candidates of ODSum-Story's sections were of the same story in 86.3% of cases by such a
+    background, in 90.0% by that of all sections.
+
     Attributes
     ----------
-    word_counts : occurrences of each content word in the background.
-    document_counts : background texts that hold each word.
-    n_texts : background texts.
     mu : weight of the background, in words.
+    background : texts that word frequencies come from; None: each row's own.
     """
 
-    word_counts: Mapping[str, int]
-    document_counts: Mapping[str, int]
-    n_texts: int
     mu: float = 1000.0
+    background: Sequence[str] | None = None
 
     def __post_init__(self) -> None:
         if not self.mu > 0:
             raise ValueError(f"mu = {self.mu}: must be positive, 1000 is usual")
 
-    @classmethod
-    def fit(cls, texts: Iterable[str], mu: float = 1000.0) -> "UnigramScorer":
-        """A scorer whose background is `texts`, usually every passage of a corpus."""
-        words: Counter[str] = Counter()
-        documents: Counter[str] = Counter()
-        n_texts = 0
-        for text in texts:
-            found = content_words(text)
-            words.update(found)
-            documents.update(set(found))
-            n_texts += 1
-        return cls(words, documents, n_texts, mu)
-
-    @cached_property
+    @property
     def identity(self) -> str:
-        """What distinguishes the values: mu, the stop words and the background's counts."""
-        digest = hashlib.sha256(" ".join(sorted(STOP_WORDS)).encode())
-        for word in sorted(self.word_counts):
-            row = f"\n{word} {self.word_counts[word]} {self.document_counts[word]}"
-            digest.update(row.encode())
-        return f"unigram:mu={float(self.mu)!r}:texts={self.n_texts}:{digest.hexdigest()[:16]}"
+        """What distinguishes the values: mu, the stop words and the background."""
+        common = hash_texts(sorted(STOP_WORDS), 4)
+        own = f"/background={hash_texts(self.background, 8)}" if self.background else ""
+        return f"unigram-2/mu={float(self.mu)!r}/stop={common}{own}"
 
-    def score(self, contexts: Sequence[str], passages: Sequence[str]) -> np.ndarray:
-        """Scores of pairs in nats per token, float64 `(n_pairs,)`.
+    @property
+    def is_pairwise(self) -> bool:
+        """Only with a background of its own."""
+        return self.background is not None
 
-        A passage of stop words alone gets what a passage without one shared word gets: the
-        least that its context gives.
+    def score(
+        self,
+        contexts: Sequence[str],
+        candidates: Sequence[Sequence[str]],
+        on_row: OnRow | None = None,
+    ) -> list[np.ndarray]:
+        """Scores in nats per token, float64 `(n_candidates,)` for each context.
 
-        Parameters
-        ----------
-        contexts, passages : pair by pair; repeated texts are counted once.
+        A candidate of stop words alone gets what one without a shared word gets: the least that
+        its context gives.
 
         Raises
         ------
         ValueError
-            If there are not as many contexts as passages.
+            If there are not as many contexts as rows of candidates.
         """
-        if len(contexts) != len(passages):
+        if len(contexts) != len(candidates):
             raise ValueError(
-                f"{len(contexts)} contexts and {len(passages)} passages; give one of each a pair"
+                f"{len(contexts)} contexts and {len(candidates)} rows of candidates; give one row "
+                "for each context"
             )
-        texts = list(dict.fromkeys([*contexts, *passages]))
-        row_of = {text: row for row, text in enumerate(texts)}
-        rows = np.fromiter((row_of[text] for text in contexts), np.int64, len(contexts))
-        columns = np.fromiter((row_of[text] for text in passages), np.int64, len(passages))
-        counts, words = _word_counts(texts)
-        gains = self._gains(counts, words)
-        weights = self._weights(counts, words)
-        penalty = np.log(self.mu / (np.asarray(counts.sum(1)).ravel() + self.mu))
-        return _row_dots(gains, rows, weights, columns) + penalty[rows]
+        known = self.background or ()
+        texts = dict.fromkeys([*known, *contexts, *(text for row in candidates for text in row)])
+        place_of = {text: place for place, text in enumerate(texts)}
+        counts: Any = _word_counts(list(texts))  # scipy is untyped
+        fixed = _background(counts[[place_of[text] for text in known]]) if known else None
+        scores = []
+        for place, (context, row) in enumerate(zip(contexts, candidates, strict=True)):
+            company = counts[[place_of[context], *(place_of[text] for text in row)]]
+            scores.append(self._row(company, fixed or _background(company)))
+            if on_row:
+                on_row(place, scores[-1])
+        return scores
 
-    def _gains(self, counts: "csr_matrix", words: Sequence[str]) -> "csr_matrix":
-        """log(1 + tf / (mu P(w|C))) for each word of each context, `(n_texts, n_words)`.
-
-        The rest of log P(w|d_i) - log P(w|C) is log(mu / (|d_i| + mu)) for every word alike, so
-        that words outside the context need no entry.
-        """
-        total = sum(self.word_counts.values())
-        # One more of each word, and one word that was never seen: no probability is zero.
-        share = 1 / (total + len(self.word_counts) + 1)
-        background = np.array([(self.word_counts.get(word, 0) + 1) * share for word in words])
-        gains = counts.copy()
-        gains.data = np.log1p(counts.data / (self.mu * background[counts.indices]))
-        return gains
-
-    def _weights(self, counts: "csr_matrix", words: Sequence[str]) -> "csr_matrix":
-        """tf times inverse document frequency, rows summing to 1, `(n_texts, n_words)`."""
-        documents = np.array([self.document_counts.get(word, 0) for word in words], float)
-        rarity = np.log((self.n_texts + 1) / (documents + 0.5))
-        weights = counts.copy()
-        weights.data = counts.data * rarity[counts.indices]
-        totals = np.asarray(weights.sum(1)).ravel()
-        weights.data /= np.repeat(totals, np.diff(weights.indptr))
-        return weights
+    def _row(self, company: Any, background: "_Background") -> np.ndarray:
+        """The context, which is the first row of counts, with each of the others."""
+        context, others = company[0], company[1:]
+        length = context.data.sum()
+        gains = np.zeros(company.shape[1])
+        share = background.share[context.indices]
+        gains[context.indices] = np.log1p(context.data / (self.mu * share))
+        weights = others.data * background.rarity[others.indices]
+        owners = np.repeat(np.arange(others.shape[0]), np.diff(others.indptr))
+        total = np.bincount(owners, weights, others.shape[0])
+        gained = np.bincount(owners, weights * gains[others.indices], others.shape[0])
+        explained = np.divide(gained, total, out=np.zeros_like(total), where=total > 0)
+        # the rest of log P(w|d_i) - log P(w|C), for every word alike
+        return explained + np.log(self.mu / (length + self.mu))
 
 
-def _word_counts(texts: Sequence[str]) -> tuple["csr_matrix", list[str]]:
-    """Counts `(n_texts, n_words)`, words of a row ascending, and the words of the columns."""
+class _Background(NamedTuple):
+    """What is known of each word: `share` P(w|C) and `rarity`, idf; both `(n_words,)`."""
+
+    share: np.ndarray
+    rarity: np.ndarray
+
+
+def _background(counts: "csr_matrix") -> _Background:
+    """Of texts, `(n_texts, n_words)`."""
+    n_texts, n_words = counts.shape
+    words = np.bincount(counts.indices, counts.data, n_words)
+    texts = np.bincount(counts.indices, minlength=n_words)
+    # one more of each word, and one word that was never seen: no probability is zero
+    share = (words + 1) / (words.sum() + np.count_nonzero(words) + 1)
+    return _Background(share, np.log((n_texts + 1) / (texts + 0.5)))
+
+
+def _word_counts(texts: Sequence[str]) -> "csr_matrix":
+    """Counts of content words, float64 `(n_texts, n_words)`, words of a row ascending."""
     from scipy.sparse import csr_matrix
 
     bags = [Counter(content_words(text)) for text in texts]
@@ -155,16 +159,4 @@ def _word_counts(texts: Sequence[str]) -> tuple["csr_matrix", list[str]]:
     values = np.fromiter((n for bag in bags for n in bag.values()), np.float64, int(ends[-1]))
     counts = csr_matrix((values, columns, ends), shape=(len(texts), len(words)))
     counts.sort_indices()
-    return counts, words
-
-
-def _row_dots(
-    left: "csr_matrix", rows: np.ndarray, right: "csr_matrix", columns: np.ndarray
-) -> np.ndarray:
-    """Inner product of left[rows[k]] and right[columns[k]] for each k, in bounded memory."""
-    products = np.empty(len(rows))
-    for start in range(0, len(rows), _PAIRS_AT_ONCE):
-        block = slice(start, start + _PAIRS_AT_ONCE)
-        shared = left[rows[block]].multiply(right[columns[block]])
-        products[block] = np.asarray(shared.sum(1)).ravel()
-    return products
+    return counts

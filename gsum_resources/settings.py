@@ -9,7 +9,7 @@ import os
 import tomllib
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, Literal, get_origin
+from typing import Any, ClassVar, Literal, get_origin
 from zoneinfo import available_timezones
 
 from dagster._utils.schedules import is_valid_cron_string
@@ -25,9 +25,15 @@ class SettingsError(ValueError):
 
 
 class EndpointSettings(BaseModel):
-    """A server that speaks the OpenAI protocol, and how hard it may be pressed."""
+    """A server that speaks the OpenAI protocol, and how hard it may be pressed.
+
+    Attributes
+    ----------
+    table : of `gsum.toml` that holds such settings, for messages.
+    """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
+    table: ClassVar[str]
 
     base_url: str = Field(
         default="https://api.openai.com/v1", description="address of the API, up to its version"
@@ -67,6 +73,7 @@ class EndpointSettings(BaseModel):
 class LlmSettings(EndpointSettings):
     """Table `[llm]`: the language model."""
 
+    table: ClassVar[str] = "llm"
     backend: Literal["extractive", "openai_compatible", "transformers_local"] = Field(
         default="extractive", description="what serves it"
     )
@@ -99,6 +106,7 @@ class LlmSettings(EndpointSettings):
 class JudgeSettings(LlmSettings):
     """Table `[judge]`: the language model that judges answers."""
 
+    table: ClassVar[str] = "judge"
     backend: Literal["same", "openai_compatible", "transformers_local"] = Field(  # type: ignore[assignment]
         default="same", description="what serves it; same: the model of [llm]"
     )
@@ -118,6 +126,7 @@ class JudgeSettings(LlmSettings):
 class EmbeddingSettings(EndpointSettings):
     """Table `[embedding]`: the embedder of chunks and queries."""
 
+    table: ClassVar[str] = "embedding"
     backend: Literal["local", "openai_compatible"] = Field(
         default="local", description="what serves it"
     )
@@ -130,6 +139,40 @@ class EmbeddingSettings(EndpointSettings):
         default=8000, ge=16, description="longest text a server takes; longer ones go in windows"
     )
     usd_per_million_tokens: float = Field(default=0.0, ge=0, description="price, US dollars")
+
+
+class ScorerSettings(EndpointSettings):
+    """Table `[scorer]`: what tells how well one passage predicts another."""
+
+    table: ClassVar[str] = "scorer"
+    backend: Literal["unigram", "openai_compatible", "transformers_local"] = Field(
+        default="unigram", description="what serves it; unigram: word frequencies, no model"
+    )
+    model: str = Field(default="", description="name at the server, or path or hub id")
+    version: str = Field(default="", description="change it when the model behind the name changes")
+    mu: float = Field(
+        default=1000.0,
+        gt=0,
+        allow_inf_nan=False,
+        description="of unigram: weight of the background, words",
+    )
+    max_tokens: int = Field(
+        default=4096,
+        ge=64,
+        description="longest prompt a server takes; a passage gets half of it, the rest is cut",
+    )
+    usd_per_million_tokens: float = Field(default=0.0, ge=0, description="price, US dollars")
+
+    @model_validator(mode="after")
+    def _backend_fits_model(self) -> "ScorerSettings":
+        if self.backend == "unigram" and self.model:
+            raise ValueError(
+                f"model is '{self.model}', but backend is 'unigram', which has no model; set "
+                "backend to 'openai_compatible' or 'transformers_local', or remove model"
+            )
+        if self.backend != "unigram" and not self.model:
+            raise ValueError(f"backend '{self.backend}' needs a model; set model")
+        return self
 
 
 class AutomationSettings(BaseModel):
@@ -167,6 +210,7 @@ class Settings(BaseModel):
     llm: LlmSettings = LlmSettings()
     judge: JudgeSettings = JudgeSettings()
     embedding: EmbeddingSettings = EmbeddingSettings()
+    scorer: ScorerSettings = ScorerSettings()
     automation: AutomationSettings = AutomationSettings()
 
 

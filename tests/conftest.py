@@ -17,6 +17,8 @@ from gsum_resources.home import Home
 from gsum_resources.instance import open_instance
 from gsum_resources.models import Models
 from gsum_resources.parquet_store import ParquetStore
+from gsum_resources.protocols import PassageScorer
+from gsum_resources.scorer import UnigramScorer
 from gsum_resources.settings import Settings
 from tests.models import FirstWords, HashEmbedder
 
@@ -62,6 +64,7 @@ class House:
     home: Home
     embedder: HashEmbedder = field(default_factory=HashEmbedder)
     model: FirstWords = field(default_factory=FirstWords)
+    scorer: PassageScorer = field(default_factory=UnigramScorer)
 
     @property
     def folder(self) -> Path:
@@ -72,7 +75,11 @@ class House:
         return ParquetStore(self.home.warehouse)
 
     def pipeline(self) -> Pipeline:
-        overrides = {"embedding_model": self.embedder, "language_model": self.model}
+        overrides = {
+            "embedding_model": self.embedder,
+            "language_model": self.model,
+            "passage_scorer": self.scorer,
+        }
         models = Models(Settings(), self.store, TABLES["llm_calls"], overrides)
         return pipeline_for(self.home, models)
 

@@ -1,7 +1,8 @@
-"""`UnigramScorer` against a hand-computed example, a slow oracle and what must not matter."""
+"""`UnigramScorer` against hand-computed examples, a slow oracle and what must not matter."""
 
 import math
 from collections import Counter
+from collections.abc import Sequence
 
 import numpy as np
 import pytest
@@ -16,93 +17,141 @@ from gsum_resources.scorer import UnigramScorer, content_words
 BACKGROUND = ["boat engine", "boat engine", "boat harbour", "budget budget"]
 
 
-def slow_score(scorer: UnigramScorer, context: str, passage: str) -> float:
+def slow_scores(scorer: UnigramScorer, context: str, row: Sequence[str]) -> list[float]:
     """The docstring's formula, word by word, without sparse matrices."""
-    total = sum(scorer.word_counts.values()) + len(scorer.word_counts) + 1
-    tf = Counter(content_words(context))
-    length = sum(tf.values())
-    weighted, weights = 0.0, 0.0
-    for word in content_words(passage):
-        background = (scorer.word_counts.get(word, 0) + 1) / total
-        given_context = (tf[word] + scorer.mu * background) / (length + scorer.mu)
-        idf = math.log((scorer.n_texts + 1) / (scorer.document_counts.get(word, 0) + 0.5))
-        weighted += idf * (math.log(given_context) - math.log(background))
-        weights += idf
-    return weighted / weights
+    background = [content_words(text) for text in scorer.background or [context, *row]]
+    counts = Counter(word for words in background for word in words)
+    total = counts.total() + len(counts) + 1
+    given_words = Counter(content_words(context))
+    scores = []
+    for text in row:
+        gained, weights = [], []
+        for word in content_words(text) or ["a word that nothing holds"]:
+            share = (counts[word] + 1) / total
+            smoothed = (given_words[word] + scorer.mu * share) / (given_words.total() + scorer.mu)
+            n_texts = sum(word in words for words in background)
+            weights.append(math.log((len(background) + 1) / (n_texts + 0.5)))
+            gained.append(math.log(smoothed) - math.log(share))
+        scores.append(np.average(gained, weights=weights))
+    return scores
 
 
-def test_one_pair_by_hand():
-    scorer = UnigramScorer.fit(BACKGROUND, mu=2.0)
+def test_one_row_by_hand():
+    # The background is the row itself: boat 3, engine 2, quay 1, so P(w|C) is (3+1)/(6+3+1) = .4,
+    # .3, .2; idf of boat and engine, in 2 of 3 texts, is the same. Context: |d| = 2, tf(boat) = 2.
+    # P(boat|d) = (2 + 2 * .4)/(2 + 2) = .7, ratio 1.75; of a word that d lacks 2/4.
+    (got,) = UnigramScorer(mu=2.0).score(
+        ["The boat. Boat!"], [["a boat, an engine", "engine quay"]]
+    )
+    assert got == pytest.approx([(math.log(1.75) + math.log(0.5)) / 2, math.log(0.5)], abs=1e-12)
+
+
+def test_one_pair_over_a_given_background_by_hand():
     # P(engine|C) = (2+1)/(8+4+1) = 3/13, P(budget|C) = 3/13. Context: |d| = 2, tf(engine) = 2.
     # P(engine|d) = (2 + 6/13)/4 = 8/13, ratio 8/3; P(budget|d) = (6/13)/4 = 1.5/13, ratio 1/2.
     # idf(engine) = ln(5/2.5), idf(budget) = ln(5/1.5); the passage holds each once.
     engine, budget = math.log(2.0), math.log(10 / 3)
     expected = (engine * math.log(8 / 3) + budget * math.log(0.5)) / (engine + budget)
-    got = scorer.score(["The engine! Engine."], ["engine and the budget"])
+    scorer = UnigramScorer(mu=2.0, background=BACKGROUND)
+    (got,) = scorer.score(["The engine! Engine."], [["engine and the budget"]])
     assert got == pytest.approx([expected], abs=1e-12)
 
 
-def test_keeps_the_protocol_and_pairs_in_order():
-    scorer = UnigramScorer.fit(BACKGROUND)
+def test_keeps_the_protocol():
+    scorer = UnigramScorer()
     assert isinstance(scorer, PassageScorer)
-    contexts = ["boat engine", "budget", "boat engine"]
-    passages = ["engine", "budget", "budget"]
-    scores = scorer.score(contexts, passages)
-    assert scores.shape == (3,)
-    assert scores == pytest.approx(
-        [slow_score(scorer, c, p) for c, p in zip(contexts, passages, strict=True)]
+    assert scorer.score([], []) == []
+    rows = scorer.score(["boat", "budget"], [[], ["boat", "budget", "engine"]])
+    assert [(row.shape, row.dtype) for row in rows] == [((0,), float), ((3,), float)]
+
+
+def test_each_row_is_told_as_it_comes():
+    told: dict[int, np.ndarray] = {}
+    rows = UnigramScorer().score(
+        ["boat", "engine"], [["boat engine"], ["engine", "quay"]], told.__setitem__
     )
-    assert scores[0] > 0 > scores[2]
-    assert scorer.score([], []).shape == (0,)
+    assert list(told) == [0, 1]
+    assert all(told[place] is row for place, row in enumerate(rows))
 
 
-def test_nothing_in_common_is_the_penalty_of_length():
-    scorer = UnigramScorer.fit(BACKGROUND, mu=10.0)
-    floor = math.log(10 / (10 + 3))
-    context = "boat engine harbour"
-    scores = scorer.score([context, context, context], ["budget", "zebra quagga", "the of and"])
-    assert scores == pytest.approx([floor] * 3)
-    assert scorer.score(["the of"], ["boat"]) == pytest.approx([0.0])
+def test_a_pair_depends_on_its_company_unless_a_background_is_given():
+    def first_of(scorer: UnigramScorer, row: list[str]) -> float:
+        return scorer.score(["boat quay"], [row])[0][0]
+
+    one, other = ["boat engine", "quay"], ["boat engine", "engine engine engine"]
+    own, fixed = UnigramScorer(mu=2.0), UnigramScorer(mu=2.0, background=BACKGROUND)
+    assert not own.is_pairwise
+    assert first_of(own, one) != first_of(own, other)
+    assert fixed.is_pairwise
+    assert first_of(fixed, one) == first_of(fixed, other)
+
+
+@pytest.mark.parametrize("background", [None, BACKGROUND])
+def test_nothing_in_common_is_the_penalty_of_length(background):
+    scorer = UnigramScorer(mu=10.0, background=background)
+    row = ["budget", "zebra quagga", "the of and", "", "boat"]
+    (found,) = scorer.score(["boat engine harbour"], [row])
+    assert found[:4] == pytest.approx([math.log(10 / (10 + 3))] * 4)
+    assert found[4] > found[0]
+
+
+@pytest.mark.parametrize("background", [None, BACKGROUND])
+def test_a_context_of_stop_words_explains_nothing(background):
+    scorer = UnigramScorer(mu=10.0, background=background)
+    (found,) = scorer.score(["the of"], [["boat", "and"]])
+    assert found == pytest.approx([0.0, 0.0])
 
 
 def test_a_rarer_shared_word_is_worth_more():
-    scorer = UnigramScorer.fit(BACKGROUND, mu=5.0)
-    context = "boat harbour"
-    rare, common = scorer.score([context] * 2, ["harbour", "boat"])
+    scorer = UnigramScorer(mu=5.0, background=BACKGROUND)
+    rare, common = scorer.score(["boat harbour"], [["harbour", "boat"]])[0]
     assert rare > common > 0
 
 
 def test_identity_follows_background_and_mu():
-    one = UnigramScorer.fit(BACKGROUND)
-    assert one.identity == UnigramScorer.fit(list(reversed(BACKGROUND))).identity
-    others = [
-        UnigramScorer.fit(BACKGROUND, mu=999.0),
-        UnigramScorer.fit([*BACKGROUND, "boat"]),
-        UnigramScorer.fit(["boat", "engine boat", "engine boat harbour", "budget budget zebra"]),
-        # The same words as often, spread over the texts in another way.
-        UnigramScorer.fit(["boat engine", "boat engine", "boat harbour budget", "budget"]),
+    scorers = [
+        UnigramScorer(),
+        UnigramScorer(mu=999.0),
+        UnigramScorer(background=BACKGROUND),
+        UnigramScorer(background=[*BACKGROUND, "boat"]),
+        UnigramScorer(mu=999.0, background=BACKGROUND),
     ]
-    assert len({one.identity, *(other.identity for other in others)}) == 5
+    assert len({scorer.identity for scorer in scorers}) == len(scorers)
+    assert UnigramScorer(mu=1000).identity == scorers[0].identity
+    assert UnigramScorer(background=tuple(BACKGROUND)).identity == scorers[2].identity
 
 
 def test_errors_say_what_is_wrong():
-    with pytest.raises(ValueError, match="1 contexts and 2 passages"):
-        UnigramScorer.fit(BACKGROUND).score(["boat"], ["boat", "engine"])
+    with pytest.raises(ValueError, match="1 contexts and 2 rows of candidates; give one row"):
+        UnigramScorer().score(["boat"], [["boat"], ["engine"]])
     with pytest.raises(ValueError, match="mu = 0"):
-        UnigramScorer.fit(BACKGROUND, mu=0)
+        UnigramScorer(mu=0)
 
 
-word = st.sampled_from(["boat", "engine", "budget", "harbour", "zebra", "the", "quay", "Engine"])
-text = st.lists(word, min_size=1, max_size=12).map(" ".join).filter(lambda t: content_words(t))
+WORDS = ["boat", "engine", "budget", "harbour", "zebra", "the", "quay", "Engine"]
+text = st.lists(st.sampled_from(WORDS), max_size=12).map(" ".join)
+row = st.tuples(text, st.lists(text, max_size=5))
+scorer = st.builds(
+    UnigramScorer,
+    mu=st.sampled_from([0.5, 20.0, 1000.0]),
+    background=st.none() | st.lists(text, min_size=1, max_size=4),
+)
+
+
+@settings(max_examples=100)
+@given(scorer, st.lists(row, min_size=1, max_size=5))
+def test_equals_the_slow_formula(scorer, rows):
+    contexts, candidates = zip(*rows, strict=True)
+    for found, (context, row) in zip(scorer.score(contexts, candidates), rows, strict=True):
+        assert found == pytest.approx(slow_scores(scorer, context, row), rel=1e-9, abs=1e-12)
 
 
 @settings(max_examples=60)
-@given(st.lists(st.tuples(text, text), min_size=1, max_size=8), st.sampled_from([0.5, 20.0, 1000]))
-def test_equals_the_slow_formula_pair_by_pair(pairs, mu):
-    scorer = UnigramScorer.fit(BACKGROUND, mu=mu)
-    contexts, passages = (list(side) for side in zip(*pairs, strict=True))
-    scores = scorer.score(contexts, passages)
-    expected = [slow_score(scorer, c, p) for c, p in pairs]
-    np.testing.assert_allclose(scores, expected, rtol=1e-9, atol=1e-12)
-    alone = np.concatenate([scorer.score([c], [p]) for c, p in pairs])
-    np.testing.assert_array_equal(scores, alone)  # a pair's score ignores its neighbours
+@given(scorer, st.lists(row, min_size=1, max_size=5), st.randoms())
+def test_no_row_depends_on_others_or_on_any_order(scorer, rows, random):
+    contexts, candidates = zip(*rows, strict=True)
+    together = scorer.score(contexts, candidates)
+    for found, (context, row) in zip(together, rows, strict=True):
+        order = random.sample(range(len(row)), len(row))
+        (alone,) = scorer.score([context], [[row[i] for i in order]])
+        np.testing.assert_array_equal(alone, found[order])  # bit by bit

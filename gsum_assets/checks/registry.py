@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-from gsum_assets.checks import documents, every_table, gor, judges, results
+from gsum_assets.checks import documents, every_table, gor, judges, lightpal, results
 from gsum_assets.checks.failures import latest_failures
 from gsum_assets.checks.finding import Finding
 from gsum_assets.checks.part import Part, Subject
@@ -132,6 +132,42 @@ CHECKS: Mapping[str, Sequence[Check]] = {
             "than the texts do.",
             lambda part: gor.training_helps(part.rows()),
             warns=True,
+        )
+    ],
+    "lightpal.candidates": [
+        Check(
+            "are_passages",
+            "Both ends are passages of the corpus, none is its own candidate, and all passages "
+            "of a level have equally many.",
+            lambda part: lightpal.are_passages(
+                part.rows(columns=["level", "passage_id", "candidate_id"]),
+                part.rows("chunks", ["chunk_id", "document_id"]),
+            ),
+        )
+    ],
+    "lightpal.context_scores": [
+        Check(
+            "all_scored",
+            "Every candidate has a context score.",
+            lambda part: lightpal.all_scored(part.rows(), part.corpus),
+            warns=True,
+        ),
+        Check(
+            "finite",
+            "Every score that there is is finite.",
+            lambda part: lightpal.finite(part.rows()),
+        ),
+    ],
+    "lightpal.passage_edges": [
+        Check(
+            "join_candidates",
+            "Each edge leads from a passage to one of its candidates, within a document where its "
+            "scope is that; a passage's edges are ranked from 1 up.",
+            lambda part: lightpal.join_candidates(
+                part.rows(columns=["graph", "level", "scope", "source_id", "target_id", "rank"]),
+                part.rows("lightpal.candidates", ["level", "passage_id", "candidate_id"]),
+                part.rows("chunks", ["chunk_id", "document_id"]),
+            ),
         )
     ],
     "leaderboard": [

@@ -65,7 +65,9 @@ class Family:
     contexts : makes the rows of `contexts`.
     reads : document-level assets that `rank` and `contexts` may read, `chunks`,
         `gor/record_nodes`; the last part is the table's name in `Inputs`.
-    reads_by_variant : the family's own assets that they may read.
+    reads_by_corpus : the family's own assets by corpus that they may read.
+    reads_by_variant : the family's own assets by corpus and variant that they may read.
+    models : that `rank` may ask.
     settings : checks the family's table of `corpus.toml`, whose tables a step reads one by one, as
         "gor.training"; None where the steps read and check the whole.
     """
@@ -76,7 +78,9 @@ class Family:
     rank: Step
     contexts: Step
     reads: Sequence[str]
+    reads_by_corpus: Sequence[str] = ()
     reads_by_variant: Sequence[str] = ()
+    models: Sequence[str] = ("embedding_model",)
     settings: type[BaseModel] | None = None
 
 
@@ -87,11 +91,14 @@ def family_assets(family: Family) -> list[dg.AssetsDefinition]:
         for path in family.reads
     }
     own = {n: dg.AssetIn([family.name, n], metadata=LAZY) for n in family.reads_by_variant}
+    own |= {
+        n: dg.AssetIn([family.name, n], partition_mapping=to_corpus, metadata=LAZY)
+        for n in family.reads_by_corpus
+    }
     shared = {
         "queries": dg.AssetIn("queries", partition_mapping=to_corpus, metadata=LAZY),
         "corpus_settings": dg.AssetIn("corpus_settings", partition_mapping=to_corpus),
     }
-    models = {n: dg.AssetIn(n) for n in ("embedding_model", "language_model")}
 
     def made(table: str, step: Step, purpose: str, inputs: Mapping) -> dg.AssetsDefinition:
         return _result_asset(family, table, step, purpose, {**inputs, **shared})
@@ -105,7 +112,7 @@ def family_assets(family: Family) -> list[dg.AssetsDefinition]:
             "rankings",
             family.rank,
             "What the method finds, best first.",
-            by_document | own | {"embedding_model": models["embedding_model"]},
+            by_document | own | {n: dg.AssetIn(n) for n in family.models},
         ),
         made(
             "contexts",
@@ -117,7 +124,7 @@ def family_assets(family: Family) -> list[dg.AssetsDefinition]:
             "summaries",
             _answer,
             "The answer, and what it cost in calls, tokens and seconds.",
-            {"contexts": mine["contexts"], "language_model": models["language_model"]},
+            {"contexts": mine["contexts"], "language_model": dg.AssetIn("language_model")},
         ),
         made(
             "scores",

@@ -13,13 +13,14 @@ _MEANING = {
     "version is backend, name and settings",
     "embedding_model": "Embeds chunks and questions. Observed: its version is weights, precision, "
     "pooling and window",
-    "passage_scorer": "Scores how well one passage predicts another. Observed: its version is its "
-    "settings",
+    "passage_scorer": "Scores how well one passage predicts another. Observed: its version is "
+    "backend, weights and settings",
 }
 _SETTINGS = {
     "language_model": "[llm] in gsum.toml",
     "judge_model": "[judge] in gsum.toml",
     "embedding_model": "[embedding] in gsum.toml",
+    "passage_scorer": "[scorer] in gsum.toml",
 }
 
 
@@ -29,7 +30,7 @@ def _model_asset(name: str, meaning: str) -> dg.SourceAsset:
         description=f"{meaning}.",
         group_name="models",
         io_manager_key="models",
-        metadata={"settings": _SETTINGS[name]} if name in _SETTINGS else {},
+        metadata={"settings": _SETTINGS[name]},
         tags=kind_tags("source"),
         required_resource_keys={"models"},
     )

@@ -27,7 +27,6 @@ from gsum_resources.endpoint.failures import (
     TransientError,
     away,
     out_of_reach,
-    table_of,
     unavailable,
 )
 from gsum_resources.endpoint.rate_limit import RateLimiter, TokenEstimate
@@ -78,7 +77,7 @@ class Endpoint:
     ) -> None:
         self.settings = settings
         self._connection = Connection(settings)
-        self._background = BackgroundLoop(f"endpoint-{table_of(settings)}")
+        self._background = BackgroundLoop(f"endpoint-{settings.table}")
         self._limiter = RateLimiter(
             settings.requests_per_minute,
             settings.tokens_per_minute,
@@ -293,5 +292,5 @@ def _attempts_file(settings: Settings, store: ParquetStore | None) -> Path | Non
     """Limits belong to an account at a server, so what distinguishes those names the file."""
     if store is None or not store.is_local:
         return None
-    name = hash_texts([table_of(settings), settings.base_url, settings.api_key_env], 8)
+    name = hash_texts([settings.table, settings.base_url, settings.api_key_env], 8)
     return Path(store.root) / "_limits" / f"{name}.attempts"

@@ -10,7 +10,6 @@ from gsum_resources.endpoint.failures import (
     Settings,
     TransientError,
     failure_of,
-    table_of,
 )
 from gsum_resources.endpoint.key import Key, read_key
 from gsum_resources.settings import SettingsError
@@ -38,7 +37,7 @@ class Connection:
     @cached_property
     def key(self) -> Key:
         """The key, hidden."""
-        return read_key(self._settings, table_of(self._settings))
+        return read_key(self._settings, self._settings.table)
 
     async def send(self, path: str, content: bytes | None, seconds: float) -> str:
         """The body of a good answer to one request, without the key.
@@ -113,5 +112,5 @@ class Connection:
             )
         except InvalidURL as error:
             problem = str(error)
-        table = table_of(self._settings)
+        table = self._settings.table
         raise SettingsError(f"base_url in [{table}] of gsum.toml: {problem}; correct it")

@@ -7,9 +7,9 @@ import time
 from collections.abc import Mapping
 
 from gsum_resources.protocols import ModelUnavailableError
-from gsum_resources.settings import EmbeddingSettings, JudgeSettings, LlmSettings
+from gsum_resources.settings import EmbeddingSettings, LlmSettings, ScorerSettings
 
-Settings = LlmSettings | EmbeddingSettings
+Settings = LlmSettings | EmbeddingSettings | ScorerSettings
 
 LONGEST_PAUSE_S = 900.0  # a server that asks for more has nothing to give to this run
 _MAX_TOLD = 300  # characters of a server's own words in a message
@@ -74,13 +74,6 @@ def failure_of(status: int, headers: Mapping[str, str], body: str) -> EndpointEr
     return EndpointError(message, status)
 
 
-def table_of(settings: Settings) -> str:
-    """The table of `gsum.toml` that such settings come from."""
-    if isinstance(settings, JudgeSettings):
-        return "judge"
-    return "llm" if isinstance(settings, LlmSettings) else "embedding"
-
-
 def unavailable(
     failure: EndpointError, settings: Settings, answered: bool = True
 ) -> ModelUnavailableError | None:
@@ -90,7 +83,7 @@ def unavailable(
     ----------
     answered : whether the server has answered a request before, so that its address is right.
     """
-    url, where = settings.base_url, f"[{table_of(settings)}] of gsum.toml"
+    url, where = settings.base_url, f"[{settings.table}] of gsum.toml"
     if failure.status in _REFUSED_KEY and settings.api_key_env:
         what = (
             f"refuses the key in environment variable {settings.api_key_env} ({failure}); put a "
@@ -128,7 +121,7 @@ def out_of_reach(failure: EndpointError, settings: Settings) -> ModelUnavailable
 
 
 def _see_to_it(settings: Settings) -> str:
-    return f"see that it runs and that base_url in [{table_of(settings)}] of gsum.toml is right"
+    return f"see that it runs and that base_url in [{settings.table}] of gsum.toml is right"
 
 
 def retry_after(headers: Mapping[str, str], now: float | None = None) -> float | None:

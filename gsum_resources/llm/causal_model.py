@@ -1,14 +1,13 @@
-"""Tokenizer and weights of a causal language model: a conversation in, its next turn out."""
+"""`CausalModel`: a causal language model that talks: a conversation in, its next turn out."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from gsum_resources.embedding.encoder import resolve_device
 from gsum_resources.embedding.processor import physical_cores, torch_threads
+from gsum_resources.llm.causal_weights import CausalWeights
 from gsum_resources.protocols import Request
-from gsum_resources.settings import SettingsError
 
 if TYPE_CHECKING:
     import torch
@@ -33,41 +32,18 @@ class Generated:
 
 
 class CausalModel:
-    """Tokenizer and weights in memory.
+    """A causal language model that takes turns.
 
     Parameters
     ----------
-    source : folder or hub id.
+    weights : loaded at once.
     """
 
-    def __init__(self, source: str) -> None:
-        import torch
-        import transformers
-
-        self._device = resolve_device("auto")
-        dtype = torch.float32 if self._device == "cpu" else "auto"
-        bars = transformers.utils.logging.is_progress_bar_enabled()
-        transformers.utils.logging.disable_progress_bar()
-        try:
-            self._tokenizer: Any = transformers.AutoTokenizer.from_pretrained(source)
-            loader: Any = transformers.AutoModelForCausalLM
-            model, report = loader.from_pretrained(source, dtype=dtype, output_loading_info=True)
-        except (OSError, ValueError, KeyError) as error:
-            reason = str(error).strip().splitlines()[0] if str(error).strip() else ""
-            raise SettingsError(
-                f"[llm] model '{source}' cannot be loaded ({type(error).__name__}: {reason}); "
-                "give a folder that `save_pretrained` wrote, or an id that the hub gives"
-            ) from error
-        finally:
-            if bars:
-                transformers.utils.logging.enable_progress_bar()
-        if report["missing_keys"]:
-            raise SettingsError(
-                f"[llm] model '{source}': {len(report['missing_keys'])} parameters are not in its "
-                f"weights (first: {min(report['missing_keys'])}), so it would write at random; "
-                "give a causal language model, or download it again"
-            )
-        self._model: Any = model.eval().to(self._device)
+    def __init__(self, weights: CausalWeights) -> None:
+        self._device = weights.device
+        self._tokenizer: Any = weights.tokenizer
+        self._model: Any = weights.network
+        self._context = weights.context  # of prompt and reply together, tokens
         self._greedy()
 
     def _greedy(self) -> None:
@@ -79,12 +55,6 @@ class CausalModel:
         self._ends: list[int] = ends if isinstance(ends, list) else [] if ends is None else [ends]
         own.eos_token_id = self._ends or None
         own.pad_token_id = self._ends[0] if self._ends else 0  # of no effect on a single prompt
-
-    @cached_property
-    def _context(self) -> int:
-        """Tokens that prompt and reply may take together."""
-        positions = getattr(self._model.config.get_text_config(), "max_position_embeddings", None)
-        return min(positions or 1 << 30, int(self._tokenizer.model_max_length))
 
     @cached_property
     def _special(self) -> list[str]:

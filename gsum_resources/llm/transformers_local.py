@@ -12,13 +12,11 @@ import threading
 import time
 from collections.abc import Sequence
 from functools import cached_property
-from pathlib import Path
 
 from pydantic import BaseModel
 
-from gsum_resources.content_hash import hash_texts
-from gsum_resources.embedding.model_files import model_digest, weight_files
 from gsum_resources.llm.causal_model import CausalModel, Generated, PromptError, message
+from gsum_resources.llm.causal_weights import CausalWeights
 from gsum_resources.llm.structure import (
     StructureError,
     json_directions,
@@ -27,10 +25,9 @@ from gsum_resources.llm.structure import (
     without_reasoning,
 )
 from gsum_resources.protocols import Completion, CompletionError, OnReply, Reply, Request
-from gsum_resources.settings import LlmSettings, SettingsError
+from gsum_resources.settings import LlmSettings
 
 VERSION = "1"  # raise it with every change of prompts or decoding, so that memos expire
-_DESCRIPTION_FILES = ("tokenizer_config.json", "chat_template.jinja", "generation_config.json")
 
 
 class TransformersModel:
@@ -54,19 +51,14 @@ class TransformersModel:
 
     def __init__(self, settings: LlmSettings) -> None:
         self._settings = settings
-        self._folder = _local_folder(settings.model)
-        self._name = self._folder.name if self._folder else settings.model
+        self._weights = CausalWeights(settings.model, settings.version, settings.table)
+        self._name = self._weights.name
         self._lock = threading.Lock()
 
-    @cached_property
+    @property
     def identity(self) -> str:
         """The hub id, or a digest of a folder's weights, tokenizer, template and settings."""
-        folder, parts = self._folder, [self._settings.version]
-        if folder:
-            described = [folder / name for name in _DESCRIPTION_FILES]
-            texts = [path.read_text("utf-8") for path in described if path.is_file()]
-            parts += [hash_texts([model_digest(folder), *texts], 8)]
-        return "/".join([f"transformers_local-{VERSION}", self._name, *filter(None, parts)])
+        return f"transformers_local-{VERSION}/{self._weights.identity}"
 
     def complete(self, requests: Sequence[Request], on_reply: OnReply | None = None) -> list[Reply]:
         """One completion or error for each request, in order; prompts are never cut."""
@@ -80,7 +72,7 @@ class TransformersModel:
 
     @cached_property
     def _loaded(self) -> CausalModel:
-        return CausalModel(str(self._folder or self._settings.model))
+        return CausalModel(self._weights)
 
     def _reply(self, request: Request) -> Reply:
         started = time.perf_counter()
@@ -136,26 +128,3 @@ def _read(generated: Generated, request: Request) -> tuple[str, BaseModel | None
         return text, None
     parsed = parse(text, request.schema, generated.truncated)
     return json.dumps(parsed.model_dump(mode="json"), ensure_ascii=False), parsed
-
-
-def _local_folder(model: str) -> Path | None:
-    """The folder that `model` names, or None where it is a hub id."""
-    folder = Path(model).expanduser()
-    if folder.is_dir():
-        if weight_files(folder):
-            return folder
-        raise SettingsError(
-            f"[llm] model '{model}': no weights in that folder; save the model there with "
-            "`save_pretrained`, or download it again"
-        )
-    from huggingface_hub.errors import HFValidationError
-    from huggingface_hub.utils import validate_repo_id
-
-    try:
-        validate_repo_id(model)
-    except HFValidationError:
-        raise SettingsError(
-            f"[llm] model '{model}': no such folder; give one that exists, or a hub id such as "
-            "'Qwen/Qwen3-4B-Instruct-2507'"
-        ) from None
-    return None

@@ -36,7 +36,7 @@ def copy_of(house: House, root: Path) -> Iterator[House]:
     """An equal house at `root`, with the same models: cheaper than to index one more."""
     shutil.copytree(house.home.root, root, dirs_exist_ok=True)
     with house_at(root) as copy:
-        copy.embedder, copy.model = house.embedder, house.model
+        copy.embedder, copy.model, copy.scorer = house.embedder, house.model, house.scorer
         yield copy
 
 

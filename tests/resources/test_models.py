@@ -43,12 +43,26 @@ def test_the_judge_is_the_language_model_unless_it_is_set_apart(tmp_path: Path) 
     assert apart.identity("language_model").startswith("extractive")
 
 
+def test_what_scores_passages_follows_its_settings(tmp_path: Path) -> None:
+    def identity(**scorer: object) -> str:
+        return models(tmp_path, scorer=scorer).identity("passage_scorer")
+
+    served = identity(**SERVED)
+    assert served == "openai_compatible-1/small/window=4096"
+    assert served == identity(**SERVED, base_url="http://elsewhere/v1", mu=5.0)
+    local = identity(backend="transformers_local", model="some/hub-id")
+    assert local == "transformers_local-1/some/hub-id"
+    assert identity() == identity(max_retries=1) != identity(mu=5.0)
+    assert len({served, local, identity(), identity(mu=5.0)}) == 4
+
+
+@pytest.mark.parametrize("table", ["llm", "judge", "embedding", "scorer"])
 def test_a_missing_key_is_told_before_any_work(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, table: str
 ) -> None:
     monkeypatch.delenv("NO_SUCH_KEY", raising=False)
-    served = models(tmp_path, llm={**SERVED, "api_key_env": "NO_SUCH_KEY"})
-    with pytest.raises(SettingsError, match="NO_SUCH_KEY"):
+    served = models(tmp_path, **{table: {**SERVED, "api_key_env": "NO_SUCH_KEY"}})
+    with pytest.raises(SettingsError, match=rf"NO_SUCH_KEY is not set.* in \[{table}\]"):
         served.check()
 
 

@@ -28,6 +28,7 @@ def test_the_environment_goes_before_the_file(tmp_path: Path) -> None:
     settings = loaded(tmp_path, text, GSUM_LLM_MODEL="large", GSUM_LLM_TIMEOUT_S="2.5")
     assert (settings.llm.model, settings.llm.max_retries) == ("large", 3)
     assert settings.llm.timeout_s == 2.5
+    assert loaded(tmp_path, GSUM_SCORER_MU="250").scorer.mu == 250.0
     empty = loaded(tmp_path, text, GSUM_LLM_MODEL="")
     assert empty.llm.model == "small"  # an empty variable counts as unset
 
@@ -44,7 +45,7 @@ def test_a_home_without_the_file_has_the_defaults(tmp_path: Path) -> None:
         (
             "[lm]\nmodel = 'x'",
             {},
-            "unknown key 'lm'; known here: llm, judge, embedding, automation",
+            "unknown key 'lm'; known here: llm, judge, embedding, scorer, automation",
         ),
         ("llm = 3", {"GSUM_LLM_MODEL": "x"}, r"'llm' is not a table; write \[llm\]"),
         ("[llm]\nmax_retries = 'many'", {}, "'llm.max_retries' is 'many'.*correct"),
@@ -53,6 +54,16 @@ def test_a_home_without_the_file_has_the_defaults(tmp_path: Path) -> None:
         ("[llm]\nbackend = 'magic'", {}, "'llm.backend' is 'magic'.*'extractive'"),
         ("[llm]\nmodel = 'gpt'", {}, r"\[llm\]: model is 'gpt', but backend is 'extractive'"),
         ("[llm]\nbackend = 'openai_compatible'", {}, r"\[llm\].*needs a model; set model"),
+        ("[scorer]\nmodel = 'gpt'", {}, r"\[scorer\]: model is 'gpt', but backend is 'unigram'"),
+        (
+            "",
+            {"GSUM_SCORER_BACKEND": "transformers_local"},
+            r"\[scorer\].*needs a model; set model",
+        ),
+        ("[scorer]\nmu = 0", {}, "'scorer.mu' is 0.*greater than 0"),
+        ("[scorer]\nmu = inf", {}, "'scorer.mu' is inf.*finite"),
+        ("[scorer]\nmax_tokens = 9", {}, "'scorer.max_tokens' is 9.*greater than or equal to 64"),
+        ("", {"GSUM_SCORER_MU": "much"}, "variable GSUM_SCORER_MU is 'much'.*number"),
         ("", {"GSUM_LLM_MODL": "x"}, "GSUM_LLM_MODL is unknown; did you mean GSUM_LLM_MODEL"),
         ("", {"GSUM_HOMME": "x"}, "GSUM_HOMME is unknown; did you mean GSUM_HOME"),
         ("", {"GSUM_LLM_MAX_RETRIES": "2x"}, "variable GSUM_LLM_MAX_RETRIES is '2x'.*integer"),

@@ -3,7 +3,8 @@
     python -m tests.servers.scripted --port 8000 --log requests.jsonl --every 429=7 --every 500=11
 
 It answers chat completions (with a value that satisfies the JSON schema of the request, wherever
-that stands), embeddings and the list of models, deterministically from what it was sent. For each
+that stands), embeddings, completions (with log-probabilities of the prompt) and the list of
+models, deterministically from what it was sent. For each
 request it appends one line to the log when it answers, so that the log outlives any client; what
 a line says is told at `Line`. Usage is counted by one rule, `tokens_of`.
 
@@ -11,10 +12,11 @@ Faults, by name: `401`, `429` (with Retry-After), `500`, `stall` (headers, then 
 (the connection closes in mid-body), `garbage` (status 200, a body that is not JSON); of chat
 replies alone `fence` (valid JSON in a fence among prose), `partial` (cut off, finish_reason
 length), `invalid` (the wrong structure), `empty`; of embeddings alone `nan`, `short` (a vector too
-short), `few` (a vector too few).
+short), `few` (a vector too few); of completions alone `mute` (no log-probabilities), `unechoed`
+(of the token written alone, as servers answer that do not know `echo`).
 
-What a chat reply says may also be given by a function of the request's body (`says`); faults are
-done to that.
+What a chat reply says may also be given by a function of the request's body (`says`), and what a
+prompt's tokens are by a function of the prompt (`reads`); faults are done to that.
 """
 
 import argparse
@@ -35,11 +37,20 @@ from typing import Any, TypedDict
 
 import uvicorn
 
-from tests.servers.replies import embedding_of, text_for, tokens_of, value_for, wanted_schema
+from tests.servers.replies import (
+    embedding_of,
+    logprobs_of,
+    text_for,
+    tokens_of,
+    value_for,
+    wanted_schema,
+)
 
 HOST = "127.0.0.1"
 Says = Callable[[dict], str]
 """Text of a chat reply, from the request's body."""
+Reads = Callable[[str], tuple[list[str], list[float | None]]]
+"""Tokens of a prompt and their log-probabilities."""
 
 
 @dataclass(frozen=True)
@@ -57,7 +68,7 @@ class Script:
     reject_formats : types of response_format that get 400.
     reject_parameters : names of parameters that get 400.
     latency_s : seconds before each answer.
-    max_input_tokens : embedding inputs longer than that get 400; 0: any length.
+    max_input_tokens : embedding inputs and prompts longer than that get 400; 0: any length.
     dimension : of embeddings.
     usage : whether replies say how many tokens they took.
     """
@@ -87,7 +98,7 @@ class Line(TypedDict):
     status : of the answer; 0 where none was sent (a stall, a client that had gone).
     fault : its name, "gone" where the client did not wait, or "".
     tokens : in and out together; 0 where there was no reply.
-    messages : hash of the messages or inputs.
+    messages : hash of the messages, inputs or prompt.
     """
 
     time: float
@@ -102,9 +113,12 @@ class Line(TypedDict):
 class App:
     """The ASGI application."""
 
-    def __init__(self, script: Script, log: Path, says: Says | None = None) -> None:
+    def __init__(
+        self, script: Script, log: Path, says: Says | None = None, reads: Reads = logprobs_of
+    ) -> None:
         self.script = script
         self._says = says
+        self._reads = reads
         self._log = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
         self._posts = 0
 
@@ -120,11 +134,20 @@ class App:
             names = self.script.models or ("any",)
             listed = {"object": "list", "data": [{"id": n, "object": "model"} for n in names]}
             await self._answer(send, arrived, path, 200, listed)
-        elif path in ("/chat/completions", "/embeddings"):
+        elif path in self._makers:
             self._posts += 1
             await self._serve(send, receive, arrived, path, json.loads(raw), self._due())
         else:
             await self._answer(send, arrived, path, 404, {"detail": "Not Found"})
+
+    @property
+    def _makers(self) -> dict[str, Callable[[dict, str, str], tuple[dict, int]]]:
+        """What makes the reply to a body of a path: reply and tokens of body, digest and fault."""
+        return {
+            "/chat/completions": self._completion,
+            "/embeddings": self._embeddings,
+            "/completions": self._echo,
+        }
 
     def _due(self) -> str:
         """The fault of the present POST request."""
@@ -143,7 +166,8 @@ class App:
     async def _serve(
         self, send: Any, receive: Any, arrived: float, path: str, body: dict, fault: str
     ) -> None:
-        asked = json.dumps(body.get("messages") or body.get("input"), ensure_ascii=False)
+        given = body.get("messages") or body.get("input") or body.get("prompt")
+        asked = json.dumps(given, ensure_ascii=False)
         digest = hashlib.blake2b(asked.encode("utf-8", "replace"), digest_size=8).hexdigest()
         if self.script.latency_s:
             await asyncio.sleep(self.script.latency_s)
@@ -153,8 +177,7 @@ class App:
         status, reply = self._refusal(body, path, asked, fault)
         tokens = 0
         if status == 200:
-            make = self._completion if path == "/chat/completions" else self._embeddings
-            reply, tokens = make(body, digest, fault)
+            reply, tokens = self._makers[path](body, digest, fault)
         if fault == "stall":
             self._enter(arrived, path, 0, fault, 0, digest)
             await send({"type": "http.response.start", "status": 200, "headers": []})
@@ -180,7 +203,7 @@ class App:
         for name in script.reject_parameters:
             if name in body:
                 return 400, _error(f"Unsupported parameter: '{name}'.", "unsupported_parameter")
-        longest = max(map(tokens_of, body["input"])) if path == "/embeddings" else 0
+        longest = max(map(tokens_of, body.get("input") or [body.get("prompt", "")]))
         if script.max_input_tokens and longest > script.max_input_tokens:
             limit = f"maximum context length is {script.max_input_tokens} tokens"
             return 400, _error(f"This model's {limit}, you requested {longest}.", "")
@@ -237,6 +260,15 @@ class App:
         ]
         reply = {"object": "list", "model": body["model"], "data": rows[::-1]}  # told by `index`
         return self._with_usage(reply, sum(map(tokens_of, body["input"])), 0)
+
+    def _echo(self, body: dict, digest: str, fault: str) -> tuple[dict, int]:
+        prompt, written = body["prompt"], " said"
+        tokens, values = ([], []) if fault == "unechoed" else self._reads(prompt)
+        told = {"tokens": [*tokens, written], "token_logprobs": [*values, -1.0]}
+        choice = {"index": 0, "text": prompt + written, "finish_reason": "length"}
+        reply = {"id": f"cmpl-{digest}", "object": "text_completion", "model": body["model"]}
+        reply |= {"choices": [choice | {"logprobs": None if fault == "mute" else told}]}
+        return self._with_usage(reply, tokens_of(prompt), 1)
 
     def _with_usage(self, reply: dict, tokens_in: int, tokens_out: int) -> tuple[dict, int]:
         tokens = tokens_in + tokens_out
@@ -327,11 +359,13 @@ class ScriptedServer:
 
 
 @contextmanager
-def scripted_server(log: Path, says: Says | None = None, **script: Any) -> Iterator[ScriptedServer]:
+def scripted_server(
+    log: Path, says: Says | None = None, reads: Reads = logprobs_of, **script: Any
+) -> Iterator[ScriptedServer]:
     """A server in a thread of this process, on a free port; `script` is that of `Script`."""
     log.touch()
     with socket.create_server((HOST, 0)) as listening:
-        server = uvicorn.Server(_config(App(Script(**script), log, says)))
+        server = uvicorn.Server(_config(App(Script(**script), log, says, reads)))
         thread = threading.Thread(target=server.run, args=([listening],), daemon=True)
         thread.start()
         try:

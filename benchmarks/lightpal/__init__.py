@@ -1,0 +1,7 @@
+"""LightPAL, PromptRank and the passage walk on ODSum: what they find, how fast, at what price.
+
+- `corpora.py`: the corpora of ODSum with their index.
+- `retrieval.py`: precision and recall, also of questions without titles (`titles.py`).
+- `latency.py`: milliseconds of a question.
+- `index.py`: seconds and memory of the index of a large corpus, and of one document more.
+"""

@@ -1,0 +1,66 @@
+"""The corpora of ODSum with the tables of LightPAL's index.
+
+Documents are sections of stories, or transcripts of meetings; nothing but their texts is read.
+They are cut by the default settings and embedded by the default embedder, a few minutes; vectors
+are kept in the system's folder for temporary files.
+"""
+
+from functools import cache
+from typing import NamedTuple
+
+from benchmarks.odsum import load
+from gsum_assets.corpus.queries import Query
+from gsum_assets.corpus.settings import ChunkingSettings
+from gsum_assets.lightpal.candidates import candidates
+from gsum_assets.lightpal.context_scores import context_scores
+from gsum_assets.lightpal.passage_edges import passage_edges
+from gsum_assets.lightpal.passage_graph import PassageGraphs
+from gsum_assets.lightpal.rank import Tables
+from gsum_assets.lightpal.settings import LightpalSettings
+from gsum_assets.lightpal.variants import PASSAGE_WALK, VARIANTS
+from gsum_assets.lightpal.walk_trust import walk_trust
+from gsum_assets.retrieval.collection import Collection, Questions
+from gsum_resources.scorer import UnigramScorer
+
+CHUNKING = ChunkingSettings()
+LANGUAGE = "en"
+SETTINGS = LightpalSettings()
+
+
+class Indexed(NamedTuple):
+    """A corpus, its index and its questions; `asked` is what `questions` was made from."""
+
+    collection: Collection
+    tables: Tables
+    questions: Questions
+    asked: list[Query]
+
+    @property
+    def texts(self) -> dict[str, str]:
+        """Of the documents, by id."""
+        return dict(zip(self.collection.document_ids, self.collection.document_texts, strict=True))
+
+    @property
+    def trust(self) -> str:
+        """In the walk, for notes."""
+        rows = self.tables.walk_trust.to_pylist()
+        return ", ".join(f"{row['level']} in {row['scope']} {row['trust']:.2f}" for row in rows)
+
+
+@cache
+def indexed(corpus: str) -> Indexed:
+    """'story' or 'meeting', by the default settings.
+
+    Raises
+    ------
+    MissingDataError
+        If the corpus is not there.
+    """
+    window = CHUNKING.max_tokens, CHUNKING.overlap_tokens
+    collection, questions, asked = load(*window, corpus)
+    found = candidates(collection, SETTINGS.graph.n_candidates)
+    scores = context_scores(found, collection, UnigramScorer())
+    edges = passage_edges(found, scores, collection, SETTINGS.graph.n_edges)
+    walked = PassageGraphs.of(edges, VARIANTS[PASSAGE_WALK].graph, both_ways=True)
+    trust = walk_trust(collection, walked, LANGUAGE, SETTINGS.walk)
+    return Indexed(collection, Tables(edges, trust), questions, asked)

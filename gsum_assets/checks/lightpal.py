@@ -1,0 +1,171 @@
+"""What should be true of passage graphs and of what they are made from."""
+
+from typing import NamedTuple
+
+import numpy as np
+import pyarrow as pa
+
+from gsum_assets.checks.finding import Finding, count, found, together
+from gsum_resources.arrow import pc
+
+_LEVELS = ("document", "node")
+
+
+class _Passages(NamedTuple):
+    """Documents and chunks as numbers: documents from 0, chunks after them.
+
+    Numbers spare the copies that sets of pairs of texts would be.
+
+    Attributes
+    ----------
+    documents, chunks : their ids.
+    owners : the document's number, for each passage.
+    """
+
+    documents: pa.Array
+    chunks: pa.Array
+    owners: np.ndarray
+
+    @classmethod
+    def of(cls, chunks: pa.Table) -> "_Passages":
+        documents = pc.unique(chunks["document_id"])
+        owners = pc.index_in(chunks["document_id"], documents).to_numpy()
+        ids = chunks["chunk_id"].combine_chunks()
+        return cls(documents, ids, np.concatenate([np.arange(len(documents)), owners]))
+
+    def numbers(self, rows: pa.Table, column: str) -> np.ndarray:
+        """The passage that each row names in `column`, int64; -1 where there is none."""
+        documents, chunks = (
+            pc.fill_null(pc.index_in(rows[column], ids), -1).to_numpy().astype(np.int64)
+            for ids in (self.documents, self.chunks)
+        )
+        chunks = np.where(chunks < 0, -1, chunks + len(self.documents))
+        is_document = pc.equal(rows["level"], _LEVELS[0]).to_numpy(zero_copy_only=False)
+        return np.where(is_document, documents, chunks)
+
+
+def are_passages(candidates: pa.Table, chunks: pa.Table) -> Finding:
+    """Candidates and those who have them are the corpus's; nobody has fewer than the others.
+
+    Parameters
+    ----------
+    candidates : `level`, `passage_id` and `candidate_id`.
+    chunks : `chunk_id` and `document_id` of the whole corpus.
+    """
+    passages = _Passages.of(chunks)
+    owners = passages.numbers(candidates, "passage_id")
+    others = passages.numbers(candidates, "candidate_id")
+    shown = candidates.select(["level", "passage_id", "candidate_id"])
+    looked_at = count(candidates.num_rows, "candidate")
+    remedy = "materialize lightpal/candidates again"
+    uneven = _uneven(passages, np.bincount(owners[owners >= 0], minlength=len(passages.owners)))
+    return together(
+        [
+            found(
+                looked_at,
+                shown.filter(pa.array((owners < 0) | (others < 0))),
+                f"join what is no passage of the corpus; {remedy}",
+            ),
+            found(
+                looked_at,
+                shown.filter(pa.array((owners == others) & (owners >= 0))),
+                f"are their own candidates; {remedy}",
+            ),
+            found(
+                count(len(passages.owners), "passage"),
+                uneven,
+                f"have fewer candidates than the others; {remedy}",
+            ),
+        ]
+    )
+
+
+def _uneven(passages: _Passages, n_candidates: np.ndarray) -> pa.Table:
+    """The passages of either level that have fewer candidates than others of it."""
+    parts = []
+    split = np.split(n_candidates, [len(passages.documents)])
+    for level, ids, have in zip(_LEVELS, (passages.documents, passages.chunks), split, strict=True):
+        most = max(have.max(initial=0), min(1, len(have) - 1))  # there are others: at least one
+        fewer = np.flatnonzero(have < most)
+        columns = {
+            "level": pa.repeat(level, len(fewer)),
+            "passage_id": ids.take(pa.array(fewer)),
+            "candidates": have[fewer],
+            "others": np.full(len(fewer), most),
+        }
+        parts.append(pa.table(columns))
+    return pa.concat_tables(parts)
+
+
+def all_scored(scores: pa.Table, corpus: str) -> Finding:
+    """Every candidate has a context score."""
+    return found(
+        count(scores.num_rows, "pair"),
+        scores.select(["level", "passage_id", "candidate_id"]).filter(pc.is_null(scores["score"])),
+        "have no score, so that no context edge joins them; the log of lightpal/context_scores "
+        f"tells why, and `gsum run {corpus}` asks the scorer again",
+    )
+
+
+def finite(scores: pa.Table) -> Finding:
+    """Scores are finite where there are any."""
+    wrong = scores.filter(pc.invert(pc.is_finite(scores["score"])))  # null stays null: left out
+    return found(
+        count(scores.num_rows, "pair"),
+        wrong.select(["level", "passage_id", "candidate_id", "score"]),
+        "have a score that is not finite; materialize lightpal/context_scores again",
+    )
+
+
+def join_candidates(edges: pa.Table, candidates: pa.Table, chunks: pa.Table) -> Finding:
+    """An edge leads to a candidate, within a document to one of it; ranks are 1, 2, 3, …
+
+    Parameters
+    ----------
+    edges : all columns but `weight`.
+    candidates : `level`, `passage_id` and `candidate_id`.
+    chunks : `chunk_id` and `document_id` of the whole corpus.
+    """
+    passages = _Passages.of(chunks)
+    source, target = (passages.numbers(edges, end) for end in ("source_id", "target_id"))
+    owner, other = (passages.numbers(candidates, end) for end in ("passage_id", "candidate_id"))
+    n = len(passages.owners)
+    known = (owner >= 0) & (other >= 0)
+    pairs = pa.array(owner[known] * n + other[known])
+    is_pair = pc.is_in(pa.array(source * n + target), value_set=pairs)
+    joined = (source >= 0) & (target >= 0) & is_pair.to_numpy(zero_copy_only=False)
+    within = joined & pc.equal(edges["scope"], "document").to_numpy(zero_copy_only=False)
+    within = np.flatnonzero(within)
+    leave = within[passages.owners[source[within]] != passages.owners[target[within]]]
+    shown = edges.select(["graph", "level", "scope", "source_id", "target_id"])
+    looked_at = count(edges.num_rows, "edge")
+    remedy = "materialize lightpal/passage_edges again"
+    return together(
+        [
+            found(
+                looked_at,
+                shown.filter(pa.array(~joined)),
+                f"do not lead from a passage to a candidate of it; {remedy}",
+            ),
+            found(looked_at, shown.take(leave), f"leave a document to stay in; {remedy}"),
+            _ranks_count_up(edges, remedy),
+        ]
+    )
+
+
+def _ranks_count_up(edges: pa.Table, remedy: str) -> Finding:
+    """The ranks of a passage's edges are 1, 2, 3, …"""
+    keys = ["graph", "level", "scope", "source_id"]
+    ranks = edges.group_by(keys, use_threads=False).aggregate(
+        [("rank", "min"), ("rank", "max"), ("rank", "count_distinct"), ([], "count_all")]
+    )
+    ranks = ranks.rename_columns([*keys, "first_rank", "last_rank", "n_ranks", "edges"])
+    complete = pc.and_(
+        pc.equal(ranks["first_rank"], 1),
+        pc.and_(
+            pc.equal(ranks["last_rank"], ranks["edges"]),
+            pc.equal(ranks["n_ranks"], ranks["edges"]),
+        ),
+    )
+    what = count(ranks.num_rows, "list of edges", "lists of edges")
+    return found(what, ranks.filter(pc.invert(complete)), f"are not ranked from 1 up; {remedy}")

@@ -1,0 +1,193 @@
+"""Passage graphs as assets, and the results of the methods that walk them."""
+
+from functools import cache
+
+import dagster as dg
+import pyarrow as pa
+
+from gsum_assets.evaluation.assets import Family, Inputs
+from gsum_assets.lightpal.candidates import candidates as find_candidates
+from gsum_assets.lightpal.context_scores import context_scores as score_candidates
+from gsum_assets.lightpal.passage_edges import passage_edges as choose_edges
+from gsum_assets.lightpal.passage_graph import PassageGraphs
+from gsum_assets.lightpal.plots import passage_graph_picture
+from gsum_assets.lightpal.rank import Tables, rank
+from gsum_assets.lightpal.settings import ContextSettings, GraphSettings, LightpalSettings
+from gsum_assets.lightpal.variants import PASSAGE_WALK, VARIANTS
+from gsum_assets.lightpal.walk_trust import walk_trust as judge_graph
+from gsum_assets.partitions import corpora, to_corpus
+from gsum_assets.presentation import picture
+from gsum_assets.retrieval.collection import Collection, Questions
+from gsum_assets.retrieval.contexts import top_contexts
+from gsum_resources.progress import reporter
+from gsum_resources.settings_io import SettingsReader
+from gsum_resources.warehouse_io import Lazy, partition_of
+
+GROUP = "lightpal"
+
+_PASSAGES = {
+    name: dg.AssetIn(name, partition_mapping=to_corpus)
+    for name in ("documents", "chunks", "chunk_embeddings")
+}
+
+
+def _graph_settings(reader: SettingsReader, corpus: str) -> GraphSettings:
+    return GraphSettings.model_validate(reader.section(corpus, "lightpal.graph"))
+
+
+@dg.asset(
+    key_prefix=GROUP,
+    partitions_def=corpora,
+    group_name=GROUP,
+    pool="compute",
+    code_version="1",
+    ins=_PASSAGES,
+    description="Those that are worth scoring. Exact: every pair is compared.",
+)
+def candidates(
+    context: dg.AssetExecutionContext,
+    documents: pa.Table,
+    chunks: pa.Table,
+    chunk_embeddings: pa.Table,
+    corpus_settings: SettingsReader,
+) -> pa.Table:
+    corpus = partition_of(context.partition_key).corpus
+    collection = Collection.from_tables(documents, chunks, chunk_embeddings)
+    told = reporter("lightpal/candidates: chunks compared", context.log.info)
+    n = _graph_settings(corpus_settings, corpus).n_candidates
+    return find_candidates(collection, n, told)
+
+
+@dg.asset(
+    key_prefix=GROUP,
+    partitions_def=corpora,
+    group_name=GROUP,
+    pool="llm",
+    code_version="1",
+    ins={
+        **{name: _PASSAGES[name] for name in ("documents", "chunks")},
+        "candidates": dg.AssetIn([GROUP, "candidates"]),
+    },
+    description="How well a passage predicts its candidate; pairs that were scored before are "
+    "not scored again.",
+)
+def context_scores(
+    context: dg.AssetExecutionContext,
+    documents: pa.Table,
+    chunks: pa.Table,
+    candidates: pa.Table,
+    passage_scorer: Lazy,
+) -> pa.Table:
+    scorer = passage_scorer.get()
+    collection = Collection.from_tables(documents, chunks)
+    rows = score_candidates(candidates, collection, scorer)
+    context.add_asset_metadata(
+        {"pairs_scored": scorer.n_scored, "pairs_remembered": scorer.n_remembered}
+    )
+    return rows
+
+
+@dg.asset(
+    key_prefix=GROUP,
+    partitions_def=corpora,
+    group_name=GROUP,
+    pool="compute",
+    code_version="1",
+    ins={
+        **{name: _PASSAGES[name] for name in ("documents", "chunks")},
+        **{name: dg.AssetIn([GROUP, name]) for name in ("candidates", "context_scores")},
+    },
+    description="From each passage to its best candidates: what is walked from a question's first "
+    "passages to those that it does not name.",
+)
+def passage_edges(
+    context: dg.AssetExecutionContext,
+    documents: pa.Table,
+    chunks: pa.Table,
+    candidates: pa.Table,
+    context_scores: pa.Table,
+    corpus_settings: SettingsReader,
+) -> pa.Table:
+    corpus = partition_of(context.partition_key).corpus
+    collection = Collection.from_tables(documents, chunks)
+    n_edges = _graph_settings(corpus_settings, corpus).n_edges
+    edges = choose_edges(candidates, context_scores, collection, n_edges)
+    png = passage_graph_picture(edges, chunks, corpus)
+    context.add_asset_metadata({"plot": picture(png, "passage graph")})
+    return edges
+
+
+@dg.asset(
+    key_prefix=GROUP,
+    partitions_def=corpora,
+    group_name=GROUP,
+    pool="compute",
+    code_version="1",
+    ins={**_PASSAGES, "passage_edges": dg.AssetIn([GROUP, "passage_edges"])},
+    description="Judged without labels, by passages that are held out and searched for.",
+)
+def walk_trust(
+    context: dg.AssetExecutionContext,
+    documents: pa.Table,
+    chunks: pa.Table,
+    chunk_embeddings: pa.Table,
+    passage_edges: pa.Table,
+    corpus_settings: SettingsReader,
+) -> pa.Table:
+    corpus = partition_of(context.partition_key).corpus
+    collection = Collection.from_tables(documents, chunks, chunk_embeddings)
+    walked = VARIANTS[PASSAGE_WALK].graph
+    graphs = PassageGraphs.of(passage_edges, walked, both_ways=True)
+    chosen = LightpalSettings.model_validate(
+        {"walk": corpus_settings.section(corpus, "lightpal.walk")}
+    )
+    language = corpus_settings.section(corpus, "language")
+    trust = judge_graph(collection, graphs, language, chosen.walk)
+    context.add_asset_metadata(
+        {f"{row['level']}_{row['scope']}": row["trust"] for row in trust.to_pylist()}
+    )
+    return trust
+
+
+def _rank(variant: str, inputs: Inputs) -> pa.Table:
+    collection = Collection.from_tables(
+        *(inputs.table(name) for name in ("documents", "chunks", "chunk_embeddings"))
+    )
+    queries = inputs.table("queries")
+    vectors = inputs.model("embedding_model").embed_queries(queries["retrieval_text"].to_pylist())
+    return rank(
+        variant,
+        collection,
+        Questions.from_table(queries, vectors),
+        Tables(inputs.table("passage_edges"), inputs.table("walk_trust")),
+        inputs.settings("language"),
+        _retrieval_settings(inputs),
+        cache(lambda: inputs.model("passage_scorer")),
+    )
+
+
+def _retrieval_settings(inputs: Inputs) -> LightpalSettings:
+    """Those of the tables that retrieval reads."""
+    names = ("retrieval", "promptrank", "walk")
+    return LightpalSettings.model_validate({n: inputs.settings(f"lightpal.{n}") for n in names})
+
+
+def _contexts(_: str, inputs: Inputs) -> pa.Table:
+    chosen = ContextSettings.model_validate(inputs.settings("lightpal.contexts"))
+    return top_contexts(inputs.table("rankings"), inputs.table("chunks"), chosen.k)
+
+
+lightpal_assets = [candidates, context_scores, passage_edges, walk_trust]
+
+LIGHTPAL = Family(
+    name=GROUP,
+    settings=LightpalSettings,
+    variants=tuple(VARIANTS),
+    default=(PASSAGE_WALK,),
+    rank=_rank,
+    contexts=_contexts,
+    reads=("documents", "chunks", "chunk_embeddings"),
+    reads_by_corpus=("passage_edges", "walk_trust"),
+    models=("embedding_model", "passage_scorer"),
+)
+"""The published method, its ablation, its slow comparison, and the walk of our own."""

@@ -1,0 +1,47 @@
+"""The passages that most resemble each passage: those worth scoring (paper, section 4.1)."""
+
+import numpy as np
+import pyarrow as pa
+
+from gsum_assets.graphs.nearest import Neighbours, OnProgress, nearest
+from gsum_assets.retrieval.collection import Collection
+from gsum_assets.tables import TABLES
+
+
+def candidates(
+    collection: Collection, n: int, on_progress: OnProgress = lambda done, all: None
+) -> pa.Table:
+    """Rows of `lightpal.candidates`: the `n` nearest of each document and of each chunk.
+
+    Parameters
+    ----------
+    collection : with embeddings; documents are as similar as their most similar chunks.
+
+    Returns
+    -------
+    Rows by level and passage, in the order of the collection, best first.
+    """
+    if not collection.chunk_ids:
+        return TABLES["lightpal.candidates"].empty()
+    assert collection.embeddings is not None
+    nodes, documents = nearest(collection.embeddings, collection.starts, n, on_progress)
+    return pa.concat_tables(
+        [
+            _rows("document", pa.array(collection.document_ids, pa.string()), documents),
+            _rows("node", pa.array(collection.chunk_ids, pa.string()), nodes),
+        ]
+    ).combine_chunks()
+
+
+def _rows(level: str, ids: pa.Array, found: Neighbours) -> pa.Table:
+    n, k = found.indices.shape
+    return pa.table(
+        {
+            "level": pa.repeat(level, n * k),
+            "passage_id": ids.take(pa.array(np.repeat(np.arange(n), k))),
+            "candidate_id": ids.take(pa.array(found.indices.ravel())),
+            "rank": np.tile(np.arange(1, k + 1, dtype=np.int32), n),
+            "similarity": found.similarities.ravel(),
+        },
+        schema=TABLES["lightpal.candidates"].schema,
+    )

@@ -1,0 +1,76 @@
+"""Passage graphs as they are walked: loaded once from their table, then asked often."""
+
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+
+from gsum_assets.graphs.pagerank import WalkGraph
+from gsum_assets.retrieval.collection import Collection
+from gsum_resources.arrow import pc
+
+
+@dataclass(frozen=True, eq=False)
+class ScopeGraphs:
+    """The graphs of one scope, nodes numbered as in its collection.
+
+    Attributes
+    ----------
+    nodes, documents : of its chunks, and of its documents.
+    """
+
+    nodes: WalkGraph
+    documents: WalkGraph
+
+
+@dataclass(frozen=True, eq=False)
+class PassageGraphs:
+    """The edges of one graph (`passage_edges.py`), for every scope.
+
+    Attributes
+    ----------
+    edges : rows of `lightpal.passage_edges` of that graph.
+    both_ways : whether each edge is walked in either direction.
+    """
+
+    edges: pa.Table
+    both_ways: bool
+
+    @classmethod
+    def of(cls, edges: pa.Table, graph: str, both_ways: bool = False) -> "PassageGraphs":
+        """The graph of that name in `edges`, rows of `lightpal.passage_edges`."""
+        return cls(edges.filter(pc.equal(edges["graph"], graph)), both_ways)
+
+    def walked(self, collection: Collection, scope: str) -> ScopeGraphs:
+        """What a walk in `collection` goes along, by edges of `scope`: 'corpus' or 'document'."""
+        edges = self.edges.filter(pc.equal(self.edges["scope"], scope))
+        nodes = self._graph(edges, "node", pa.array(collection.chunk_ids, pa.string()))
+        if scope == "document":  # a document alone leads nowhere
+            return ScopeGraphs(nodes, _graph(len(collection.document_ids), edges.slice(0, 0)))
+        documents = pa.array(collection.document_ids, pa.string())
+        return ScopeGraphs(nodes, self._graph(edges, "document", documents))
+
+    def _graph(self, edges: pa.Table, level: str, ids: pa.Array) -> WalkGraph:
+        here = edges.filter(pc.equal(edges["level"], level))
+        places = pa.table(
+            {
+                "source": pc.index_in(here["source_id"], ids),
+                "target": pc.index_in(here["target_id"], ids),
+                "weight": here["weight"],
+            }
+        )
+        known = places.filter(pc.and_(pc.is_valid(places["source"]), pc.is_valid(places["target"])))
+        if self.both_ways:
+            back = known.select(["target", "source", "weight"])
+            known = pa.concat_tables([known, back.rename_columns(known.column_names)])
+        return _graph(len(ids), known)
+
+
+def _graph(n_nodes: int, edges: pa.Table) -> WalkGraph:
+    if not edges.num_rows:
+        empty = np.empty(0, np.int64)
+        return WalkGraph(n_nodes, empty, empty, np.empty(0))
+    sources, targets = edges["source"].to_numpy(), edges["target"].to_numpy()
+    return WalkGraph(
+        n_nodes, sources.astype(np.int64), targets.astype(np.int64), edges["weight"].to_numpy()
+    )

@@ -1,0 +1,225 @@
+"""Pictures of passage graphs."""
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+
+from gsum_assets.plots.figure import (
+    COLOURS,
+    DPI,
+    FAINT,
+    INK,
+    axes_at,
+    heading,
+    label,
+    new_figure,
+    nothing_to_show,
+    room_for,
+    to_png,
+)
+from gsum_resources.arrow import pc
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from scipy.sparse import csr_array
+
+_MOST_SHOWN = 800  # passages: more could not be told apart
+_FEWEST_DOCUMENTS = 8  # of fewer their chunks are shown
+_MOST_LABELS = 12
+_PERPLEXITY = 20.0  # neighbours that the layout keeps near
+_OTHERS = "#b5b5b5"
+
+
+class _Drawing(NamedTuple):
+    """The passages that are shown, heaviest first.
+
+    Attributes
+    ----------
+    names : `(n_shown,)`.
+    weights : of the walk between two passages, symmetric, `(n_shown, n_shown)`.
+    communities : of each passage, 0 the largest, `(n_shown,)`.
+    """
+
+    names: Sequence[str]
+    weights: "csr_array"
+    communities: np.ndarray
+
+
+def passage_graph_picture(edges: pa.Table, chunks: pa.Table, title: str) -> bytes:
+    """PNG of the graph that `passage_walk` walks: documents, or chunks where documents are few.
+
+    Passages that heavy edges join lie together, coloured by community (Louvain); they grow with
+    the number of passages that they are joined to. Of a large graph those around its hubs are
+    shown.
+
+    Parameters
+    ----------
+    edges : rows of `lightpal.passage_edges` of a corpus, in any order.
+    chunks : `chunk_id`, `document_id` and `position` of all chunks of the corpus.
+    title : what is shown, a corpus for example.
+    """
+    ids, names, what = _passages(chunks)
+    weights = _walked(edges, ids, "document" if what == "documents" else "node")
+    shown = _around_hubs(weights)
+    if not len(shown):
+        return nothing_to_show(f"{title}: no passage leads to another")
+    weights = weights[shown][:, shown]
+    drawing = _Drawing([names[int(i)] for i in shown], weights, _communities(weights))
+    figure = new_figure(8.4, 5.9)
+    n_shown = f"{len(shown):,} of {len(ids):,}" if len(shown) < len(ids) else f"{len(ids):,}"
+    counts = f"{n_shown} {what}, {weights.nnz // 2:,} edges, {drawing.communities.max() + 1:,}"
+    heading(figure, f"{title}: passage graph of {counts} communities")
+    axes = axes_at(figure, 0.1, 0.45, 6.7, 5.35)
+    axes.set_axis_off()
+    _draw(axes, drawing, _places(weights))
+    _draw_legend(axes, drawing.communities, what)
+    return to_png(figure)
+
+
+def _passages(chunks: pa.Table) -> tuple[pa.Array, Sequence[str], str]:
+    """Ids in their own order, names, and what they are of: documents, or chunks of few."""
+    documents = pc.unique(chunks["document_id"])
+    if len(documents) >= _FEWEST_DOCUMENTS:
+        ids = documents.take(pc.sort_indices(documents))
+        return ids, [label(name) for name in ids.to_pylist()], "documents"
+    ordered = chunks.take(pc.sort_indices(chunks["chunk_id"]))
+    owners, positions = (ordered[column].to_pylist() for column in ("document_id", "position"))
+    names = [f"{label(name)} #{place}" for name, place in zip(owners, positions, strict=True)]
+    return ordered["chunk_id"].combine_chunks(), names, "chunks"
+
+
+def _walked(edges: pa.Table, ids: pa.Array, level: str) -> "csr_array":
+    """Weights of the steps between passages, either way, symmetric `(n, n)`."""
+    from scipy.sparse import csr_array
+
+    wanted = {"graph": "walk", "level": level, "scope": "corpus"}
+    for column, value in wanted.items():
+        edges = edges.filter(pc.equal(edges[column], value))
+    ends = [pc.index_in(edges[end], ids).to_numpy() for end in ("source_id", "target_id")]
+    order = np.lexsort(ends)  # so that sums do not depend on the order of rows
+    rows, columns = (end[order] for end in ends)
+    one_way = csr_array((edges["weight"].to_numpy()[order], (rows, columns)), (len(ids),) * 2)
+    return csr_array(one_way + one_way.T)
+
+
+def _around_hubs(weights: "csr_array") -> np.ndarray:
+    """The passages of greatest walked weight and those joined to them, heaviest first."""
+    walked = weights.sum(axis=1)
+    sources, targets = weights.nonzero()
+    by_hub = np.lexsort((targets, -walked[targets], sources, -walked[sources]))
+    met = np.stack([sources[by_hub], targets[by_hub]], 1).ravel()
+    found, first = np.unique(met, return_index=True)
+    shown = found[np.argsort(first)][:_MOST_SHOWN]
+    return shown[np.lexsort((shown, -walked[shown]))]
+
+
+def _communities(weights: "csr_array") -> np.ndarray:
+    """Louvain communities, largest first, `(n,)`."""
+    import networkx as nx
+
+    graph = nx.from_scipy_sparse_array(weights)
+    found = nx.community.louvain_communities(graph, seed=0)
+    communities = np.empty(len(graph), np.int64)
+    for place, members in enumerate(sorted(found, key=lambda some: (-len(some), min(some)))):
+        communities[list(members)] = place
+    return communities
+
+
+def _places(weights: "csr_array") -> np.ndarray:
+    """Where passages lie, `(n, 2)` between 0 and 1: those that heavy edges join near each other.
+
+    t-SNE of the lengths of shortest paths (Kruiger et al., 2017, "Graph layouts by t-SNE"), which
+    keeps neighbourhoods apart where springs draw everything into one ball.
+    """
+    from scipy.sparse.csgraph import shortest_path
+    from sklearn.manifold import TSNE
+
+    lengths = weights.copy()
+    lengths.data = 1 / (1 + np.sqrt(weights.data))  # a weight is a square
+    distances = shortest_path(lengths)
+    apart = np.isinf(distances)
+    distances[apart] = 2 * distances[~apart].max()
+    n = len(distances)
+    layout = TSNE(
+        perplexity=min(_PERPLEXITY, (n - 1) / 3),
+        metric="precomputed",
+        init="random",
+        max_iter=500,
+        angle=0.8,
+        random_state=0,
+    )
+    found = layout.fit_transform(distances)
+    even = found.argsort(axis=0).argsort(axis=0) / n
+    # parts of a graph drift far apart: by half their place is their rank, so that paper is used
+    return (even + (found - found.min(axis=0)) / np.ptp(found, axis=0)) / 2
+
+
+def _draw(axes: "Axes", drawing: _Drawing, places: np.ndarray) -> None:
+    """Edges, passages that grow with their degree, and names of the hubs."""
+    degrees = np.diff(drawing.weights.indptr)
+    colours = np.array([*COLOURS, _OTHERS])[np.minimum(drawing.communities, len(COLOURS))]
+    _draw_edges(axes, drawing.weights, places, colours)
+    sizes = 5 + 75 * degrees / max(20, degrees.max())
+    axes.scatter(*places.T, s=sizes, c=colours, zorder=2, linewidths=0.3, edgecolors="white")
+    axes.set(xlim=(-0.02, 1.02), ylim=(-0.02, 1.02))
+    by_degree = np.argsort(-degrees, kind="stable")
+    _, first = np.unique(drawing.communities[by_degree], return_index=True)
+    of_coloured = by_degree[first[: len(COLOURS)]]
+    _label(axes, drawing.names, places, [*of_coloured, *by_degree])
+
+
+def _draw_edges(
+    axes: "Axes", weights: "csr_array", places: np.ndarray, colours: np.ndarray
+) -> None:
+    """Thin lines, the heavier the darker; within a community in its colour."""
+    from matplotlib.collections import LineCollection
+    from matplotlib.colors import to_rgba_array
+    from scipy.sparse import triu
+
+    edges = triu(weights).tocoo()
+    ends = colours[edges.row], colours[edges.col]
+    lines = to_rgba_array(np.where(ends[0] == ends[1], ends[0], _OTHERS))
+    lines[:, 3] = 0.3 + 0.6 * np.minimum(edges.data / np.quantile(edges.data, 0.9), 1)
+    drawn = np.stack([places[edges.row], places[edges.col]], 1)  # (n_edges, 2, 2)
+    axes.add_collection(LineCollection(list(drawn), colors=lines, linewidths=0.5))
+
+
+def _label(axes: "Axes", names: Sequence[str], places: np.ndarray, wanted: Sequence[int]) -> None:
+    """Names of the first passages wanted that cover no other name."""
+    from matplotlib.patheffects import withStroke
+
+    across, down = np.divide(axes.bbox.size, DPI)  # inches
+    taken: list[tuple[float, float, float]] = []
+    for passage in wanted:
+        width = room_for([names[passage]]) / across
+        x = float(np.clip(places[passage, 0], width / 2, 1 - width / 2))
+        y = float(places[passage, 1]) + 0.012
+        if any(abs(x - u) < (width + w) / 2 and abs(y - v) < 0.2 / down for u, v, w in taken):
+            continue
+        taken.append((x, y, width))
+        text = axes.text(x, y, names[passage], fontsize=8, color=INK, ha="center", parse_math=False)
+        text.set_path_effects([withStroke(linewidth=2, foreground="white")])
+        if len(taken) == _MOST_LABELS:
+            break
+
+
+def _draw_legend(axes: "Axes", communities: np.ndarray, what: str) -> None:
+    """How large the coloured communities are."""
+    sizes = np.bincount(communities)
+    for size, colour in zip(sizes, COLOURS, strict=False):
+        axes.scatter([], [], s=30, color=colour, label=f"{size:,} {what}")
+    if len(sizes) > len(COLOURS):
+        n_others = sizes[len(COLOURS) :].sum()
+        axes.scatter([], [], s=30, color=_OTHERS, label=f"{n_others:,} in others")
+    legend = axes.legend(
+        loc="center left",
+        bbox_to_anchor=(1.0, 0.5),
+        fontsize=9,
+        frameon=False,
+        labelcolor=INK,
+        title="communities",
+        title_fontsize=9,
+    )
+    legend.get_title().set_color(FAINT)

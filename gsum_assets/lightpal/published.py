@@ -1,0 +1,99 @@
+"""The published retrieval (paper, section 4.2): first passages, then those that walks lead to.
+
+Personalized PageRank teleports uniformly to the first `n_teleport` passages. For K passages the
+paper takes the best 60% of K from the initial retrieval and the rest from PageRank. A ranking here
+has no K, so both lists are interleaved: among the first K, for every K, 60% (rounded up) are the
+initial retriever's, the others PageRank's best of those not yet taken.
+"""
+
+from collections.abc import Callable
+
+import numpy as np
+
+from gsum_assets.graphs.pagerank import DECIMALS, WalkGraph, personalized_pagerank
+from gsum_assets.lightpal.passage_graph import ScopeGraphs
+from gsum_assets.lightpal.settings import RetrievalSettings
+from gsum_assets.retrieval.collection import Questions
+from gsum_assets.retrieval.ranking import DEPTH, Retriever, Scores
+
+ContextScores = Callable[[int, np.ndarray], np.ndarray]
+"""Number of the question and order of its first passages in; a score for every passage out."""
+
+
+class Published:
+    """Initial passages with context passages by Personalized PageRank.
+
+    Parameters
+    ----------
+    initial : retrieves first.
+    graphs : directed, with equal weights.
+    """
+
+    def __init__(
+        self, initial: Retriever, graphs: ScopeGraphs, settings: RetrievalSettings
+    ) -> None:
+        self._initial = initial
+        self._graphs = graphs
+        self._settings = settings
+
+    def scores(self, questions: Questions) -> Scores:
+        """1 over the rank; 0 beyond the greatest depth of a ranking."""
+        first = self._initial.scores(questions)
+        return Scores(
+            self._level(first.nodes, self._graphs.nodes),
+            self._level(first.documents, self._graphs.documents),
+        )
+
+    def _level(self, first: np.ndarray, graph: WalkGraph) -> np.ndarray:
+        chosen, restart = self._settings, 1 - self._settings.alpha
+
+        def walk(_: int, order: np.ndarray) -> np.ndarray:
+            seeds = order[: chosen.n_teleport]
+            found = personalized_pagerank(graph, seeds, np.ones(len(seeds)), restart)
+            return np.round(found, DECIMALS)
+
+        return with_context(first, walk, chosen.initial_share)
+
+
+def with_context(first: np.ndarray, context: ContextScores, share: float) -> np.ndarray:
+    """Scores of rankings that are interleaved of first passages and context passages.
+
+    Parameters
+    ----------
+    first : of the initial retriever, `(n_questions, n_passages)`.
+    context : scores the context passages of a question.
+    share : of the first passages among the K best, for every K.
+
+    Returns
+    -------
+    1 over the rank, `(n_questions, n_passages)`; 0 where that is beyond the depth of a ranking.
+    """
+    scores = np.zeros(first.shape)
+    for question, row in enumerate(first):
+        order = np.argsort(-row, kind="stable")
+        by_context = np.argsort(-context(question, order), kind="stable")
+        ranked = interleaved(order, by_context, share, min(DEPTH, len(order)))
+        scores[question, ranked] = 1 / np.arange(1, len(ranked) + 1)
+    return scores
+
+
+def interleaved(first: np.ndarray, context: np.ndarray, share: float, depth: int) -> np.ndarray:
+    """Of two orders of the same items the union whose first K hold `share` K of `first`.
+
+    Parameters
+    ----------
+    first, context : the same items, best first.
+
+    Returns
+    -------
+    `(depth,)`.
+    """
+    taken: dict[int, None] = {}
+    lists = [iter(first.tolist()), iter(context.tolist())]
+    n_first = 0
+    while len(taken) < depth:
+        from_first = n_first < np.ceil(share * (len(taken) + 1) - 1e-9)
+        item = next(item for item in lists[0 if from_first else 1] if item not in taken)
+        taken[item] = None
+        n_first += from_first
+    return np.fromiter(taken, np.int64, depth)

@@ -1,0 +1,124 @@
+"""`CausalWeights`: a causal language model by folder or hub id, to write or to score with."""
+
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from gsum_resources.content_hash import hash_texts
+from gsum_resources.embedding.encoder import resolve_device
+from gsum_resources.embedding.model_files import model_digest, weight_files
+from gsum_resources.settings import SettingsError
+
+_DESCRIPTION_FILES = ("tokenizer_config.json", "chat_template.jinja", "generation_config.json")
+
+
+class CausalWeights:
+    """Tokenizer and weights, loaded when first used.
+
+    Parameters
+    ----------
+    model : folder or hub id.
+    version : part of the identity, to be changed when the model behind the name changes.
+    table : of `gsum.toml` that names the model, for messages.
+
+    Raises
+    ------
+    SettingsError
+        If there is no such folder; from `tokenizer` and `network`, if they cannot be loaded.
+    """
+
+    def __init__(self, model: str, version: str, table: str) -> None:
+        self._model = model
+        self._version = version
+        self._table = table
+        self._folder = _local_folder(model, table)
+
+    @property
+    def name(self) -> str:
+        """The folder's own name, or the hub id."""
+        return self._folder.name if self._folder else self._model
+
+    @cached_property
+    def identity(self) -> str:
+        """Name and version, and a digest of a folder's weights, tokenizer, template, settings."""
+        parts = [self.name, self._version]
+        if self._folder:
+            described = [self._folder / name for name in _DESCRIPTION_FILES]
+            texts = [path.read_text("utf-8") for path in described if path.is_file()]
+            parts.append(hash_texts([model_digest(self._folder), *texts], 8))
+        return "/".join(filter(None, parts))
+
+    @cached_property
+    def device(self) -> str:
+        """ "cuda" where there is a GPU, else "cpu"."""
+        return resolve_device("auto")
+
+    @property
+    def tokenizer(self) -> Any:
+        """The tokenizer of the transformers library."""
+        return self._loaded[0]
+
+    @property
+    def network(self) -> Any:
+        """The model in evaluation mode, on the device."""
+        return self._loaded[1]
+
+    @cached_property
+    def context(self) -> int:
+        """Tokens that the model takes at once, what it writes included."""
+        positions = getattr(self.network.config.get_text_config(), "max_position_embeddings", None)
+        return min(positions or 1 << 30, int(self.tokenizer.model_max_length))
+
+    @cached_property
+    def _loaded(self) -> tuple[Any, Any]:
+        import torch
+        import transformers
+
+        source = str(self._folder or self._model)
+        dtype = torch.float32 if self.device == "cpu" else "auto"
+        bars = transformers.utils.logging.is_progress_bar_enabled()
+        transformers.utils.logging.disable_progress_bar()
+        try:
+            tokenizer: Any = transformers.AutoTokenizer.from_pretrained(source)
+            loader: Any = transformers.AutoModelForCausalLM
+            model, report = loader.from_pretrained(source, dtype=dtype, output_loading_info=True)
+        except (OSError, ValueError, KeyError) as error:
+            reason = str(error).strip().splitlines()[0] if str(error).strip() else ""
+            raise SettingsError(
+                f"[{self._table}] model '{source}' cannot be loaded ({type(error).__name__}: "
+                f"{reason}); give a folder that `save_pretrained` wrote, or an id that the hub "
+                "gives"
+            ) from error
+        finally:
+            if bars:
+                transformers.utils.logging.enable_progress_bar()
+        if report["missing_keys"]:
+            raise SettingsError(
+                f"[{self._table}] model '{source}': {len(report['missing_keys'])} parameters are "
+                f"not in its weights (first: {min(report['missing_keys'])}), so it would speak at "
+                "random; give a causal language model, or download it again"
+            )
+        return tokenizer, model.eval().to(self.device)
+
+
+def _local_folder(model: str, table: str) -> Path | None:
+    """The folder that `model` names, or None where it is a hub id."""
+    folder = Path(model).expanduser()
+    if folder.is_dir():
+        if weight_files(folder):
+            return folder
+        raise SettingsError(
+            f"[{table}] model '{model}': no weights in that folder; save the model there with "
+            "`save_pretrained`, or download it again"
+        )
+    from huggingface_hub.errors import HFValidationError
+    from huggingface_hub.utils import validate_repo_id
+
+    try:
+        validate_repo_id(model)
+    except HFValidationError:
+        raise SettingsError(
+            f"[{table}] model '{model}': no such folder; give one that exists, or a hub id such as "
+            "'Qwen/Qwen3-4B-Instruct-2507'"
+        ) from None
+    return None

@@ -1,0 +1,187 @@
+"""`CausalScorer`: how well one passage predicts another, by a causal language model, locally.
+
+A passage is read once for all its candidates: each goes on from its keys and values (KV cache).
+"""
+
+import copy
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from gsum_resources.embedding.batches import equal_form_batches, filled_up
+from gsum_resources.embedding.processor import physical_cores, torch_threads
+from gsum_resources.llm.causal_weights import CausalWeights
+from gsum_resources.protocols import ModelUnavailableError, OnRow
+from gsum_resources.scoring import SEPARATOR
+from gsum_resources.settings import ScorerSettings
+
+if TYPE_CHECKING:
+    import torch
+
+VERSION = "1"  # raise it with every change of what is scored, so that memos expire
+
+# Logits take vocabulary x 2 to 4 bytes a token: 8,192 tokens over 150,000 words are 2.5 GB in
+# bfloat16. On a processor more than a candidate at a time gained nothing.
+_BATCH_TOKENS = {"cuda": 8192, "cpu": 512}
+_PLAIN = {"add_special_tokens": False, "verbose": False}
+
+
+class CausalScorer:
+    """A `PassageScorer` of the transformers library, loaded when first asked.
+
+    The score is the mean over the candidate's tokens of log P(token | passage, "\\n\\n", the tokens
+    before), in nats. Of a passage the end counts, of a candidate the beginning, each of at most
+    half of the model's context in tokens; what stands between belongs to the passage's half.
+    Blank texts get NaN.
+
+    Batches are put together by `equal_form_batches`, so that a pair's score does not depend on
+    the other pairs, on a processor not even in its last bit. There, several passages are worked
+    on at once, on one thread each: threads that share a matrix product wait for each other, on a
+    busy machine ten times as long as they compute.
+
+    Parameters
+    ----------
+    settings : `model` is a folder or a hub id, `version` part of the identity.
+    batch_tokens : most tokens in a batch, padding included; None suits the device.
+
+    Raises
+    ------
+    SettingsError
+        If there is no such folder; from `score`, if the model cannot be loaded.
+    """
+
+    is_pairwise = True
+
+    def __init__(self, settings: ScorerSettings, batch_tokens: int | None = None) -> None:
+        self._weights = CausalWeights(settings.model, settings.version, settings.table)
+        self._batch_tokens = batch_tokens
+
+    @property
+    def identity(self) -> str:
+        """The hub id, or a digest of a folder's weights and tokenizer."""
+        return f"transformers_local-{VERSION}/{self._weights.identity}"
+
+    def score(
+        self,
+        contexts: Sequence[str],
+        candidates: Sequence[Sequence[str]],
+        on_row: OnRow | None = None,
+    ) -> list[np.ndarray]:
+        """Log-probability of each candidate per token, nats, float64 `(n_candidates,)` a context.
+
+        Raises
+        ------
+        ModelUnavailableError
+            If a batch does not fit into the memory.
+        """
+        import torch
+
+        of_text = self._token_ids({*contexts, *(text for row in candidates for text in row)})
+        passages = [of_text[context] for context in contexts]
+        following = [[of_text[text] for text in row] for row in candidates]
+        threads = physical_cores() if self._weights.device == "cpu" else 1
+        scores = []
+        with (
+            torch_threads(1),
+            # a new thread begins with torch's default, not with what its maker has set
+            ThreadPoolExecutor(threads, initializer=torch.set_num_threads, initargs=(1,)) as pool,
+        ):
+            for row in pool.map(self._row, passages, following):
+                scores.append(row)
+                if on_row:
+                    on_row(len(scores) - 1, row)
+        return scores
+
+    def _token_ids(self, texts: set[str]) -> dict[str, np.ndarray]:
+        """Token ids of each text, without special ones; none for a blank text."""
+        told = [text for text in texts if text.strip()]
+        stripped = [text.strip() for text in told]
+        ids = self._weights.tokenizer(stripped, **_PLAIN)["input_ids"] if told else []
+        blank = {text: np.zeros(0, np.int64) for text in texts}
+        return blank | {t: np.asarray(i, np.int64) for t, i in zip(told, ids, strict=True)}
+
+    @cached_property
+    def _around(self) -> tuple[np.ndarray, np.ndarray]:
+        """Token ids before and behind a passage: special ones, the separator."""
+        tokenizer = self._weights.tokenizer
+        plain, framed = tokenizer("a", **_PLAIN)["input_ids"], tokenizer("a")["input_ids"]
+        before = framed[: framed.index(plain[0])]
+        behind = tokenizer(SEPARATOR, **_PLAIN)["input_ids"]
+        return np.asarray(before, np.int64), np.asarray(behind, np.int64)
+
+    def _row(self, context: np.ndarray, candidates: Sequence[np.ndarray]) -> np.ndarray:
+        """Scores of one passage's candidates, all as token ids."""
+        import torch
+
+        before, behind = self._around
+        half = self._weights.context // 2
+        room = max(1, half - len(before) - len(behind))
+        prefix = np.concatenate([before, context[-room:], behind])
+        scores = np.full(len(candidates), np.nan)
+        wanted = [i for i, ids in enumerate(candidates) if len(ids) and len(context)]
+        if not wanted:
+            return scores
+        cut = [candidates[i][:half] for i in wanted]
+        lengths = np.array([len(ids) for ids in cut], np.int64)
+        batch_tokens = self._batch_tokens or _BATCH_TOKENS[self._weights.device]
+        try:
+            with torch.inference_mode():
+                cache = self._read(prefix[:-1])
+                for run_length, batch in equal_form_batches(lengths, half, batch_tokens):
+                    chosen = [cut[i] for i in batch]
+                    values = self._batch(prefix, cache, chosen, run_length)
+                    scores[[wanted[i] for i in batch]] = values / lengths[batch]
+        except torch.OutOfMemoryError:
+            raise ModelUnavailableError(
+                f"{len(prefix):,} tokens of a passage and {lengths.max():,} of its candidate do "
+                f"not fit into the memory of the {self._weights.device} beside the model "
+                f"'{self._weights.name}'; set a smaller model in [scorer] of gsum.toml"
+            ) from None
+        return scores
+
+    def _read(self, prefix: np.ndarray) -> Any:
+        """Keys and values of `prefix`; no logits, which nobody wants here."""
+        ids = self._tensor(prefix[None])
+        return self._weights.network.base_model(input_ids=ids, use_cache=True).past_key_values
+
+    def _batch(
+        self, prefix: np.ndarray, cache: Any, candidates: Sequence[np.ndarray], run_length: int
+    ) -> np.ndarray:
+        """Summed log-probabilities of candidates that go on from `prefix`, `(n_candidates,)`."""
+        n_rows = len(candidates)
+        if self._weights.device == "cpu":
+            n_rows, _ = filled_up(n_rows, run_length, "float32", threads=1)
+        # Each row begins with the prefix's last token, which predicts the candidate's first.
+        ids = np.zeros((n_rows, run_length), np.int64)
+        mask = np.zeros((n_rows, len(prefix) - 1 + run_length), np.int64)
+        mask[:, : len(prefix)] = 1
+        for row in range(n_rows):  # rows beyond the candidates repeat them
+            candidate = candidates[row % len(candidates)]
+            ids[row, 0] = prefix[-1]
+            ids[row, 1 : len(candidate)] = candidate[:-1]
+            mask[row, len(prefix) : len(prefix) - 1 + len(candidate)] = 1
+        own = copy.deepcopy(cache)
+        if n_rows > 1:
+            own.batch_repeat_interleave(n_rows)
+        # Padding stands on the right: positions follow from what the cache holds.
+        logits = self._weights.network(
+            input_ids=self._tensor(ids), attention_mask=self._tensor(mask), past_key_values=own
+        ).logits  # (rows, run_length, vocabulary)
+        rows = zip(logits, candidates, strict=False)  # without those that repeat
+        return np.array([self._log_probability(row, candidate) for row, candidate in rows])
+
+    def _log_probability(self, logits: "torch.Tensor", candidate: np.ndarray) -> float:
+        """Sum over the candidate's tokens, in nats; `logits` is `(run_length, vocabulary)`."""
+        import torch
+
+        return -torch.nn.functional.cross_entropy(
+            logits[: len(candidate)].float(), self._tensor(candidate), reduction="sum"
+        ).item()
+
+    def _tensor(self, values: np.ndarray) -> "torch.Tensor":
+        import torch
+
+        return torch.from_numpy(values).to(self._weights.device)

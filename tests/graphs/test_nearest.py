@@ -1,0 +1,109 @@
+"""Nearest neighbours of vectors and of groups against a full sort."""
+
+from itertools import pairwise
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from gsum_assets.graphs import nearest as module
+from gsum_assets.graphs.nearest import Neighbours, nearest
+
+# (0, 0), (0, 1), (1, 0) by angle; three groups: vectors 0 and 1, vector 2, vectors 3 and 4
+ANGLES = np.deg2rad([0, 80, 30, 45, 180])
+VECTORS = np.stack([np.cos(ANGLES), np.sin(ANGLES)], axis=1).astype(np.float32)
+STARTS = np.array([0, 2, 3, 5])
+
+
+def slow(similarities: np.ndarray, k: int) -> Neighbours:
+    """By sorting every row: most similar first, equal ones by index, the item itself left out."""
+    n = len(similarities)
+    rows = [
+        sorted(set(range(n)) - {i}, key=lambda j: (-similarities[i, j], j))[:k] for i in range(n)
+    ]
+    indices = np.array(rows, np.int32).reshape(n, min(k, max(0, n - 1)))
+    return Neighbours(indices, np.take_along_axis(similarities, indices, 1))
+
+
+def of_groups(similarities: np.ndarray, starts: np.ndarray) -> np.ndarray:
+    """Similarities of groups, pair by pair."""
+    members = [range(*pair) for pair in pairwise(starts)]
+    pairs = [[similarities[np.ix_(one, other)].max() for other in members] for one in members]
+    return np.array(pairs, np.float32)
+
+
+def assert_same(found: Neighbours, expected: Neighbours) -> None:
+    np.testing.assert_array_equal(found.indices, expected.indices)
+    np.testing.assert_allclose(found.similarities, expected.similarities, atol=1e-6)
+    assert (found.indices.dtype, found.similarities.dtype) == (np.int32, np.float32)
+
+
+def test_vectors_and_groups_by_hand():
+    vectors, groups = nearest(VECTORS, STARTS, 2)
+    assert vectors.indices.tolist() == [[2, 3], [3, 2], [3, 0], [2, 1], [1, 3]]
+    assert vectors.similarities[0] == pytest.approx(np.cos(np.deg2rad([30, 45])))
+    assert groups.indices.tolist() == [[1, 2], [2, 0], [1, 0]]
+    assert groups.similarities[1] == pytest.approx(np.cos(np.deg2rad([15, 30])))
+
+
+@pytest.mark.parametrize("k", [4, 5, 100])
+def test_more_neighbours_than_there_are_are_all_of_them(k):
+    vectors, groups = nearest(VECTORS, STARTS, k)
+    assert vectors.indices.shape == (5, 4)
+    assert groups.indices.shape == (3, 2)
+    assert np.isfinite(vectors.similarities).all()
+
+
+def test_one_item_has_no_neighbour():
+    vectors, groups = nearest(VECTORS[:1], np.array([0, 1]), 3)
+    assert vectors.indices.shape == groups.similarities.shape == (1, 0)
+    vectors, groups = nearest(VECTORS, np.array([0, 5]), 3)  # one group of five
+    assert (vectors.indices.shape, groups.indices.shape) == ((5, 3), (1, 0))
+
+
+def test_progress_ends_at_the_number_of_vectors(monkeypatch):
+    monkeypatch.setattr(module, "_CELLS_AT_ONCE", 10)  # two rows of five
+    told = []
+    nearest(VECTORS, STARTS, 2, lambda done, of: told.append((done, of)))
+    assert told == [(2, 5), (3, 5), (5, 5)]
+
+
+def test_equal_similarities_come_in_the_order_of_their_indices():
+    copies = np.tile(VECTORS[:1], (7, 1))
+    vectors, groups = nearest(copies, np.arange(8), 3)
+    expected = [[1, 2, 3], [0, 2, 3], [0, 1, 3], *[[0, 1, 2]] * 4]
+    assert vectors.indices.tolist() == groups.indices.tolist() == expected
+
+
+# products of such vectors are exact in single precision, and many are equal
+coarse = st.tuples(*[st.integers(-2, 2)] * 3).map(lambda row: np.array(row, np.float32) / 4)
+sizes = st.lists(st.integers(1, 4), min_size=1, max_size=8)
+
+
+@settings(max_examples=80)
+@given(sizes, st.integers(1, 12), st.integers(1, 200), st.data())
+def test_equal_to_a_full_sort_whatever_the_blocks(sizes, k, cells, data):
+    starts = np.cumsum([0, *sizes])
+    rows = data.draw(st.lists(coarse, min_size=sum(sizes), max_size=sum(sizes)))
+    vectors = np.array(rows, np.float32)
+    products = vectors @ vectors.T
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(module, "_CELLS_AT_ONCE", cells)
+        found, found_groups = nearest(vectors, starts, k)
+    assert_same(found, slow(products, k))
+    assert_same(found_groups, slow(of_groups(products, starts), k))
+
+
+@pytest.mark.parametrize("cells", [1, 5_000, 40_000])
+def test_blocks_do_not_matter_where_texts_are_alike(monkeypatch, cells):
+    """A third of the vectors are copies: whole passages that documents share."""
+    random = np.random.default_rng(0)
+    vectors = random.normal(size=(200, 48)).astype(np.float32)
+    vectors[random.choice(200, 66, replace=False)] = vectors[0]
+    vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
+    starts = np.append(np.arange(0, 200, 7), 200)
+    expected = nearest(vectors, starts, 10)
+    monkeypatch.setattr(module, "_CELLS_AT_ONCE", cells)
+    for found, truth in zip(nearest(vectors, starts, 10), expected, strict=True):
+        assert_same(found, truth)

@@ -1,0 +1,179 @@
+"""Passage graphs as assets: made when asked for, and after a change no more than it concerns."""
+
+import re
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+import pytest
+
+from gsum_assets.ask import ask
+from gsum_assets.corpus.settings import CorpusError
+from gsum_resources.protocols import OnRow
+from gsum_resources.scorer import UnigramScorer
+from tests.checks.indexed import failing
+from tests.conftest import CORPUS, House, document_in, made_by, text_of
+from tests.pipeline.homes import WITHOUT_BERTSCORE, contents, copy_of, house_at, write_lines
+
+DOCUMENTS = [document_in(bucket) for bucket in range(6)]
+NEW = document_in(6)
+SETTINGS = f"""
+{WITHOUT_BERTSCORE}[chunking]
+max_tokens = 32
+overlap_tokens = 0
+[lightpal.graph]
+n_candidates = 4
+n_edges = 2
+[lightpal.walk]
+n_probes = 20
+"""
+METHODS = ["lightpal", "promptrank", "passage_walk"]
+WALK = ["passage_walk"]
+
+
+class CountingScorer(UnigramScorer):
+    """Keeps the pairs that it was asked for; `mute` words get no score."""
+
+    def __init__(self, mu: float = 1000.0, mute: str = "") -> None:
+        super().__init__(mu)
+        object.__setattr__(self, "pairs", [])
+        object.__setattr__(self, "mute", mute)
+
+    def score(
+        self,
+        contexts: Sequence[str],
+        candidates: Sequence[Sequence[str]],
+        on_row: OnRow | None = None,
+    ) -> list[np.ndarray]:
+        rows = super().score(contexts, candidates)
+        for place, (context, texts) in enumerate(zip(contexts, candidates, strict=True)):
+            self.pairs.extend((context, text) for text in texts)
+            if self.mute and self.mute in context:
+                rows[place][:] = np.nan
+            if on_row:
+                on_row(place, rows[place])
+        return rows
+
+
+@pytest.fixture(scope="module")
+def indexed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[House]:
+    """Six documents, a question about all of them and one about the first."""
+    with house_at(tmp_path_factory.mktemp("passages")) as house:
+        house.scorer = CountingScorer()
+        for number, document_id in enumerate(DOCUMENTS):
+            house.write_document(document_id, text_of(document_id, 4 + number))
+        (house.folder / "corpus.toml").write_text(SETTINGS)
+        asked = [("all", None), ("first", DOCUMENTS[0])]
+        write_lines(
+            house.folder / "queries.jsonl",
+            [
+                {"query_id": q, "text": "Who met the Boat?", "document_id": d, "references": ["A."]}
+                for q, d in asked
+            ],
+        )
+        assert house.run(METHODS).is_complete
+        yield house
+
+
+@pytest.fixture
+def changeable(indexed: House, tmp_path_factory: pytest.TempPathFactory) -> Iterator[House]:
+    with copy_of(indexed, tmp_path_factory.mktemp("changed")) as house:
+        house.scorer = CountingScorer()
+        yield house
+
+
+def scored_rows(house: House) -> set[tuple[str, ...]]:
+    """The texts of each passage and its candidates."""
+    texts = {row["chunk_id"]: row["text"] for row in house.table("chunks").to_pylist()}
+    texts |= {row["document_id"]: row["text"] for row in house.table("documents").to_pylist()}
+    found: dict[tuple[str, str], list[str]] = {}
+    for row in house.table("lightpal.candidates").to_pylist():
+        row_of = found.setdefault((row["level"], row["passage_id"]), [texts[row["passage_id"]]])
+        row_of.append(texts[row["candidate_id"]])
+    return set(map(tuple, found.values()))
+
+
+def test_every_method_ranks_every_question(indexed: House) -> None:
+    rows = indexed.table("rankings").to_pylist()
+    assert {(row["method"], row["query_id"]) for row in rows} == {
+        (method, query) for method in METHODS for query in ("all", "first")
+    }
+    own = {c["chunk_id"]: c["document_id"] for c in indexed.table("chunks").to_pylist()}
+    within = [r for r in rows if r["query_id"] == "first" and r["level"] == "node"]
+    assert {own[row["item_id"]] for row in within} == {DOCUMENTS[0]}
+    assert not [name for name in failing(indexed) if name.startswith("lightpal")]
+
+
+def test_nothing_is_made_twice(indexed: House) -> None:
+    pairs = len(indexed.scorer.pairs)
+    assert made_by(indexed.run(METHODS)) == []
+    assert len(indexed.scorer.pairs) == pairs
+
+
+def test_an_update_equals_a_rebuild_and_scores_changed_lists_only(
+    changeable: House, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    house = changeable
+    known = scored_rows(house)
+    house.write_document(NEW, text_of(NEW, 5))
+    assert house.run(WALK).is_complete
+    added = scored_rows(house)
+    assert 0 < len(house.scorer.pairs) < sum(len(row) - 1 for row in added)
+    house.write_document(DOCUMENTS[2], "A lamp met a clerk by the river. " * 20)
+    (house.folder / f"{DOCUMENTS[1]}.txt").rename(house.folder / "renamed.txt")
+    (house.folder / f"{DOCUMENTS[4]}.txt").unlink()
+    assert house.run(METHODS).is_complete
+    rows = (added - known) | (scored_rows(house) - added - known)
+    assert len(house.scorer.pairs) == sum(len(row) - 1 for row in rows)
+    with house_at(tmp_path_factory.mktemp("anew")) as fresh:
+        for file in house.folder.iterdir():
+            (fresh.folder / file.name).write_bytes(file.read_bytes())
+        assert fresh.run(METHODS).is_complete
+        assert contents(fresh) == contents(house)
+
+
+def test_another_scorer_scores_anew(changeable: House) -> None:
+    house = changeable
+    house.scorer = CountingScorer(mu=50.0)
+    made = made_by(house.run(WALK))
+    assert "lightpal/context_scores[]" in made
+    assert "lightpal/candidates[]" not in made
+    assert house.scorer.pairs
+
+
+def test_pairs_without_a_score_are_asked_for_again(changeable: House) -> None:
+    house = changeable
+    house.scorer = CountingScorer(mu=60.0, mute=DOCUMENTS[3])
+    report = house.run(WALK)
+    assert not report.errors
+    assert not report.is_complete
+    assert house.table("lightpal.context_scores")["score"].null_count
+    house.scorer = CountingScorer(mu=60.0)
+    assert house.run(WALK).is_complete
+    assert not house.table("lightpal.context_scores")["score"].null_count
+    mute = {context for context, _ in house.scorer.pairs}
+    assert mute
+    assert all(DOCUMENTS[3] in context for context in mute)
+
+
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("document_id", [None, DOCUMENTS[5]])
+def test_a_question_is_answered_from_the_stored_graph(
+    indexed: House, method: str, document_id: str | None
+) -> None:
+    answer = ask(indexed.pipeline(), CORPUS, "Who met the boat?", method, document_id)
+    assert answer.text
+    assert answer.passages
+    if document_id:
+        assert {passage["document_id"] for passage in answer.passages} == {document_id}
+
+
+def test_asking_before_there_is_a_graph_names_the_remedy(house: House) -> None:
+    assert house.run(["bm25"]).is_complete
+    with pytest.raises(CorpusError, match=r"lightpal\.passage_edges.*--methods passage_walk"):
+        ask(house.pipeline(), CORPUS, "Who met the boat?", "passage_walk")
+
+
+def test_a_wrong_setting_names_table_and_key(changeable: House) -> None:
+    (changeable.folder / "corpus.toml").write_text("[lightpal.graph]\nn_edge = 5\n")
+    errors = "; ".join(changeable.run(WALK).errors)
+    assert re.search(r"\[lightpal\].*graph\.n_edge.*n_edges", errors)

@@ -1,0 +1,52 @@
+"""Context scores: each passage with its candidates, in the order of the candidates."""
+
+import numpy as np
+import pytest
+
+from gsum_assets.lightpal.candidates import candidates
+from gsum_assets.lightpal.context_scores import context_scores
+from gsum_assets.retrieval.collection import Collection
+from gsum_assets.tables import TABLES
+from gsum_resources.scorer import UnigramScorer
+from tests.lightpal.toys import EMPTY, TableScorer, topic_tables
+from tests.retrieval.toys import collection
+
+
+def test_a_score_is_that_of_the_candidate_after_the_passage():
+    here, scorer = collection(), TableScorer(lambda context, text: len(context) - len(text) / 64)
+    found = candidates(here, 3)
+    rows = context_scores(found, here, scorer)
+    assert rows.schema.equals(TABLES["lightpal.context_scores"].schema)
+    names = ["level", "passage_id", "candidate_id"]
+    assert rows.select(names).equals(found.select(names))
+    text_of = dict(zip(here.document_ids, here.document_texts, strict=True))
+    text_of |= dict(zip(here.chunk_ids, here.chunk_texts, strict=True))
+    for row in rows.to_pylist():
+        passage, candidate = text_of[row["passage_id"]], text_of[row["candidate_id"]]
+        assert row["score"] == len(passage) - len(candidate) / 64
+
+
+def test_a_score_that_is_not_to_be_had_is_null():
+    here = collection()
+    silent = TableScorer(lambda context, text: np.nan if "clouds" in text else -1.0)
+    rows = context_scores(candidates(here, 2), here, silent).to_pylist()
+    assert {(row["candidate_id"], row["score"]) for row in rows if row["level"] == "document"} == {
+        ("apples", -1.0),
+        ("boats", -1.0),
+        ("clouds", None),
+    }
+
+
+def test_the_default_scorer_prefers_what_shares_words():
+    here = Collection.from_tables(*topic_tables(2, 3, 4))
+    rows = context_scores(candidates(here, 100), here, UnigramScorer()).to_pylist()
+    same = [r["score"] for r in rows if r["passage_id"][:3] == r["candidate_id"][:3]]
+    other = [r["score"] for r in rows if r["passage_id"][:3] != r["candidate_id"][:3]]
+    assert np.mean(same) > max(0, np.mean(other))
+
+
+@pytest.mark.parametrize("here", [EMPTY, collection().document(0), collection().document(2)])
+def test_no_passages_or_few(here):
+    found = candidates(here, 5)
+    rows = context_scores(found, here, UnigramScorer())
+    assert rows.num_rows == found.num_rows == (2 if len(here.chunk_ids) == 2 else 0)

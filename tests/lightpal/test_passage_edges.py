@@ -1,0 +1,152 @@
+"""Edges of the three graphs, by hand."""
+
+import math
+from collections.abc import Mapping
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from gsum_assets.lightpal.candidates import candidates
+from gsum_assets.lightpal.context_scores import context_scores
+from gsum_assets.lightpal.passage_edges import GRAPHS, passage_edges
+from gsum_assets.retrieval.collection import Collection
+from gsum_assets.tables import TABLES
+from gsum_resources.scorer import UnigramScorer
+from tests.gor.toy_documents import shuffled
+from tests.lightpal.toys import EMPTY, topic_tables
+from tests.retrieval.toys import collection, tables
+
+IDS = ("a1", "a2", "b1", "b2")
+COLLECTION = Collection(
+    document_ids=["a", "b"],
+    document_texts=["", ""],
+    chunk_ids=IDS,
+    chunk_texts=[""] * 4,
+    starts=np.array([0, 2, 4]),
+)
+# the candidates of a1 in the order of their similarity; the other chunks have them alike
+SIMILARITIES = {"b2": 0.9, "a2": 0.5, "b1": 0.1}
+SCORES = {"b2": -3.0, "a2": -2.0, "b1": -1.0}
+
+
+def edges(scores: Mapping[str, float | None] = SCORES, n_edges: int = 3) -> list[dict]:
+    """Rows of `passage_edges` that leave chunk a1."""
+    candidates, scored = [], []
+    for level, ids in (("document", COLLECTION.document_ids), ("node", IDS)):
+        for own in ids:
+            others = list(SIMILARITIES) if own == "a1" else [i for i in ids if i != own]
+            for rank, other in enumerate(others, 1):
+                row = {"level": level, "passage_id": own, "candidate_id": other}
+                candidates.append({**row, "rank": rank, "similarity": SIMILARITIES.get(other, 0.0)})
+                scored.append({**row, "score": scores.get(other, 0.0)})
+    table = passage_edges(
+        pa.Table.from_pylist(candidates, TABLES["lightpal.candidates"].schema),
+        pa.Table.from_pylist(scored, TABLES["lightpal.context_scores"].schema),
+        COLLECTION,
+        n_edges,
+    )
+    assert table.schema.equals(TABLES["lightpal.passage_edges"].schema)
+    return [row for row in table.to_pylist() if row["source_id"] == "a1"]
+
+
+def targets(rows: list[dict], graph: str, scope: str = "corpus") -> list[tuple[str, int, float]]:
+    return [
+        (row["target_id"], row["rank"], row["weight"])
+        for row in rows
+        if (row["graph"], row["scope"]) == (graph, scope)
+    ]
+
+
+def test_the_published_graph_follows_the_scores_and_its_ablation_the_similarity():
+    rows = edges(n_edges=2)
+    assert targets(rows, "context") == [("b1", 1, 1.0), ("a2", 2, 1.0)]
+    assert targets(rows, "embedding") == [("b2", 1, 1.0), ("a2", 2, 1.0)]
+
+
+def test_the_walked_graph_adds_both_in_standard_deviations():
+    # similarities: mean .5, deviation of .4 and 0: z = s, 0, -s with s = sqrt(3/2)
+    s = math.sqrt(3 / 2)
+    rows = edges({"b2": -1.0, "a2": -3.0, "b1": -2.0})  # z = s, -s, 0
+    found = targets(rows, "walk")
+    assert [target for target, _, _ in found] == ["b2", "a2", "b1"]
+    # 2s squared; a sum below zero, as -s, has the least weight
+    assert [weight for *_, weight in found] == pytest.approx([6.0, 1e-6, 1e-6], rel=1e-5)
+    half = targets(edges({"b2": -1.5, "a2": -1.5, "b1": -3.0}), "walk")  # z = 1/√2, 1/√2, -√2
+    assert [weight for *_, weight in half] == pytest.approx(
+        [(s + math.sqrt(0.5)) ** 2, 0.5, 1e-6], rel=1e-5
+    )
+
+
+def test_equally_strong_edges_come_in_the_order_of_similarity():
+    rows = edges(dict.fromkeys(SCORES, -1.0))
+    assert [target for target, _, _ in targets(rows, "context")] == ["b2", "a2", "b1"]
+    assert [target for target, _, _ in targets(rows, "walk")] == ["b2", "a2", "b1"]
+
+
+def test_within_a_document_edges_lead_to_its_passages_alone():
+    rows = edges(n_edges=1)
+    for graph in GRAPHS:
+        ((target, rank, _),) = targets(rows, graph, "document")
+        assert (target, rank) == ("a2", 1)
+
+
+def test_a_pair_without_a_score_has_no_edge_where_one_is_needed():
+    rows = edges({"b2": -3.0, "a2": None, "b1": -1.0})
+    assert [target for target, _, _ in targets(rows, "context")] == ["b1", "b2"]
+    assert [target for target, _, _ in targets(rows, "embedding")] == ["b2", "a2", "b1"]
+    # z of the scores: -1, 1; of the similarities: s, -s
+    found = targets(rows, "walk")
+    assert [target for target, _, _ in found] == ["b2", "b1"]
+    assert found[0][2] == pytest.approx((math.sqrt(3 / 2) - 1) ** 2, rel=1e-5)
+    assert targets(rows, "context", "document") == []
+    assert targets(edges(dict.fromkeys(SCORES)), "context") == []
+
+
+@pytest.mark.parametrize("n_edges", [1, 3, 100])
+def test_every_passage_has_its_best_edges_in_every_graph(n_edges):
+    here = Collection.from_tables(*topic_tables(2, 3, 4))
+    found = candidates(here, 10)
+    rows = passage_edges(found, context_scores(found, here, UnigramScorer()), here, n_edges)
+    counts: dict[tuple[str, str, str, str], list[int]] = {}
+    for row in rows.to_pylist():
+        names = (row["graph"], row["level"], row["scope"], row["source_id"])
+        counts.setdefault(names, []).append(row["rank"])
+        assert row["weight"] > 0
+        assert row["source_id"] != row["target_id"]
+        if row["scope"] == "document":
+            assert row["source_id"][:6] == row["target_id"][:6]
+    assert all(ranks == [*range(1, len(ranks) + 1)] for ranks in counts.values())
+    for graph in GRAPHS:
+        for own in here.chunk_ids:
+            assert len(counts[graph, "node", "corpus", own]) == min(n_edges, 10)
+        for own in here.document_ids:
+            assert len(counts[graph, "document", "corpus", own]) == min(n_edges, 5)
+
+
+def test_the_order_of_rows_does_not_matter():
+    in_order = tables()
+    turned = Collection.from_tables(*(shuffled(table) for table in in_order))
+    here = Collection.from_tables(*in_order)
+    found = candidates(here, 3)
+    scores = context_scores(found, here, UnigramScorer())
+    assert passage_edges(found, scores, turned, 2).equals(passage_edges(found, scores, here, 2))
+
+
+def test_scores_of_other_candidates_are_told():
+    here = collection()
+    scores = context_scores(candidates(here, 2), here, UnigramScorer())
+    with pytest.raises(ValueError, match="materialize lightpal/"):
+        passage_edges(candidates(here, 3), scores, here, 2)
+    moved = np.roll(np.eye(5, 3, dtype=np.float32), 1, axis=0)
+    other = Collection(
+        here.document_ids, here.document_texts, here.chunk_ids, here.chunk_texts, here.starts, moved
+    )
+    with pytest.raises(ValueError, match="materialize lightpal/"):
+        passage_edges(candidates(other, 2), scores, here, 2)
+
+
+def test_an_empty_corpus_has_no_edges():
+    found = candidates(EMPTY, 3)
+    rows = passage_edges(found, context_scores(found, EMPTY, UnigramScorer()), EMPTY, 2)
+    assert rows.equals(TABLES["lightpal.passage_edges"].empty())

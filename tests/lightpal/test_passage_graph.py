@@ -1,0 +1,70 @@
+"""Passage graphs as they are walked: numbered as in the collection, one or both ways."""
+
+import numpy as np
+import pyarrow as pa
+
+from gsum_assets.graphs.pagerank import WalkGraph
+from gsum_assets.lightpal.passage_graph import PassageGraphs
+from gsum_assets.tables import TABLES
+from tests.gor.toy_documents import shuffled
+from tests.retrieval.toys import collection
+
+EDGES = (
+    ("walk", "node", "corpus", "c-apple-1", "c-boat-1", 4.0),
+    ("walk", "node", "corpus", "c-boat-1", "c-apple-1", 1.0),
+    ("walk", "node", "corpus", "c-boat-1", "c-cloud-1", 2.0),
+    ("walk", "node", "corpus", "c-boat-1", "c-of-a-document-that-went", 9.0),
+    ("walk", "node", "document", "c-boat-1", "c-boat-2", 3.0),
+    ("walk", "document", "corpus", "clouds", "apples", 5.0),
+    ("context", "node", "corpus", "c-cloud-1", "c-boat-2", 1.0),
+)
+
+
+def edge_table() -> pa.Table:
+    names = ("graph", "level", "scope", "source_id", "target_id", "weight")
+    rows = [{**dict(zip(names, row, strict=True)), "rank": 1} for row in EDGES]
+    return pa.Table.from_pylist(rows, TABLES["lightpal.passage_edges"].schema)
+
+
+def weights(graph: WalkGraph) -> dict[tuple[int, int], float]:
+    """Weight of each step."""
+    steps: dict[tuple[int, int], float] = {}
+    for source, target, weight in zip(graph.sources, graph.targets, graph.weights, strict=True):
+        steps[source, target] = steps.get((source, target), 0.0) + weight
+    return steps
+
+
+def test_edges_of_one_graph_between_passages_that_are_there():
+    graphs = PassageGraphs.of(edge_table(), "walk").walked(collection(), "corpus")
+    assert weights(graphs.nodes) == {(0, 2): 4.0, (2, 0): 1.0, (2, 4): 2.0}
+    assert weights(graphs.documents) == {(2, 0): 5.0}
+    assert (graphs.nodes.n_nodes, graphs.documents.n_nodes) == (5, 3)
+
+
+def test_both_ways_an_edge_and_the_one_back_add_up():
+    graphs = PassageGraphs.of(edge_table(), "walk", both_ways=True).walked(collection(), "corpus")
+    steps = {(0, 2): 5.0, (2, 0): 5.0, (2, 4): 2.0, (4, 2): 2.0}
+    assert weights(graphs.nodes) == steps
+    assert weights(graphs.documents) == {(2, 0): 5.0, (0, 2): 5.0}
+    assert graphs.nodes.is_symmetric
+
+
+def test_a_document_alone_has_edges_of_its_own():
+    boats = collection().document(1)
+    graphs = PassageGraphs.of(edge_table(), "walk").walked(boats, "document")
+    assert weights(graphs.nodes) == {(0, 1): 3.0}
+    assert (graphs.nodes.n_nodes, graphs.documents.n_nodes) == (2, 1)
+    assert weights(graphs.documents) == {}
+
+
+def test_a_graph_without_an_edge_has_its_nodes():
+    graphs = PassageGraphs.of(edge_table(), "embedding").walked(collection(), "corpus")
+    assert (graphs.nodes.n_nodes, graphs.documents.n_nodes) == (5, 3)
+    assert len(graphs.nodes.sources) == len(graphs.documents.sources) == 0
+    assert graphs.nodes.weights.dtype == np.float64
+
+
+def test_the_order_of_rows_does_not_matter():
+    turned = PassageGraphs.of(shuffled(edge_table()), "walk").walked(collection(), "corpus")
+    expected = PassageGraphs.of(edge_table(), "walk").walked(collection(), "corpus")
+    assert weights(turned.nodes) == weights(expected.nodes)

@@ -1,0 +1,101 @@
+"""The published retrieval: which passages are among the first K, for every K."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from gsum_assets.lightpal.passage_graph import ScopeGraphs
+from gsum_assets.lightpal.published import Published, interleaved, with_context
+from gsum_assets.lightpal.settings import RetrievalSettings
+from gsum_assets.retrieval.ranking import DEPTH
+from tests.lightpal.toys import Fixed, walk_graph
+from tests.retrieval.toys import asking
+
+FALLING = -np.arange(6.0)  # scores of a retriever that prefers passage 0, then 1, …
+
+
+def ranked(scores: np.ndarray) -> list[int]:
+    """The passages of the one question that have a rank, best first."""
+    return [int(i) for i in np.argsort(-scores[0], kind="stable") if scores[0, i] > 0]
+
+
+def paper_union(first: list[int], context: list[int], percent: int, k: int) -> set[int]:
+    """The best `percent` of K of the first list, rounded up, and the best others."""
+    head = first[: -(-percent * k // 100)]
+    return {*head, *[item for item in context if item not in head][: k - len(head)]}
+
+
+orders = st.integers(1, 25).flatmap(
+    lambda n: st.tuples(st.permutations(range(n)), st.permutations(range(n)))
+)
+
+
+@given(orders, st.sampled_from([0, 10, 33, 50, 60, 75, 100]))
+def test_the_first_k_are_the_papers_for_every_k(lists, percent):
+    first, context = lists
+    n = len(first)
+    found = interleaved(np.array(first), np.array(context), percent / 100, n).tolist()
+    for k in range(1, n + 1):
+        assert set(found[:k]) == paper_union(first, context, percent, k)
+
+
+def test_a_context_passage_that_the_first_list_reaches_makes_room_for_another():
+    found = interleaved(np.array([0, 1, 2, 3]), np.array([1, 3, 2, 0]), 0.5, 4)
+    assert found.tolist() == [0, 1, 3, 2]  # at K = 3 the halves are {0, 1} and {3}
+
+
+def test_six_passages_by_hand():
+    # the walk reaches 5 alone; what it does not reach comes in the order of the first list
+    graph = walk_graph(6, (0, 5))
+    settings = RetrievalSettings(n_teleport=1)
+    found = Published(Fixed(FALLING), ScopeGraphs(graph, graph), settings).scores(asking("?"))
+    assert ranked(found.nodes) == [0, 1, 5, 2, 3, 4]
+    assert found.nodes[0, [0, 1, 5]] == pytest.approx([1, 1 / 2, 1 / 3])
+    np.testing.assert_array_equal(found.nodes, found.documents)
+
+
+@pytest.mark.parametrize(("alpha", "second"), [(0.2, 1), (0.8, 3)])
+def test_the_paper_jumps_back_four_times_in_five(alpha, second):
+    # 0, 1 and 2 lead to 3. Jumping back at 0.8 leaves each of them with 0.28 and 3 with 0.17; at
+    # 0.2 it leaves them with 0.19 and 3 with 0.44.
+    graph = walk_graph(6, (0, 3), (1, 3), (2, 3))
+    settings = RetrievalSettings(n_teleport=3, alpha=alpha, initial_share=0.25)
+    found = Published(Fixed(FALLING), ScopeGraphs(graph, graph), settings).scores(asking("?"))
+    assert ranked(found.nodes)[:2] == [0, second]
+    assert RetrievalSettings().alpha == 0.2
+
+
+def test_passages_that_no_walk_reaches_follow_in_the_initial_order():
+    rising = np.arange(6.0)
+    graph = walk_graph(6, (5, 1))
+    settings = RetrievalSettings(n_teleport=1, initial_share=0.5)
+    found = Published(Fixed(rising), ScopeGraphs(graph, graph), settings).scores(asking("?"))
+    assert ranked(found.nodes) == [5, 1, 4, 3, 2, 0]
+
+
+def test_a_share_of_one_is_the_initial_retriever():
+    random = np.random.default_rng(0)
+    first = random.random((3, 40))
+    found = with_context(first, lambda question, order: random.random(40), 1.0)
+    np.testing.assert_array_equal(np.argsort(-found), np.argsort(-first))
+
+
+def test_scores_end_at_the_depth_of_a_ranking():
+    first = np.random.default_rng(0).random((2, DEPTH + 50))
+    found = with_context(first, lambda question, order: first[question], 0.6)
+    assert (np.count_nonzero(found, axis=1) == DEPTH).all()
+    np.testing.assert_allclose(
+        np.sort(found)[:, : -DEPTH - 1 : -1], [1 / np.arange(1, DEPTH + 1)] * 2
+    )
+
+
+def test_a_context_is_asked_for_each_question():
+    asked = []
+
+    def context(question: int, order: np.ndarray) -> np.ndarray:
+        asked.append((question, order.tolist()))
+        return np.zeros(3)
+
+    with_context(np.array([[1, 2, 3], [3, 3, 4]]), context, 0.6)
+    assert asked == [(0, [2, 1, 0]), (1, [2, 0, 1])]

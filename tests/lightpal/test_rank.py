@@ -1,0 +1,191 @@
+"""Questions to rankings, for every method of the family."""
+
+from collections.abc import Callable
+from functools import cache
+from typing import NamedTuple
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from gsum_assets.lightpal.passage_graph import PassageGraphs
+from gsum_assets.lightpal.rank import Tables, rank
+from gsum_assets.lightpal.seeds import Seeds
+from gsum_assets.lightpal.settings import LightpalSettings
+from gsum_assets.lightpal.variants import PASSAGE_WALK, PROMPTRANK, VARIANTS
+from gsum_assets.lightpal.walk_trust import walk_trust
+from gsum_assets.retrieval.collection import Collection, Questions
+from gsum_assets.retrieval.ranking import DEPTH, rank_questions
+from gsum_assets.retrieval.variants import RETRIEVERS
+from gsum_assets.retrieval.words import Words
+from gsum_assets.tables import TABLES
+from gsum_resources.arrow import pc
+from gsum_resources.protocols import PassageScorer
+from gsum_resources.scorer import UnigramScorer
+from tests.gor.toy_documents import shuffled
+from tests.lightpal.toys import TableScorer, edges_of, topic_tables
+
+N_TOPICS, N_DOCUMENTS, N_CHUNKS = 8, 4, 5
+SETTINGS = LightpalSettings()
+
+
+class Corpus(NamedTuple):
+    """A corpus of 160 chunks, its graphs, and what is asked of it."""
+
+    collection: Collection
+    questions: Questions
+    tables: Tables
+
+
+@cache
+def corpus(turned: bool = False) -> Corpus:
+    """A question about each topic and two about documents; all tables turned over if asked for."""
+    changed: Callable[[pa.Table], pa.Table] = shuffled if turned else pa.Table.combine_chunks
+    whole = topic_tables(N_TOPICS, N_DOCUMENTS, N_CHUNKS)
+    straight = Collection.from_tables(*whole)
+    edges = edges_of(straight)
+    graphs = PassageGraphs.of(edges, "walk", both_ways=True)
+    judged = walk_trust(straight, graphs, "en", SETTINGS.walk)
+    collection = Collection.from_tables(*(changed(table) for table in whole))
+    assert collection.embeddings is not None
+    owners = [int(i[1:3]) for i in collection.chunk_ids]
+    topics = [*range(N_TOPICS), 3, 5]
+    means = [collection.embeddings[np.equal(owners, t)].mean(axis=0) for t in topics]
+    vectors = np.array([mean / np.linalg.norm(mean) for mean in means], np.float32)
+    texts = [f"What of Topic{t}word1, Topic{t}word2 and common{t}?" for t in topics]
+    ids, about = [f"q{i}" for i in range(10)], [None] * N_TOPICS + ["d03-01", "d05-02"]
+    questions = Questions(ids, texts, about, vectors)
+    return Corpus(collection, questions, Tables(changed(edges), changed(judged)))
+
+
+def ranked(
+    variant: str,
+    asked: Corpus | None = None,
+    settings: LightpalSettings = SETTINGS,
+    scorer: Callable[[], PassageScorer] = UnigramScorer,
+) -> pa.Table:
+    """Rows of `rankings` without what a clock says."""
+    here = asked or corpus()
+    rows = rank(variant, here.collection, here.questions, here.tables, "en", settings, scorer)
+    assert rows.schema.equals(TABLES["rankings"].schema)
+    return rows.drop_columns("latency_s")
+
+
+def items(rows: pa.Table, query_id: str, level: str = "node") -> list[str]:
+    """What a question finds, best first."""
+    of_question = rows.filter(pc.equal(rows["query_id"], query_id))
+    return of_question.filter(pc.equal(of_question["level"], level))["item_id"].to_pylist()
+
+
+@pytest.mark.parametrize("variant", VARIANTS)
+def test_every_question_is_ranked(variant):
+    here, rows = corpus(), ranked(variant)
+    for query_id, document_id in zip(here.questions.ids, here.questions.document_ids, strict=True):
+        own = rows.filter(pc.equal(rows["query_id"], query_id)).to_pylist()
+        whole = document_id is None
+        for level, n in (
+            ("document", N_TOPICS * N_DOCUMENTS if whole else 1),
+            ("node", DEPTH if whole else N_CHUNKS),
+        ):
+            found = [row for row in own if row["level"] == level]
+            assert [row["rank"] for row in found] == [*range(1, n + 1)]
+            assert len({row["item_id"] for row in found}) == n
+            scores = [row["score"] for row in found]
+            assert scores == sorted(scores, reverse=True)
+            assert all(row["item_id"].startswith(document_id or "d") for row in found)
+
+
+@pytest.mark.parametrize("variant", VARIANTS)
+def test_a_topic_is_found(variant):
+    rows = ranked(variant)
+    for topic in range(N_TOPICS):
+        best = items(rows, f"q{topic}", "document")[:N_DOCUMENTS]
+        found = [document.startswith(f"d{topic:02}") for document in best]
+        assert found[0]
+        assert sum(found) >= 2  # by chance every other time
+
+
+@pytest.mark.parametrize("variant", VARIANTS)
+def test_the_order_of_rows_does_not_matter(variant):
+    assert ranked(variant, corpus(turned=True)).equals(ranked(variant))
+
+
+@pytest.mark.parametrize("variant", VARIANTS)
+def test_a_question_does_not_depend_on_others(variant):
+    here = corpus()
+    few = ranked(variant, here._replace(questions=here.questions.take([9, 2, 8])))
+    rows = ranked(variant)
+    for query_id in ("q9", "q2", "q8"):
+        one, other = (t.filter(pc.equal(t["query_id"], query_id)) for t in (few, rows))
+        assert one["item_id"].equals(other["item_id"])
+        # a cosine that is rounded to 6 decimals may end on either side
+        assert one["score"].to_pylist() == pytest.approx(other["score"].to_pylist(), abs=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("variant", "settings", "initial"),
+    [
+        ("lightpal", {}, "dense"),
+        ("lightpal-embedding", {}, "dense"),
+        ("lightpal-hybrid", {}, "hybrid"),
+        ("lightpal", {"initial": "bm25"}, "bm25"),
+        ("lightpal-hybrid", {"initial": "bm25"}, "hybrid"),
+        (PROMPTRANK, {"initial": "tfidf"}, "tfidf"),
+    ],
+)
+def test_six_of_ten_are_the_initial_retrievers(variant, settings, initial):
+    here = corpus()
+    rows = ranked(variant, settings=LightpalSettings.model_validate({"retrieval": settings}))
+    baseline = rank_questions(
+        lambda scope: RETRIEVERS[initial](scope, Words("en")), here.questions, here.collection
+    )
+    for query_id in here.questions.ids:
+        for level in ("document", "node"):
+            first = items(baseline, query_id, level)
+            assert set(first[:6]) <= set(items(rows, query_id, level)[:10])
+
+
+def test_the_walk_follows_what_the_table_says_of_its_graph():
+    here = corpus()
+    trusts = {}
+    for trust in (0.0, 1.0):
+        judged = here.tables.walk_trust
+        column = pa.array([trust] * judged.num_rows)
+        judged = judged.set_column(judged.schema.get_field_index("trust"), "trust", column)
+        trusts[trust] = ranked(PASSAGE_WALK, here._replace(tables=Tables(here.tables[0], judged)))
+    seeds = rank_questions(lambda scope: Seeds(scope, "en"), here.questions, here.collection)
+    assert trusts[0.0]["item_id"].equals(seeds["item_id"])
+    assert not trusts[1.0]["item_id"].equals(seeds["item_id"])
+
+
+def test_a_scorer_that_needs_company_reads_questions_by_the_corpus():
+    texts = corpus().collection.chunk_texts
+    expected = ranked(PROMPTRANK, scorer=lambda: UnigramScorer(background=texts))
+    assert ranked(PROMPTRANK).equals(expected)
+    pairwise = TableScorer(lambda context, text: -len(context))
+    assert not ranked(PROMPTRANK, scorer=lambda: pairwise).equals(expected)
+    assert pairwise.contexts
+
+
+@pytest.mark.parametrize("variant", VARIANTS)
+def test_only_promptrank_asks_for_a_scorer(variant):
+    def refuse() -> PassageScorer:
+        raise RuntimeError("no scorer")
+
+    if variant == PROMPTRANK:
+        with pytest.raises(RuntimeError, match="no scorer"):
+            ranked(variant, scorer=refuse)
+    else:
+        assert ranked(variant, scorer=refuse).num_rows
+
+
+@pytest.mark.parametrize("variant", VARIANTS)
+def test_one_short_document(variant):
+    here = corpus()
+    alone = here.collection.document(0)
+    tables = Tables(*(table.slice(0, 0) for table in here.tables))
+    assert alone.embeddings is not None
+    about = [None, alone.document_ids[0]]
+    asked = Questions(["whole", "part"], ["Who?", "Who?"], about, alone.embeddings[:2])
+    rows = ranked(variant, Corpus(alone, asked, tables))
+    assert rows["rank"].to_pylist() == [1, 1, 2, 3, 4, 5] * 2
