@@ -153,7 +153,7 @@ def _write_segment(store: ParquetStore, folder: str, table: pa.Table) -> str:
 
 @dataclass(frozen=True)
 class Batch:
-    """What it took to embed texts, or score pairs, that no memo had: see `embedding_calls` in `tables.py`."""
+    """What it took to embed texts, or score pairs, that no memo had: a row of `embedding_calls`."""
 
     model: str
     n_texts: int

@@ -155,7 +155,7 @@ class Models:
             from gsum_resources.scoring.causal_scorer import CausalScorer
 
             return CausalScorer(settings)
-        from gsum_resources.scorer import UnigramScorer
+        from gsum_resources.scoring.unigram import UnigramScorer
 
         return UnigramScorer(settings.mu)
 

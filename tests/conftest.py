@@ -18,7 +18,7 @@ from gsum_resources.instance import open_instance
 from gsum_resources.models import Models
 from gsum_resources.parquet_store import ParquetStore
 from gsum_resources.protocols import PassageScorer
-from gsum_resources.scorer import UnigramScorer
+from gsum_resources.scoring.unigram import UnigramScorer
 from gsum_resources.settings import Settings
 from tests.models import FirstWords, HashEmbedder
 

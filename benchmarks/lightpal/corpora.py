@@ -20,7 +20,7 @@ from gsum_assets.lightpal.settings import LightpalSettings
 from gsum_assets.lightpal.variants import PASSAGE_WALK, VARIANTS
 from gsum_assets.lightpal.walk_trust import walk_trust
 from gsum_assets.retrieval.collection import Collection, Questions
-from gsum_resources.scorer import UnigramScorer
+from gsum_resources.scoring.unigram import UnigramScorer
 
 CHUNKING = ChunkingSettings()
 LANGUAGE = "en"

@@ -33,8 +33,8 @@ from gsum_assets.lightpal.settings import GraphSettings
 from gsum_assets.retrieval.collection import Collection
 from gsum_resources.parquet_store import ParquetStore
 from gsum_resources.protocols import PassageScorer
-from gsum_resources.scorer import UnigramScorer
 from gsum_resources.scoring.memoized import MemoizedScorer
+from gsum_resources.scoring.unigram import UnigramScorer
 
 WIDTH, STEP = 1000, 565  # characters of a passage, and from one's beginning to the next one's
 THREADS = 2
@@ -135,6 +135,7 @@ def child() -> dict[str, Any]:
         "seconds": {"from nothing": plain, "kept": kept, "one document more": more},
         "before": before,
         "peak": peak,
+        "end": peak_bytes(),
     }
 
 
@@ -171,15 +172,15 @@ def measure() -> Measurement:
         for step in seconds["from nothing"]
     ]
     rows.append(["together", *(f"{sum(taken.values()):.1f}" for taken in seconds.values())])
-    peak, before = (f"{told[name] / 2**30:.2f}" for name in ("peak", "before"))
+    before, peak, end = (f"{told[name] / 2**30:.2f}" for name in ("before", "peak", "end"))
     return Measurement(
         "LightPAL: the index of ODSum-Meeting",
         f"{told['passages']:,} passages of {WIDTH:,} characters, one every {STEP}, and "
         f"{told['documents']} documents, embedded before; {told['pairs']:,} pairs; unigram scorer; "
-        f"{THREADS} threads, one run. Peak memory {peak} GiB, {before} held before. Kept: without "
-        "one document, scores go into a memo. Then that document, of "
-        f"{told['new']} passages: {told['changed']:,} pairs are in a list of candidates that "
-        f"changed, {told['scored']:,} were scored; the tables "
+        f"{THREADS} threads, one run. Peak memory {peak} GiB, {before} held before; {end} with the "
+        "memo and the tables of all three. Kept: without one document, scores go into a memo. Then "
+        f"that document, of {told['new']} passages: {told['changed']:,} pairs are in a list of "
+        f"candidates that changed, {told['scored']:,} were scored; the tables "
         f"{'equal' if told['equal'] else 'DIFFER FROM'} those built from nothing.",
         ["s", *seconds],
         rows,

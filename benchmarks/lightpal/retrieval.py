@@ -24,7 +24,7 @@ from gsum_assets.retrieval.collection import Questions
 from gsum_assets.retrieval.ranking import rank_questions
 from gsum_assets.retrieval.variants import RETRIEVERS
 from gsum_assets.retrieval.words import Words
-from gsum_resources.scorer import UnigramScorer
+from gsum_resources.scoring.unigram import UnigramScorer
 
 METHODS = ("bm25", "dense", "hybrid", *VARIANTS)
 WITHOUT_TITLES = ("bm25", "hybrid", PASSAGE_WALK)

@@ -10,7 +10,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 
 from gsum_assets.corpus.queries import Query
-from gsum_resources.scorer import STOP_WORDS
+from gsum_resources.scoring.unigram import STOP_WORDS
 
 OPENING = 300  # characters of a section that may hold a title
 LONGEST = 9  # words of a title

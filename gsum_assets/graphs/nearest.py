@@ -75,6 +75,11 @@ def _best(similarities: np.ndarray, own: np.ndarray, k: int) -> Neighbours:
     if k == 0:
         return Neighbours(np.empty((len(own), 0), np.int32), np.empty((len(own), 0), np.float32))
     found = np.argpartition(-similarities, k - 1, axis=1)[:, :k].astype(np.int32)
+    # Where more than k are as good as the k-th, the partition leaves to chance which are found.
+    least = np.take_along_axis(similarities, found, 1).min(axis=1, keepdims=True)
+    near = np.count_nonzero(similarities > least - 10.0**-_DECIMALS, axis=1)
+    for row in np.flatnonzero(near > k):
+        found[row] = np.argsort(-np.round(similarities[row], _DECIMALS), kind="stable")[:k]
     values = np.round(np.take_along_axis(similarities, found, 1), _DECIMALS)
     order = np.lexsort((found, -values), axis=1)
     return Neighbours(np.take_along_axis(found, order, 1), np.take_along_axis(values, order, 1))

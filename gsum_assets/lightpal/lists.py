@@ -45,7 +45,12 @@ def candidate_lists(
     owners = pc.index_in(rows["passage_id"], known)
     places = pc.index_in(rows["candidate_id"], known)
     k = rows.num_rows // len(ids) if len(ids) else 0
-    if owners.null_count or places.null_count or k * len(ids) != rows.num_rows:
+    each_has_k = np.repeat(np.arange(len(ids)), k)
+    if (
+        owners.null_count
+        or places.null_count
+        or not np.array_equal(np.sort(owners.to_numpy()), each_has_k)
+    ):
         raise ValueError(
             f"lightpal: the candidates of {rows.num_rows} rows are not those of {len(ids)} "
             f"passages of level '{level}'; materialize lightpal/candidates again"

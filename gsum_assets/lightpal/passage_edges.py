@@ -51,6 +51,11 @@ def passage_edges(
     for level, ids in (("document", collection.document_ids), ("node", collection.chunk_ids)):
         similar = candidate_lists(candidates, level, ids, "similarity")
         scored = candidate_lists(context_scores, level, ids, "score")
+        if not np.array_equal(similar.indices, scored.indices):
+            raise ValueError(
+                f"lightpal: the context scores of level '{level}' are not those of the candidates; "
+                "materialize lightpal/context_scores again"
+            )
         for graph, values in _values(similar.values, scored.values):
             parts.append(_rows(graph, level, "corpus", similar, values, n_edges))
             if level == "node":

@@ -61,7 +61,7 @@ def walked(graph: WalkGraph, seeds: np.ndarray, trust: float, settings: WalkSett
     scaled = min_max(seeds)
     if not weight:
         return scaled
-    walks = np.array([walk_from(graph, row, settings) for row in seeds])
+    walks = np.array([walk_from(graph, row, settings) for row in seeds]).reshape(seeds.shape)
     walks /= walks.max(axis=1, keepdims=True)
     return (1 - weight) * scaled + weight * walks
 

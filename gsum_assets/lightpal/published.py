@@ -6,6 +6,7 @@ has no K, so both lists are interleaved: among the first K, for every K, 60% (ro
 initial retriever's, the others PageRank's best of those not yet taken.
 """
 
+import math
 from collections.abc import Callable
 
 import numpy as np
@@ -71,7 +72,7 @@ def with_context(first: np.ndarray, context: ContextScores, share: float) -> np.
     scores = np.zeros(first.shape)
     for question, row in enumerate(first):
         order = np.argsort(-row, kind="stable")
-        by_context = np.argsort(-context(question, order), kind="stable")
+        by_context = order[np.argsort(-context(question, order)[order], kind="stable")]
         ranked = interleaved(order, by_context, share, min(DEPTH, len(order)))
         scores[question, ranked] = 1 / np.arange(1, len(ranked) + 1)
     return scores
@@ -89,11 +90,11 @@ def interleaved(first: np.ndarray, context: np.ndarray, share: float, depth: int
     `(depth,)`.
     """
     taken: dict[int, None] = {}
-    lists = [iter(first.tolist()), iter(context.tolist())]
-    n_first = 0
-    while len(taken) < depth:
-        from_first = n_first < np.ceil(share * (len(taken) + 1) - 1e-9)
-        item = next(item for item in lists[0 if from_first else 1] if item not in taken)
+    others = iter(context.tolist())
+    for k in range(1, depth + 1):
+        n_first = math.ceil(share * k - 1e-9)
+        item = int(first[n_first - 1])
+        if not n_first or item in taken:
+            item = next(other for other in others if other not in taken)
         taken[item] = None
-        n_first += from_first
     return np.fromiter(taken, np.int64, depth)

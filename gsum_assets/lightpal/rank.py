@@ -18,7 +18,7 @@ from gsum_assets.retrieval.variants import RETRIEVERS
 from gsum_assets.retrieval.words import Words
 from gsum_resources.arrow import pc
 from gsum_resources.protocols import PassageScorer
-from gsum_resources.scorer import UnigramScorer
+from gsum_resources.scoring.unigram import UnigramScorer
 
 
 class Tables(NamedTuple):

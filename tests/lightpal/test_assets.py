@@ -9,7 +9,7 @@ import pytest
 from gsum_assets.ask import ask
 from gsum_assets.corpus.settings import CorpusError
 from gsum_resources.protocols import OnRow
-from gsum_resources.scorer import UnigramScorer
+from gsum_resources.scoring.unigram import UnigramScorer
 from tests.checks.indexed import failing
 from tests.conftest import CORPUS, House, document_in, made_by, text_of
 from tests.pipeline.homes import WITHOUT_BERTSCORE, contents, copy_of, house_at, write_lines

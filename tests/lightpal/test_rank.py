@@ -21,7 +21,7 @@ from gsum_assets.retrieval.words import Words
 from gsum_assets.tables import TABLES
 from gsum_resources.arrow import pc
 from gsum_resources.protocols import PassageScorer
-from gsum_resources.scorer import UnigramScorer
+from gsum_resources.scoring.unigram import UnigramScorer
 from tests.gor.toy_documents import shuffled
 from tests.lightpal.toys import TableScorer, edges_of, topic_tables
 
@@ -102,7 +102,7 @@ def test_a_topic_is_found(variant):
         best = items(rows, f"q{topic}", "document")[:N_DOCUMENTS]
         found = [document.startswith(f"d{topic:02}") for document in best]
         assert found[0]
-        assert sum(found) >= 2  # by chance every other time
+        assert sum(found) >= 2  # of four; by chance 0.5
 
 
 @pytest.mark.parametrize("variant", VARIANTS)

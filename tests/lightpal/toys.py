@@ -12,7 +12,7 @@ from gsum_assets.lightpal.passage_edges import passage_edges
 from gsum_assets.retrieval.collection import Collection, Questions
 from gsum_assets.retrieval.ranking import Scores
 from gsum_resources.protocols import OnRow
-from gsum_resources.scorer import UnigramScorer
+from gsum_resources.scoring.unigram import UnigramScorer
 from tests.gor.toy_documents import embedding_table
 
 Tables = tuple[pa.Table, pa.Table, pa.Table]

@@ -4,15 +4,13 @@ import re
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NamedTuple
+from functools import cached_property
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from gsum_resources.content_hash import hash_texts
 from gsum_resources.protocols import OnRow
-
-if TYPE_CHECKING:
-    from scipy.sparse import csr_matrix
 
 _WORD = re.compile(r"[^\W_]+")
 
@@ -100,18 +98,21 @@ class UnigramScorer:
                 f"{len(contexts)} contexts and {len(candidates)} rows of candidates; give one row "
                 "for each context"
             )
-        known = self.background or ()
-        texts = dict.fromkeys([*known, *contexts, *(text for row in candidates for text in row)])
+        texts = dict.fromkeys([*contexts, *(text for row in candidates for text in row)])
         place_of = {text: place for place, text in enumerate(texts)}
-        counts: Any = _word_counts(list(texts))  # scipy is untyped
-        fixed = _background(counts[[place_of[text] for text in known]]) if known else None
+        counts, words = _word_counts(list(texts))
+        fixed = None if self._known is None else self._known.of(words)
         scores = []
         for place, (context, row) in enumerate(zip(contexts, candidates, strict=True)):
             company = counts[[place_of[context], *(place_of[text] for text in row)]]
-            scores.append(self._row(company, fixed or _background(company)))
+            scores.append(self._row(company, fixed or _Background.of(company)))
             if on_row:
                 on_row(place, scores[-1])
         return scores
+
+    @cached_property
+    def _known(self) -> "_WordFrequencies | None":
+        return None if self.background is None else _WordFrequencies.among(self.background)
 
     def _row(self, company: Any, background: "_Background") -> np.ndarray:
         """The context, which is the first row of counts, with each of the others."""
@@ -124,7 +125,7 @@ class UnigramScorer:
         owners = np.repeat(np.arange(others.shape[0]), np.diff(others.indptr))
         total = np.bincount(owners, weights, others.shape[0])
         gained = np.bincount(owners, weights * gains[others.indices], others.shape[0])
-        explained = np.divide(gained, total, out=np.zeros_like(total), where=total > 0)
+        explained = np.divide(gained, total, out=np.zeros(total.shape), where=total > 0)
         # the rest of log P(w|d_i) - log P(w|C), for every word alike
         return explained + np.log(self.mu / (length + self.mu))
 
@@ -135,19 +136,56 @@ class _Background(NamedTuple):
     share: np.ndarray
     rarity: np.ndarray
 
+    @classmethod
+    def made(
+        cls,
+        occurrences: np.ndarray,
+        texts: np.ndarray,
+        n_words: float,
+        n_distinct: int,
+        n_texts: int,
+    ) -> "_Background":
+        """From occurrences of each word and texts that hold it, `(n_words,)`, and their totals."""
+        # one more of each word, and one word that was never seen: no probability is zero
+        share = (occurrences + 1) / (n_words + n_distinct + 1)
+        return cls(share, np.log((n_texts + 1) / (texts + 0.5)))
 
-def _background(counts: "csr_matrix") -> _Background:
-    """Of texts, `(n_texts, n_words)`."""
-    n_texts, n_words = counts.shape
-    words = np.bincount(counts.indices, counts.data, n_words)
-    texts = np.bincount(counts.indices, minlength=n_words)
-    # one more of each word, and one word that was never seen: no probability is zero
-    share = (words + 1) / (words.sum() + np.count_nonzero(words) + 1)
-    return _Background(share, np.log((n_texts + 1) / (texts + 0.5)))
+    @classmethod
+    def of(cls, counts: Any) -> "_Background":
+        """Of texts, `(n_texts, n_words)`."""
+        n_texts, n_words = counts.shape
+        words = np.bincount(counts.indices, counts.data, n_words)
+        texts = np.bincount(counts.indices, minlength=n_words)
+        return cls.made(words, texts, words.sum(), np.count_nonzero(words), n_texts)
 
 
-def _word_counts(texts: Sequence[str]) -> "csr_matrix":
-    """Counts of content words, float64 `(n_texts, n_words)`, words of a row ascending."""
+@dataclass(frozen=True)
+class _WordFrequencies:
+    """Occurrences of each word and texts that hold it, counted once."""
+
+    occurrences: Counter[str]
+    texts: Counter[str]
+    n_texts: int
+
+    @classmethod
+    def among(cls, texts: Sequence[str]) -> "_WordFrequencies":
+        bags = [content_words(text) for text in texts]
+        occurrences = Counter(word for bag in bags for word in bag)
+        return cls(occurrences, Counter(word for bag in bags for word in set(bag)), len(texts))
+
+    def of(self, words: Sequence[str]) -> _Background:
+        """What is known of `words`."""
+        return _Background.made(
+            np.array([self.occurrences[word] for word in words], float),
+            np.array([self.texts[word] for word in words], float),
+            self.occurrences.total(),
+            len(self.occurrences),
+            self.n_texts,
+        )
+
+
+def _word_counts(texts: Sequence[str]) -> tuple[Any, Sequence[str]]:
+    """Counts of content words, float64 `(n_texts, n_words)`, and the words, ascending."""
     from scipy.sparse import csr_matrix
 
     bags = [Counter(content_words(text)) for text in texts]
@@ -159,4 +197,4 @@ def _word_counts(texts: Sequence[str]) -> "csr_matrix":
     values = np.fromiter((n for bag in bags for n in bag.values()), np.float64, int(ends[-1]))
     counts = csr_matrix((values, columns, ends), shape=(len(texts), len(words)))
     counts.sort_indices()
-    return counts
+    return counts, words
