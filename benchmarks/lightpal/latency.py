@@ -1,6 +1,6 @@
 """Milliseconds of a question, the graph loaded: LightPAL, the passage walk and PromptRank.
 
-GSUM_DATASETS=../shared/datasets python -m benchmarks.lightpal.latency
+Run as `python -m benchmarks.lightpal.latency`; GSUM_DATASETS names the folder of datasets.
 """
 
 import argparse

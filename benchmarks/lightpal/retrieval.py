@@ -1,6 +1,6 @@
 """P and R of LightPAL, PromptRank and the passage walk on ODSum.
 
-GSUM_DATASETS=../shared/datasets python -m benchmarks.lightpal.retrieval
+Run as `python -m benchmarks.lightpal.retrieval`; GSUM_DATASETS names the folder of datasets.
 """
 
 import argparse
