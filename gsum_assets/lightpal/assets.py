@@ -13,17 +13,19 @@ from gsum_assets.lightpal.passage_graph import PassageGraphs
 from gsum_assets.lightpal.plots import passage_graph_picture
 from gsum_assets.lightpal.rank import Tables, rank
 from gsum_assets.lightpal.settings import ContextSettings, GraphSettings, LightpalSettings
-from gsum_assets.lightpal.variants import PASSAGE_WALK, VARIANTS
+from gsum_assets.lightpal.variants import PASSAGE_WALK, PROMPTRANK, VARIANTS
 from gsum_assets.lightpal.walk_trust import walk_trust as judge_graph
 from gsum_assets.partitions import corpora, to_corpus
 from gsum_assets.presentation import picture
 from gsum_assets.retrieval.collection import Collection, Questions
 from gsum_assets.retrieval.contexts import top_contexts
+from gsum_assets.tables import TABLES
 from gsum_resources.progress import reporter
 from gsum_resources.settings_io import SettingsReader
 from gsum_resources.warehouse_io import Lazy, partition_of
 
 GROUP = "lightpal"
+_NO_TRUST = TABLES["lightpal.walk_trust"].empty()
 
 _PASSAGES = {
     name: dg.AssetIn(name, partition_mapping=to_corpus)
@@ -153,22 +155,25 @@ def _rank(variant: str, inputs: Inputs) -> pa.Table:
     collection = Collection.from_tables(
         *(inputs.table(name) for name in ("documents", "chunks", "chunk_embeddings"))
     )
+    trust = inputs.table("walk_trust") if variant == PASSAGE_WALK else _NO_TRUST
     queries = inputs.table("queries")
     vectors = inputs.model("embedding_model").embed_queries(queries["retrieval_text"].to_pylist())
     return rank(
         variant,
         collection,
         Questions.from_table(queries, vectors),
-        Tables(inputs.table("passage_edges"), inputs.table("walk_trust")),
+        Tables(inputs.table("passage_edges"), trust),
         inputs.settings("language"),
-        _retrieval_settings(inputs),
+        _retrieval_settings(variant, inputs),
         cache(lambda: inputs.model("passage_scorer")),
     )
 
 
-def _retrieval_settings(inputs: Inputs) -> LightpalSettings:
-    """Those of the tables that retrieval reads."""
-    names = ("retrieval", "promptrank", "walk")
+def _retrieval_settings(variant: str, inputs: Inputs) -> LightpalSettings:
+    """The tables that a method reads; a change in another is none of its own."""
+    names = {PASSAGE_WALK: ["walk"], PROMPTRANK: ["retrieval", "promptrank"]}.get(
+        variant, ["retrieval"]
+    )
     return LightpalSettings.model_validate({n: inputs.settings(f"lightpal.{n}") for n in names})
 
 

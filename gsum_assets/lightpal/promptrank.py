@@ -1,9 +1,10 @@
 """PromptRank (Khalifa et al., 2023), the slow comparison: a scorer reads paths through the graph.
 
 A path is a passage and passages that edges lead to. It is worth the probability of the question
-after the path's texts. The best paths of each hop are made longer; a passage is worth the best path
-that it lies on. As in the LightPAL paper (5.1) the first 60% of a ranking stay the initial
-retriever's. The method scores every path of every question anew, which is what LightPAL spares.
+after the path's texts; no instruction stands between them, so that any scorer can tell it. The best
+paths of each hop are made longer; a passage is worth the best path that it lies on. As in the
+LightPAL paper (5.1) 60% of a ranking stay the initial retriever's. The method scores every path of
+every question anew, which is what LightPAL spares.
 """
 
 from collections.abc import Sequence

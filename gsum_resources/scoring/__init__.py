@@ -1,7 +1,7 @@
-"""Passage scorers by language models, and the memo of scores.
+"""Passage scorers, and the memo of scores.
 
-`causal_scorer.py` runs a model in this process, `prompt_logprobs.py` asks a server,
-`memoized.py` remembers what either said, or the unigram scorer (`gsum_resources/scorer.py`).
+`unigram.py` counts words, `causal_scorer.py` runs a language model in this process,
+`prompt_logprobs.py` asks a server, `memoized.py` remembers what they said.
 """
 
 SEPARATOR = "\n\n"

@@ -140,6 +140,13 @@ def test_another_scorer_scores_anew(changeable: House) -> None:
     assert house.scorer.pairs
 
 
+def test_a_setting_concerns_the_methods_that_read_it(changeable: House) -> None:
+    file = changeable.folder / "corpus.toml"
+    file.write_text(file.read_text().replace("n_probes = 20", "n_probes = 20\npower = 2.0"))
+    ranked = [name for name in made_by(changeable.run(WALK)) if "rankings" in name]
+    assert ranked == ["lightpal/rankings[passage_walk]"]
+
+
 def test_pairs_without_a_score_are_asked_for_again(changeable: House) -> None:
     house = changeable
     house.scorer = CountingScorer(mu=60.0, mute=DOCUMENTS[3])
