@@ -11,16 +11,10 @@ from threadpoolctl import threadpool_limits
 
 from benchmarks import Measurement
 from benchmarks.lightpal.corpora import LANGUAGE, SETTINGS, Indexed, indexed
-from gsum_assets.lightpal.passage_graph import PassageGraphs
-from gsum_assets.lightpal.passage_walk import PassageWalk
-from gsum_assets.lightpal.promptrank import PromptRank
-from gsum_assets.lightpal.published import Published
-from gsum_assets.lightpal.seeds import Seeds
-from gsum_assets.lightpal.variants import PASSAGE_WALK, PROMPTRANK, VARIANTS
+from gsum_assets.lightpal.rank import PassageSearch
+from gsum_assets.lightpal.variants import PASSAGE_WALK, PROMPTRANK
 from gsum_assets.retrieval.collection import Questions
 from gsum_assets.retrieval.ranking import Retriever
-from gsum_assets.retrieval.variants import RETRIEVERS
-from gsum_assets.retrieval.words import Words
 from gsum_resources.scoring.unigram import UnigramScorer
 
 QUESTIONS = {"lightpal": 100, "lightpal-hybrid": 100, PASSAGE_WALK: 100, PROMPTRANK: 10}
@@ -28,22 +22,10 @@ QUESTIONS = {"lightpal": 100, "lightpal-hybrid": 100, PASSAGE_WALK: 100, PROMPTR
 
 def retrievers(method: str, index: Indexed) -> tuple[Retriever, Retriever]:
     """A method over the whole corpus with its graph loaded, and what finds its first passages."""
-    collection, variant = index.collection, VARIANTS[method]
-    edges = index.tables.passage_edges
-    loaded = PassageGraphs.of(edges, variant.graph, both_ways=method == PASSAGE_WALK)
-    graphs = loaded.walked(collection, "corpus")
-    if method == PASSAGE_WALK:
-        rows = index.tables.walk_trust.to_pylist()
-        trust = {row["level"]: row["trust"] for row in rows if row["scope"] == "corpus"}
-        first = Seeds(collection, LANGUAGE)
-        return PassageWalk(first, graphs, (trust["node"], trust["document"]), SETTINGS.walk), first
-    initial = variant.initial or SETTINGS.retrieval.initial
-    first = RETRIEVERS[initial](collection, Words(LANGUAGE))
-    if method == PROMPTRANK:
-        reader = UnigramScorer(background=collection.chunk_texts)
-        share, chosen = SETTINGS.retrieval.initial_share, SETTINGS.promptrank
-        return PromptRank(collection, first, graphs, reader, share, chosen), first
-    return Published(first, graphs, SETTINGS.retrieval), first
+    search = PassageSearch(
+        method, index.collection, index.tables, LANGUAGE, SETTINGS, UnigramScorer
+    )
+    return search.retriever(index.collection), search.first(index.collection)
 
 
 def seconds(retriever: Retriever, question: Questions) -> float:

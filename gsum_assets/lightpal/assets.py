@@ -1,7 +1,5 @@
 """Passage graphs as assets, and the results of the methods that walk them."""
 
-from functools import cache
-
 import dagster as dg
 import pyarrow as pa
 
@@ -12,7 +10,12 @@ from gsum_assets.lightpal.passage_edges import passage_edges as choose_edges
 from gsum_assets.lightpal.passage_graph import PassageGraphs
 from gsum_assets.lightpal.plots import passage_graph_picture
 from gsum_assets.lightpal.rank import Tables, rank
-from gsum_assets.lightpal.settings import ContextSettings, GraphSettings, LightpalSettings
+from gsum_assets.lightpal.settings import (
+    ContextSettings,
+    GraphSettings,
+    LightpalSettings,
+    WalkSettings,
+)
 from gsum_assets.lightpal.variants import PASSAGE_WALK, PROMPTRANK, VARIANTS
 from gsum_assets.lightpal.walk_trust import walk_trust as judge_graph
 from gsum_assets.partitions import corpora, to_corpus
@@ -140,11 +143,9 @@ def walk_trust(
     collection = Collection.from_tables(documents, chunks, chunk_embeddings)
     walked = VARIANTS[PASSAGE_WALK].graph
     graphs = PassageGraphs.of(passage_edges, walked, both_ways=True)
-    chosen = LightpalSettings.model_validate(
-        {"walk": corpus_settings.section(corpus, "lightpal.walk")}
-    )
+    chosen = WalkSettings.model_validate(corpus_settings.section(corpus, "lightpal.walk"))
     language = corpus_settings.section(corpus, "language")
-    trust = judge_graph(collection, graphs, language, chosen.walk)
+    trust = judge_graph(collection, graphs, language, chosen)
     context.add_asset_metadata(
         {f"{row['level']}_{row['scope']}": row["trust"] for row in trust.to_pylist()}
     )
@@ -165,7 +166,7 @@ def _rank(variant: str, inputs: Inputs) -> pa.Table:
         Tables(inputs.table("passage_edges"), trust),
         inputs.settings("language"),
         _retrieval_settings(variant, inputs),
-        cache(lambda: inputs.model("passage_scorer")),
+        lambda: inputs.model("passage_scorer"),
     )
 
 

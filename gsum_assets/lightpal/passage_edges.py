@@ -22,7 +22,6 @@ from gsum_assets.lightpal.lists import CandidateLists, candidate_lists
 from gsum_assets.retrieval.collection import Collection
 from gsum_assets.tables import TABLES
 
-GRAPHS = ("context", "embedding", "walk")
 _LEAST_WEIGHT = 1e-3  # of a passage that has nothing better than its mean candidate
 
 

@@ -1,6 +1,8 @@
 """Passage graphs as they are walked: loaded once from their table, then asked often."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 import pyarrow as pa
@@ -43,12 +45,18 @@ class PassageGraphs:
 
     def walked(self, collection: Collection, scope: str) -> ScopeGraphs:
         """What a walk in `collection` goes along, by edges of `scope`: 'corpus' or 'document'."""
-        edges = self.edges.filter(pc.equal(self.edges["scope"], scope))
+        edges = self._by_scope[scope]
         nodes = self._graph(edges, "node", pa.array(collection.chunk_ids, pa.string()))
         if scope == "document":  # a document alone leads nowhere
             return ScopeGraphs(nodes, _graph(len(collection.document_ids), edges.slice(0, 0)))
         documents = pa.array(collection.document_ids, pa.string())
         return ScopeGraphs(nodes, self._graph(edges, "document", documents))
+
+    @cached_property
+    def _by_scope(self) -> Mapping[str, pa.Table]:
+        """Parted once: there may be thousands of documents to walk in."""
+        scopes = self.edges["scope"]
+        return {s: self.edges.filter(pc.equal(scopes, s)) for s in ("corpus", "document")}
 
     def _graph(self, edges: pa.Table, level: str, ids: pa.Array) -> WalkGraph:
         here = edges.filter(pc.equal(edges["level"], level))

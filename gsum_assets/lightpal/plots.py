@@ -9,11 +9,11 @@ import pyarrow as pa
 from gsum_assets.plots.figure import (
     COLOURS,
     DPI,
-    FAINT,
     INK,
     axes_at,
     heading,
     label,
+    legend_beside,
     new_figure,
     nothing_to_show,
     room_for,
@@ -213,13 +213,4 @@ def _draw_legend(axes: "Axes", communities: np.ndarray, what: str) -> None:
     if len(sizes) > len(COLOURS):
         n_others = sizes[len(COLOURS) :].sum()
         axes.scatter([], [], s=30, color=_OTHERS, label=f"{n_others:,} in others")
-    legend = axes.legend(
-        loc="center left",
-        bbox_to_anchor=(1.0, 0.5),
-        fontsize=9,
-        frameon=False,
-        labelcolor=INK,
-        title="communities",
-        title_fontsize=9,
-    )
-    legend.get_title().set_color(FAINT)
+    legend_beside(axes, "communities")

@@ -1,6 +1,7 @@
 """Questions to rankings, for every method of the family."""
 
 from collections.abc import Callable
+from functools import cached_property
 from typing import NamedTuple
 
 import pyarrow as pa
@@ -50,12 +51,12 @@ def rank(
     language : BCP 47 code.
     scorer : gives what PromptRank reads with; not asked for by others.
     """
-    search = _Search(variant, collection, tables, language, settings, scorer)
+    search = PassageSearch(variant, collection, tables, language, settings, scorer)
     return rank_questions(search.retriever, questions, collection)
 
 
-class _Search:
-    """Builds a method's retriever for each scope."""
+class PassageSearch:
+    """Builds a method's retriever for each scope of a collection; takes what `rank` takes."""
 
     def __init__(
         self,
@@ -76,19 +77,25 @@ class _Search:
         both_ways = variant == PASSAGE_WALK
         self._graphs = PassageGraphs.of(tables.passage_edges, graph, both_ways)
 
+    def first(self, scope: Collection) -> Retriever:
+        """Finds the passages that the method starts from."""
+        if self._variant == PASSAGE_WALK:
+            return Seeds(scope, self._language)
+        chosen = VARIANTS[self._variant].initial or self._settings.retrieval.initial
+        return RETRIEVERS[chosen](scope, Words(self._language))
+
     def retriever(self, scope: Collection) -> Retriever:
         """For the whole collection, or for one of its documents."""
         name = "corpus" if scope is self._collection else "document"
         graphs, settings = self._graphs.walked(scope, name), self._settings
+        first = self.first(scope)
         if self._variant == PASSAGE_WALK:
             trust = self._trusted("node", name), self._trusted("document", name)
-            return PassageWalk(Seeds(scope, self._language), graphs, trust, settings.walk)
-        chosen = VARIANTS[self._variant].initial or settings.retrieval.initial
-        initial = RETRIEVERS[chosen](scope, Words(self._language))
+            return PassageWalk(first, graphs, trust, settings.walk)
         if self._variant == PROMPTRANK:
             share = settings.retrieval.initial_share
-            return PromptRank(scope, initial, graphs, self._reader(), share, settings.promptrank)
-        return Published(initial, graphs, settings.retrieval)
+            return PromptRank(scope, first, graphs, self._reader, share, settings.promptrank)
+        return Published(first, graphs, settings.retrieval)
 
     def _trusted(self, level: str, scope: str) -> float:
         rows = self._trust.filter(
@@ -96,6 +103,7 @@ class _Search:
         )
         return rows["trust"][0].as_py() if rows.num_rows else 0.0
 
+    @cached_property
     def _reader(self) -> PassageScorer:
         """Of questions: a scorer that takes word frequencies from company takes the corpus's."""
         scorer = self._scorer()

@@ -8,11 +8,10 @@ import pyarrow as pa
 
 from gsum_assets.plots.figure import (
     COLOURS,
-    FAINT,
-    INK,
     MARKERS,
     axes_at,
     label,
+    legend_beside,
     new_figure,
     nothing_to_show,
     plain,
@@ -104,15 +103,4 @@ def _scatter(axes: "Axes", points: np.ndarray, documents: list[str]) -> None:
             edgecolors="white",
             linewidths=0.4,
         )
-    legend = axes.legend(
-        loc="center left",
-        bbox_to_anchor=(1.0, 0.5),
-        fontsize=9,
-        frameon=False,
-        labelcolor=INK,
-        title="document",
-        title_fontsize=9,
-    )
-    legend.get_title().set_color(FAINT)
-    for text in legend.get_texts():
-        text.set_parse_math(False)
+    legend_beside(axes, "document")

@@ -75,6 +75,22 @@ def label_rows(axes: "Axes", names: list[str], are_shown: bool = True) -> None:
     axes.set_ylim(len(names) - 0.4, -0.6)
 
 
+def legend_beside(axes: "Axes", title: str) -> None:
+    """A legend to the right of the axes; names are shown as they are, never as formulas."""
+    legend = axes.legend(
+        loc="center left",
+        bbox_to_anchor=(1.0, 0.5),
+        fontsize=9,
+        frameon=False,
+        labelcolor=INK,
+        title=title,
+        title_fontsize=9,
+    )
+    legend.get_title().set_color(FAINT)
+    for text in legend.get_texts():
+        text.set_parse_math(False)
+
+
 def label(name: str) -> str:
     """A name on one line, its middle cut out where it is long."""
     text = " ".join(name.split())

@@ -9,7 +9,7 @@ import pytest
 
 from gsum_assets.lightpal.candidates import candidates
 from gsum_assets.lightpal.context_scores import context_scores
-from gsum_assets.lightpal.passage_edges import GRAPHS, passage_edges
+from gsum_assets.lightpal.passage_edges import passage_edges
 from gsum_assets.retrieval.collection import Collection
 from gsum_assets.tables import TABLES
 from gsum_resources.scoring.unigram import UnigramScorer
@@ -17,6 +17,7 @@ from tests.gor.toy_documents import shuffled
 from tests.lightpal.toys import EMPTY, topic_tables
 from tests.retrieval.toys import collection, tables
 
+GRAPHS = ("context", "embedding", "walk")
 IDS = ("a1", "a2", "b1", "b2")
 COLLECTION = Collection(
     document_ids=["a", "b"],
