@@ -13,7 +13,7 @@ ranks 2 to 6, paired t over 300): stories 0.38 to 0.43, t 10 to 12; meetings 0.0
 -0.09 (t -7) at 30. Choosing the clustering of greatest t and weighing the gain by max(0, 1 - 1/t^2) gives
 stories 85.1/30.7 68.8/62.9 60.8/68.2 | 89.3/35.0 68.9/65.8 61.0/71.2 (asked dev P 83, 65, 58) and leaves the
 meetings at their seeds (asked 43/24 26/37 18.5/50.8; with the seeds of passage_walk 47.8/25.1 28.0/39.8
-18.6/49.1). The judgement belongs into retrieval/, for both families.
+18.6/49.1). The judgement is in retrieval/held_out.py here, for both families; choose.py uses it.
 Auto-encoder (this branch, 1 thread): 1,138 nodes, 300 epochs 9 s; dev P at 10 with DBSCAN on unit length
 at eps 0.1 to 0.3 53.6 to 54.2 (one cluster has a third of the nodes), HDBSCAN 57.3, K-Means 120 54.1;
 three layers: DBSCAN has one cluster of over half, 51.9.

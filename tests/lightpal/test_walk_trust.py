@@ -9,8 +9,9 @@ import pytest
 from gsum_assets.lightpal import walk_trust as module
 from gsum_assets.lightpal.passage_graph import PassageGraphs
 from gsum_assets.lightpal.settings import WalkSettings
-from gsum_assets.lightpal.walk_trust import Evidence, trust, walk_trust
+from gsum_assets.lightpal.walk_trust import walk_trust
 from gsum_assets.retrieval.collection import Collection, Questions
+from gsum_assets.retrieval.held_out import Evidence, trust
 from gsum_assets.retrieval.ranking import Retriever, Scores
 from gsum_assets.tables import TABLES
 from gsum_resources.arrow import pc
@@ -102,7 +103,7 @@ def test_trust_by_hand():
     assert of(1.0, 3.0) == pytest.approx(0.97725, abs=1e-5)  # 2 standard errors above 0
     assert of(-1.0, -3.0) == pytest.approx(0.02275, abs=1e-5)
     assert of(1.0, -1.0) == pytest.approx(0.5)
-    assert (of(0.5, 0.5), of(0.0, 0.0), of(-0.5, -0.5)) == (1.0, 1.0, 0.0)
+    assert (of(0.5, 0.5), of(0.0, 0.0), of(-0.5, -0.5)) == (1.0, 0.5, 0.0)
     assert of(5.0) == of() == 0.0  # of one passage nothing follows
 
 
