@@ -1,14 +1,14 @@
 """One question, answered from the stored tables by any method, without making them anew."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import pyarrow as pa
 
 from gsum_assets.corpus.settings import CorpusError
 from gsum_assets.definitions import FAMILIES, Pipeline
-from gsum_assets.evaluation.answer import answer_questions
-from gsum_assets.evaluation.assets import Family, Inputs
+from gsum_assets.evaluation.assets import Family, Inputs, answered
 from gsum_assets.tables import TABLES
 from gsum_resources.arrow import pc
 from gsum_resources.llm.ledger import Ledger
@@ -55,13 +55,22 @@ def ask(
     tables["queries"] = Lazy(lambda: asked)
     inputs = Inputs({**tables, "corpus_settings": _Sections(pipeline)}, corpus)
     rankings = family.rank(method, inputs)
-    inputs = Inputs({**inputs.tables, "rankings": Lazy(lambda: rankings)}, corpus)
+    inputs = _with(inputs, {"rankings": rankings})
     contexts = family.contexts(method, inputs)
     ledger = Ledger(pipeline.store, TABLES["llm_calls"], corpus, "ask")
     model = pipeline.models.language_model(ledger)
-    answers = answer_questions(asked, contexts, model, inputs.settings("answer")["max_words"])
+    made = {"contexts": contexts, "language_model": model}
+    for step in family.refinements:
+        made[step.table] = contexts = step.make(method, _with(inputs, made)).rows
+    answers = answered(family, _with(inputs, made))
     passages = contexts.filter(pc.equal(contexts["sample"], 0)).to_pylist()
-    return Answer(answers.rows["text"][0].as_py(), passages)
+    return Answer(answers.rows["text"][0].as_py(), [row for row in passages if row["text"]])
+
+
+def _with(inputs: Inputs, made: Mapping[str, Any]) -> Inputs:
+    """The inputs and what was made from them."""
+    added = {name: Lazy(lambda one=one: one) for name, one in made.items()}
+    return Inputs({**inputs.tables, **added}, inputs.corpus)
 
 
 def _family_of(method: str) -> Family:

@@ -22,6 +22,8 @@ from gsum_assets.corpus.settings import CorpusError, checked_section, load_setti
 from gsum_assets.evaluation.assets import Family, family_assets
 from gsum_assets.evaluation.judge_assets import generated_questions, judge_assets
 from gsum_assets.evaluation.leaderboard_assets import leaderboard_assets
+from gsum_assets.gae.assets import GAE
+from gsum_assets.gae.graph_assets import graph_assets
 from gsum_assets.gor.assets import GOR, TRAINED, gor_assets
 from gsum_assets.lightpal.assets import LIGHTPAL, lightpal_assets
 from gsum_assets.models.assets import model_assets
@@ -36,7 +38,7 @@ from gsum_resources.parquet_store import ParquetStore
 from gsum_resources.settings_io import SettingsIO, section_version
 from gsum_resources.warehouse_io import WarehouseIO
 
-FAMILIES: tuple[Family, ...] = (RETRIEVAL, GOR, LIGHTPAL)
+FAMILIES: tuple[Family, ...] = (RETRIEVAL, GOR, LIGHTPAL, GAE)
 _SETTINGS = {family.name: family.settings for family in FAMILIES if family.settings}
 _UNITE = ("judgements", "win_rates", "leaderboard", "comparisons", "costs")  # whatever exists
 METHODS = Methods(
@@ -95,6 +97,7 @@ def pipeline_for(home: Home, models: Models | None = None) -> Pipeline:
             *model_assets,
             *gor_assets,
             *lightpal_assets,
+            *graph_assets,
             *(asset for family in FAMILIES for asset in family_assets(family)),
             generated_questions,
             judge_assets(FAMILIES),

@@ -75,6 +75,9 @@ TABLES: Mapping[str, Table] = {
                 Column("title", TEXT, "title, or the id where the source names none"),
                 Column("text", TEXT, "full text, offsets of chunks refer to it"),
                 Column("n_words", INT, "length in words"),
+                Column(
+                    "cites", TEXTS, "documents that it cites; null: the source does not say", True
+                ),
             ),
             DOCUMENT_LEVEL,
             ("document_id",),

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-from gsum_assets.checks import documents, every_table, gor, judges, lightpal, results
+from gsum_assets.checks import documents, every_table, gae, gor, judges, lightpal, results
 from gsum_assets.checks.failures import latest_failures
 from gsum_assets.checks.finding import Finding
 from gsum_assets.checks.part import Part, Subject
@@ -26,6 +26,8 @@ class Check:
     look: Callable[[Part], Finding]
     warns: bool = False
 
+
+_PLACED_CHUNKS = ["chunk_id", "document_id", "position"]
 
 CHECKS: Mapping[str, Sequence[Check]] = {
     "rejected_documents": [
@@ -167,6 +169,53 @@ CHECKS: Mapping[str, Sequence[Check]] = {
                 part.rows(columns=["graph", "level", "scope", "source_id", "target_id", "rank"]),
                 part.rows("lightpal.candidates", ["level", "passage_id", "candidate_id"]),
                 part.rows("chunks", ["chunk_id", "document_id"]),
+            ),
+        )
+    ],
+    "gae.graph_edges": [
+        Check(
+            "join_passages",
+            "Each edge joins two passages of its level, neighbours side by side in one document.",
+            lambda part: gae.join_passages(part.rows(), part.rows("chunks", _PLACED_CHUNKS)),
+        )
+    ],
+    "gae.embeddings": [
+        Check(
+            "finite",
+            "Each passage has one embedding, and it is finite.",
+            lambda part: gae.finite(part.rows(), part.rows("chunks", _PLACED_CHUNKS)),
+        ),
+        Check(
+            "not_over_smoothed",
+            "Embeddings differ: the mean cosine of two is at most 0.99.",
+            lambda part: gae.not_over_smoothed(part.rows()),
+            warns=True,
+        ),
+    ],
+    "gae.clusters": [
+        Check(
+            "every_passage_once",
+            "Every clustering has each passage of its level once; clusters are numbered from 0, "
+            "largest first.",
+            lambda part: gae.every_passage_once(part.rows(), part.rows("chunks", _PLACED_CHUNKS)),
+        )
+    ],
+    "gae.clusterings": [
+        Check(
+            "not_degenerate",
+            "No chosen clustering has over half of the passages in one cluster, or each in a "
+            "cluster of its own.",
+            lambda part: gae.not_degenerate(part.rows(), part.rows("chunks", _PLACED_CHUNKS)),
+            warns=True,
+        )
+    ],
+    "gae.refined_contexts": [
+        Check(
+            "made_from_contexts",
+            "Each passage is one of its question's contexts, and no longer than it unless it was "
+            "edited.",
+            lambda part: gae.made_from_contexts(
+                part.rows(), part.rows("contexts", ["query_id", "node_id"])
             ),
         )
     ],

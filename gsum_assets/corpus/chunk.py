@@ -56,6 +56,12 @@ def default_tokenizer() -> Tokenizer:
     return tokenizer
 
 
+def n_word_pieces(texts: Sequence[str]) -> list[int]:
+    """Word pieces of each text, as chunks are measured in."""
+    encoded = default_tokenizer().encode_batch(list(texts), add_special_tokens=False)
+    return [len(encoding) for encoding in encoded]
+
+
 def chunk_by_tokens(
     document_id: str,
     text: str,

@@ -36,6 +36,7 @@ class Document:
     document_id: str
     title: str
     text: str
+    cites: tuple[str, ...] | None = None
 
     @property
     def n_words(self) -> int:
@@ -162,7 +163,7 @@ def _document(record: Record, max_bytes: int) -> Document:
         raise _UnusableError("the text is empty; fill it or remove the document")
     if text.isspace():
         raise _UnusableError("the text holds only blanks; fill it or remove the document")
-    return Document(record.document_id, _title(record, text), text)
+    return Document(record.document_id, _title(record, text), text, _cites(record))
 
 
 def _title(record: Record, text: str) -> str:
@@ -174,6 +175,17 @@ def _title(record: Record, text: str) -> str:
     if not title.strip() and record.line == 0 and (heading := _HEADING.search(text)):
         title = heading[1].rstrip("# ")
     return " ".join(title.split()) or record.document_id
+
+
+def _cites(record: Record) -> tuple[str, ...] | None:
+    """The ids that a record cites, each once; None where its source does not say."""
+    if record.cites is None:
+        return None
+    if not isinstance(record.cites, list):
+        found = type(record.cites).__name__
+        raise _UnusableError(f"cites is a {found}, not a list of ids; put them into a list")
+    ids = (str(cited) if type(cited) is int else cited for cited in record.cites)
+    return tuple(dict.fromkeys(_string("id in cites", cited) for cited in ids))
 
 
 def _string(name: str, value: Any) -> str:

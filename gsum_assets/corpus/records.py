@@ -27,6 +27,7 @@ RECORD_FILES = (
     "documents.jsonl.gz",
     "documents.parquet",
 )
+_COLUMNS = ("document_id", "id", "title", "text", "cites")
 _FORBIDDEN = frozenset("|,[]/\\")  # not allowed in Dagster's keys, or separators of paths
 _MAX_ID = 200  # characters
 PIECE = 65_536  # bytes; of an oversized file only the two ends enter its hash
@@ -43,7 +44,8 @@ class Record:
     file : relative to the corpus folder, with "/".
     line : line or row within the file, from 1; 0 for a whole file.
     content : the bytes that its content hash covers.
-    title, text : as found; a file's text is still undecoded bytes.
+    title, text, cites : as found; a file's text is still undecoded bytes, a cell of CSV is
+        already split into the ids that it cites.
     problem : why it cannot be used, or None if nothing is known against it.
     """
 
@@ -53,6 +55,7 @@ class Record:
     content: bytes
     title: Any = None
     text: Any = None
+    cites: Any = None
     problem: str | None = None
 
 
@@ -110,7 +113,8 @@ def _record(row: Mapping[str, Any], file: str, line: int, content: bytes) -> Rec
         return _broken(file, line, content, f"document_id is {value!r:.60}; give it a string")
     if problem := id_problem(value):
         return _broken(file, line, content, problem)
-    return Record(value, file, line, content, row.get("title"), row.get("text"))
+    title, text, cites = row.get("title"), row.get("text"), row.get("cites")
+    return Record(value, file, line, content, title, text, cites)
 
 
 def _json_lines(stream: IO[bytes], file: str, max_bytes: int) -> Iterator[Record]:
@@ -173,7 +177,14 @@ def _csv_rows(stream: IO[bytes], file: str, max_bytes: int) -> Iterator[Record]:
             problem = f"line {line} has {len(values)} fields, the header {len(header)}; correct it"
             yield _broken(file, line, content, problem)
         elif values:
-            yield _record(dict(zip(header, values, strict=True)), file, line, content)
+            row: dict[str, Any] = dict(zip(header, values, strict=True))
+            row["cites"] = _ids_of_cell(row.get("cites", ""))
+            yield _record(row, file, line, content)
+
+
+def _ids_of_cell(cell: str) -> list[str] | None:
+    """The ids in a cell, parted by ";"; a blank cell says nothing."""
+    return [part.strip() for part in cell.split(";") if part.strip()] if cell.strip() else None
 
 
 def _missing_columns(names: Collection[str]) -> str | None:
@@ -190,14 +201,14 @@ def _parquet_rows(stream: IO[bytes], file: str) -> Iterator[Record]:
         if problem := _missing_columns(names):
             yield _broken(file, 0, repr(names).encode(), problem)
             return
-        columns = [name for name in ("document_id", "id", "title", "text") if name in names]
+        columns = [name for name in _COLUMNS if name in names]
         for batch in source.iter_batches(batch_size=64, columns=columns):
             for values in zip(*(_cells(batch[name]) for name in columns), strict=True):
                 row += 1
                 yield _record(
                     dict(zip(columns, values, strict=True)), file, row, repr(values).encode()
                 )
-    except (pa.ArrowException, OSError) as error:
+    except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
         # Arrow reports damage as a plain OSError; its subclasses come from disk or network.
         if isinstance(error, OSError) and type(error) is not OSError:
             raise
@@ -209,8 +220,15 @@ def _parquet_rows(stream: IO[bytes], file: str) -> Iterator[Record]:
 
 def _cells(column: pa.Array) -> list[Any]:
     """Python values; strings as bytes, because Arrow does not vouch for their UTF-8."""
-    if pa.types.is_dictionary(column.type):
-        column = column.cast(column.type.value_type)
-    if pa.types.is_string(column.type) or pa.types.is_large_string(column.type):
+    kind = column.type
+    if _is_text(kind):
         column = column.cast(pa.large_binary())
+    elif (pa.types.is_list(kind) or pa.types.is_large_list(kind)) and _is_text(kind.value_type):
+        column = column.cast(pa.list_(pa.large_binary()))
     return column.to_pylist()
+
+
+def _is_text(kind: pa.DataType) -> bool:
+    if pa.types.is_dictionary(kind):
+        kind = kind.value_type
+    return pa.types.is_string(kind) or pa.types.is_large_string(kind)

@@ -3,14 +3,14 @@
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any
+from typing import Any, NamedTuple
 
 import dagster as dg
 import pyarrow as pa
 from pydantic import BaseModel
 
 from gsum_assets.corpus.settings import checked_section
-from gsum_assets.evaluation.answer import answer_questions
+from gsum_assets.evaluation.answer import answer_questions, with_spent
 from gsum_assets.evaluation.bertscore_f1 import bertscore_f1
 from gsum_assets.evaluation.score import BertScorer, ScoreSettings, score_answers
 from gsum_assets.partitions import across, corpus_variants, to_corpus
@@ -49,7 +49,29 @@ class Inputs:
 Step = Callable[[str, Inputs], pa.Table]
 """A method's step: variant and inputs in, rows out."""
 
-_POOLS = {"rankings": "compute", "summaries": "llm"}  # see `dagster.yaml`
+_POOLS = {"rankings": "compute", "contexts": None, "scores": None}  # see `dagster.yaml`
+
+
+class Made(NamedTuple):
+    """Rows of a table, and a line for each that is missing since a model gave no valid reply."""
+
+    rows: pa.Table
+    problems: Sequence[str]
+
+
+class Refinement(NamedTuple):
+    """A step between `contexts` and `summaries`, which asks the language model.
+
+    Attributes
+    ----------
+    table : that it makes, as it is named in `Inputs`.
+    make : makes its rows; reads what the family reads, `contexts`, and the steps before.
+    purpose : as the UI shows it.
+    """
+
+    table: str
+    make: Callable[[str, Inputs], Made]
+    purpose: str
 
 
 @dataclass(frozen=True)
@@ -68,6 +90,8 @@ class Family:
     reads_by_corpus : the family's own assets by corpus that they may read.
     reads_by_variant : the family's own assets by corpus and variant that they may read.
     models : that `rank` may ask.
+    refinements : steps between `contexts` and `summaries`, in order; answers are written from the
+        rows of the last one, whose columns are those of `contexts` at least.
     settings : checks the family's table of `corpus.toml`, whose tables a step reads one by one, as
         "gor.training"; None where the steps read and check the whole.
     """
@@ -81,6 +105,7 @@ class Family:
     reads_by_corpus: Sequence[str] = ()
     reads_by_variant: Sequence[str] = ()
     models: Sequence[str] = ("embedding_model",)
+    refinements: Sequence[Refinement] = ()
     settings: type[BaseModel] | None = None
 
 
@@ -103,10 +128,12 @@ def family_assets(family: Family) -> list[dg.AssetsDefinition]:
     def made(table: str, step: Step, purpose: str, inputs: Mapping) -> dg.AssetsDefinition:
         return _result_asset(family, table, step, purpose, {**inputs, **shared})
 
+    refined = [step.table for step in family.refinements]
     mine = {
         n: dg.AssetIn([family.name, n], metadata=LAZY)
-        for n in ("rankings", "contexts", "summaries")
+        for n in ("rankings", "contexts", *refined, "summaries")
     }
+    language_model = {"language_model": dg.AssetIn("language_model")}
     return [
         made(
             "rankings",
@@ -120,11 +147,23 @@ def family_assets(family: Family) -> list[dg.AssetsDefinition]:
             "All that the answer may rest on, in the order in which the model reads it.",
             by_document | own | {"rankings": mine["rankings"]},
         ),
+        *(
+            made(
+                step.table,
+                _logged(step),
+                step.purpose,
+                by_document
+                | own
+                | {n: mine[n] for n in ("contexts", *refined[:i])}
+                | language_model,
+            )
+            for i, step in enumerate(family.refinements)
+        ),
         made(
             "summaries",
-            _answer,
+            _answerer(family),
             "The answer, and what it cost in calls, tokens and seconds.",
-            {"contexts": mine["contexts"], "language_model": dg.AssetIn("language_model")},
+            {n: mine[n] for n in ("contexts", *refined)} | language_model,
         ),
         made(
             "scores",
@@ -136,18 +175,37 @@ def family_assets(family: Family) -> list[dg.AssetsDefinition]:
     ]
 
 
-def _answer(_: str, inputs: Inputs) -> pa.Table:
-    settings = inputs.settings("answer")
+def _logged(refinement: Refinement) -> Step:
+    def step(variant: str, inputs: Inputs) -> pa.Table:
+        return _warned(*refinement.make(variant, inputs))
+
+    return step
+
+
+def _answerer(family: Family) -> Step:
+    def step(_: str, inputs: Inputs) -> pa.Table:
+        return _warned(*answered(family, inputs))
+
+    return step
+
+
+def answered(family: Family, inputs: Inputs) -> Made:
+    """Rows of `summaries`; what the refinements took is added to what each answer took."""
+    steps = [inputs.table(step.table) for step in family.refinements]
     answers = answer_questions(
         inputs.table("queries"),
-        inputs.table("contexts"),
+        steps[-1] if steps else inputs.table("contexts"),
         inputs.model("language_model"),
-        settings["max_words"],
+        inputs.settings("answer")["max_words"],
     )
+    return Made(with_spent(answers.rows, steps), answers.problems)
+
+
+def _warned(rows: pa.Table, problems: Sequence[str]) -> pa.Table:
     log = dg.AssetExecutionContext.get().log
-    for problem in answers.problems:
+    for problem in problems:
         log.warning(problem)
-    return answers.rows
+    return rows
 
 
 def _score(variant: str, inputs: Inputs) -> pa.Table:
@@ -188,7 +246,7 @@ def _result_asset(
         partitions_def=corpus_variants(family.variants),
         ins=dict(inputs),
         group_name=family.name,
-        pool=_POOLS.get(table),
+        pool=_POOLS.get(table, "llm"),
         required_resource_keys={"io_manager"},
         code_version="1",
         description=purpose,

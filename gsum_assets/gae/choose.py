@@ -1,73 +1,110 @@
-"""Which clustering to re-rank by, and how far to follow it, judged without labels (ours)."""
+"""Which clustering to re-rank by, and how far to follow it, judged without labels (ours).
 
-from collections.abc import Mapping
+Two things are looked at. Agreement: passages are held out and searched for, and what re-ranking
+brings to the front is valued by a retriever that took no part (`retrieval/held_out.py`).
+Stability: how much of a clustering is found again when a tenth of the passages is left out.
+"""
+
+from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
 import numpy as np
 
-from gsum_assets.gae.rerank import rerank
-from gsum_assets.retrieval.held_out import evidence, t_value
+from gsum_assets.gae.clusters import Clusterer
+from gsum_assets.gae.rerank import reranked
+from gsum_assets.gae.settings import ClusterSettings, RerankSettings
+from gsum_assets.retrieval.collection import Collection
+from gsum_assets.retrieval.held_out import Method, held_out, held_out_within, joined, t_value
 from gsum_assets.retrieval.hybrid import min_max
 
 _JUDGED_AT = 5  # K of the probes: 50 candidates are re-ranked
+_LEFT_OUT = 0.1
+_RESAMPLES = 3
+
+Labels = Mapping[str, np.ndarray]
+"""Cluster of each passage, `(n_passages,)`, by clustering."""
 
 
-class Choice(NamedTuple):
-    """A clustering with what held-out passages say of it.
+class Verdict(NamedTuple):
+    """What is known of a clustering without labels.
 
     Attributes
     ----------
-    name : of the clustering.
-    t : paired t of what re-ranking finds over what it was given.
-    weight : of what a candidate gains, 0 to 1: max(0, 1 - 1 / t^2) where t is positive, so that
-        what chance explains weighs nothing.
+    agreement : paired t of what re-ranking finds over what it was given; 0 without evidence.
+    stability : Jaccard similarity of the pairs that are together, 0 to 1.
     """
 
-    name: str
-    t: float
-    weight: float
+    agreement: float
+    stability: float
 
 
-def choose(
-    clusterings: Mapping[str, np.ndarray],
-    first: np.ndarray,
-    second: np.ndarray,
-    held_out: np.ndarray,
-) -> tuple[Choice, ...]:
-    """All clusterings, best first; of equally good ones the first named.
+def agreements(
+    collection: Collection,
+    documents: Labels,
+    nodes: Labels,
+    language: str,
+    settings: ClusterSettings,
+) -> Iterator[tuple[str, str, str, float]]:
+    """Level, scope, clustering and agreement of every clustering.
 
     Parameters
     ----------
-    clusterings : cluster of each passage, `(n_passages,)`, by name.
-    first, second : scores of held-out passages by two retrievers, `(n_probes, n_passages)`.
-    held_out : each probe's own passage.
+    documents, nodes : of the collection's documents and of its chunks.
+    language : BCP 47 code.
     """
+    whole = held_out(collection, language, settings.n_probes)
+    for name, labels in documents.items():
+        yield "document", "corpus", name, t_value(whole.of_documents(_reranks(labels)))
+    for name, labels in nodes.items():
+        yield "node", "corpus", name, t_value(whole.of_nodes(_reranks(labels)))
+    within = list(held_out_within(collection, language, settings.n_probes))
+    for name, labels in nodes.items():
+        found = [part.of_nodes(_reranks(labels[chunks])) for _, chunks, part in within]
+        yield "node", "document", name, t_value(joined(found))
+
+
+def _reranks(labels: np.ndarray) -> Method:
+    return lambda scores: reranked(min_max(scores), labels, _JUDGED_AT, RerankSettings())
+
+
+def chosen(verdicts: Mapping[str, Verdict]) -> str:
+    """The clustering of greatest agreement times stability; the most stable where none agrees."""
+
+    def merit(name: str) -> tuple[float, float]:
+        verdict = verdicts[name]
+        return max(0.0, verdict.agreement) * verdict.stability, verdict.stability
+
+    return max(verdicts, key=merit)
+
+
+def weight_of(agreement: float) -> float:
+    """max(0, 1 - 1 / t^2), 0 where t is not positive: what chance explains weighs nothing."""
+    return max(0.0, 1 - 1 / agreement**2) if agreement > 0 else 0.0
+
+
+def stability(clusterer: Clusterer, labels: np.ndarray, seed: int = 0) -> float:
+    """Jaccard similarity of the pairs that are together with and without a tenth of the passages.
+
+    The mean of three draws; 1 where no pair is together either way.
+    """
+    random = np.random.default_rng(seed)
+    n = len(labels)
     found = []
-    for name, clusters in clusterings.items():
-        judged = evidence(
-            first, second, held_out, lambda scores, of=clusters: reranked(scores, of, _JUDGED_AT)
-        )
-        t = t_value(judged)
-        found.append(Choice(name, t, max(0.0, 1 - 1 / t**2) if t > 0 else 0.0))
-    return tuple(sorted(found, key=lambda choice: -choice.t))
+    for _ in range(_RESAMPLES):
+        kept = np.flatnonzero(random.random(n) >= _LEFT_OUT)
+        if len(kept):
+            found.append(_jaccard(labels[kept], clusterer(kept)))
+    return float(np.mean(found)) if found else 1.0
 
 
-def reranked(scores: np.ndarray, clusters: np.ndarray, k: int, weight: float = 1.0) -> np.ndarray:
-    """The best 10 k of each row by the paper's formula, the others behind them in their order.
+def _jaccard(left: np.ndarray, right: np.ndarray) -> float:
+    """Pairs together in both over pairs together in either."""
+    both = n_pairs(left * (int(right.max(initial=0)) + 1) + right)
+    either = n_pairs(left) + n_pairs(right) - both
+    return both / either if either else 1.0
 
-    Parameters
-    ----------
-    scores : of a retriever, `(n_questions, n_passages)`.
-    weight : of what re-ranking adds.
 
-    Returns
-    -------
-    `(n_questions, n_passages)`; candidates not negative, others negative.
-    """
-    scaled = min_max(scores)
-    found = scaled - 2  # behind every candidate
-    for row, values in enumerate(scaled):
-        best = np.argsort(-values, kind="stable")[: 10 * k]
-        gained = rerank(values[best], clusters[best]) - values[best]
-        found[row, best] = values[best] + weight * gained
-    return found
+def n_pairs(labels: np.ndarray) -> int:
+    """Pairs that share a label."""
+    counts = np.unique(labels, return_counts=True)[1].astype(np.int64)
+    return int((counts * (counts - 1) // 2).sum())

@@ -1,35 +1,75 @@
-"""Nodes to clusters: by their embeddings, or by the graph itself (paper, 3.1.2, and ours)."""
+"""Passages to clusters: by their embeddings, or by the graph itself (paper, 3.1.2, and ours)."""
+
+from collections.abc import Callable, Mapping
+from functools import partial
 
 import numpy as np
 
+from gsum_assets.gae.graph_edges import Edges
+from gsum_assets.gae.settings import ClusterSettings
 
-def leiden(
-    n_nodes: int,
-    sources: np.ndarray,
-    targets: np.ndarray,
-    weights: np.ndarray,
-    resolution: float,
-    seed: int = 0,
-) -> np.ndarray:
-    """Communities by modularity (Traag et al., 2019), `(n_nodes,)`; the largest is 0.
+_MOST_BY_DENSITY = 20_000  # nodes: neighbourhoods in many dimensions take time by the square
 
-    The same graph in any order of its edges gives the same communities.
+Clusterer = Callable[[np.ndarray], np.ndarray]
+"""Places of some nodes in, ascending; the cluster of each out, both `(n,)`."""
+
+
+def clusterers(
+    embeddings: np.ndarray, edges: Edges, settings: ClusterSettings
+) -> Mapping[str, Clusterer]:
+    """Every way of clustering by name; all can be asked for a part of the nodes.
+
+    DBSCAN and HDBSCAN are left out beyond 20,000 nodes.
 
     Parameters
     ----------
-    sources, targets, weights : edges, either way alike; parallel ones add up.
+    embeddings : of the nodes, `(n_nodes, dim)`.
+    edges : between them.
+    """
+    found: dict[str, Clusterer] = {
+        f"leiden-{resolution:g}": partial(_leiden_of, edges, resolution, settings.seed)
+        for resolution in settings.resolutions
+    }
+    if len(embeddings) <= _MOST_BY_DENSITY:
+        eps, least = settings.dbscan_eps, settings.dbscan_min_samples
+        found["dbscan"] = lambda kept: dbscan(embeddings[kept], eps, least)
+        found["hdbscan"] = lambda kept: hdbscan(embeddings[kept], settings.hdbscan_min_size)
+    found["k_means"] = lambda kept: k_means(
+        embeddings[kept], max(1, round(len(kept) / settings.k_means_size)), settings.seed
+    )
+    return found
+
+
+def _leiden_of(edges: Edges, resolution: float, seed: int, kept: np.ndarray) -> np.ndarray:
+    """Leiden on the part of the graph between some of its nodes."""
+    n = 1 + max(int(np.max(places, initial=-1)) for places in (kept, *edges[:2]))
+    place = np.full(n, -1)
+    place[kept] = np.arange(len(kept))
+    sources, targets = place[edges.sources], place[edges.targets]
+    both = (sources >= 0) & (targets >= 0)
+    part = Edges(sources[both], targets[both], edges.weights[both])
+    return leiden(len(kept), part, resolution, seed)
+
+
+def leiden(n_nodes: int, edges: Edges, resolution: float, seed: int = 0) -> np.ndarray:
+    """Communities by modularity (Traag et al., 2019), `(n_nodes,)`; the largest is 0.
+
+    The same graph in any order of its edges gives the same communities; parallel edges add up.
+
+    Parameters
+    ----------
     resolution : higher gives more and smaller communities.
     """
-    from graspologic_native import leiden as native
+    from graspologic_native import leiden as native  # pyright: ignore[reportAttributeAccessIssue]
 
-    first, last = np.minimum(sources, targets), np.maximum(sources, targets)
+    first, last = np.minimum(*edges[:2]), np.maximum(*edges[:2])
     pairs, places = np.unique(np.stack([first, last], 1), axis=0, return_inverse=True)
-    total = np.bincount(places.ravel(), weights)
-    edges = [(str(a), str(b), float(w)) for (a, b), w in zip(pairs.tolist(), total, strict=True)]
+    total = np.bincount(places.ravel(), edges.weights)
+    named = [(str(a), str(b), float(w)) for (a, b), w in zip(pairs.tolist(), total, strict=True)]
     found = np.arange(n_nodes) + n_nodes  # a node without an edge is alone
-    if edges:
+    if named:
         _, community_of = native(
-            edges=edges,
+            edges=named,
             starting_communities=None,
             resolution=resolution,
             randomness=0.001,
@@ -54,16 +94,20 @@ def hdbscan(embeddings: np.ndarray, min_cluster_size: int = 3) -> np.ndarray:
     """HDBSCAN (Campello et al., 2013); noise points are clusters of their own, `(n_nodes,)`."""
     from sklearn.cluster import HDBSCAN
 
-    found = HDBSCAN(min_cluster_size=min_cluster_size, copy=True).fit_predict(embeddings)
+    if len(embeddings) < min_cluster_size:
+        return np.arange(len(embeddings))
+    model = HDBSCAN(min_cluster_size, copy=True)  # pyright: ignore[reportArgumentType]
+    found = model.fit_predict(embeddings)
     return by_size(_without_noise(found))
 
 
 def k_means(embeddings: np.ndarray, n_clusters: int, seed: int = 0) -> np.ndarray:
-    """K-Means (MacQueen, 1967), `(n_nodes,)`; at most as many clusters as nodes."""
+    """K-Means (MacQueen, 1967), `(n_nodes,)`; at most as many clusters as distinct nodes."""
     from sklearn.cluster import KMeans
 
-    n_clusters = min(n_clusters, len(embeddings))
-    return by_size(KMeans(n_clusters, n_init=3, random_state=seed).fit_predict(embeddings))
+    n_clusters = min(n_clusters, len(np.unique(embeddings, axis=0)))
+    model = KMeans(n_clusters, n_init=3, random_state=seed)  # pyright: ignore[reportArgumentType]
+    return by_size(model.fit_predict(embeddings))
 
 
 def by_size(clusters: np.ndarray) -> np.ndarray:
@@ -79,7 +123,7 @@ def by_size(clusters: np.ndarray) -> np.ndarray:
 
 def _without_noise(clusters: np.ndarray) -> np.ndarray:
     noise = clusters < 0
-    alone = clusters.max(initial=0) + 1 + np.arange(noise.sum())
+    alone = clusters.max(initial=-1) + 1 + np.arange(noise.sum())
     found = clusters.copy()
     found[noise] = alone
     return found

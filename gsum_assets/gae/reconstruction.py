@@ -1,19 +1,25 @@
 """The loss of a graph auto-encoder over all pairs of nodes, without a matrix of all pairs.
 
-|| A - sigmoid(Z Z^T) ||_F^2 (paper, equations 6 and 7). Its gradient with regard to Z is known in
-closed form, 2 (G + G^T) Z with G = (sigmoid - A) sigmoid (1 - sigmoid) elementwise, so a block of
-rows is made, used for both, and forgotten.
+|| A - sigmoid(Z Z^T) ||_F^2 (paper, equations 6 and 7) is, A being 0 or 1, the sum of sigmoid^2
+over all pairs and of 1 - 2 sigmoid over those with an edge. Both gradients are known in closed
+form, so a block of pairs is made, used for loss and gradient, and forgotten. The first sum may run
+over some columns instead of all, which estimates it without bias when they are drawn by chance.
 """
 
+import warnings
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     import torch
 
-_CELLS_AT_ONCE = 2**23  # pairs in memory at a time: 32 MiB in float32 for each array alive
+_CELLS_AT_ONCE = 2**22  # pairs in memory at a time: 16 MiB in float32 for each array alive
 
 
-def reconstruction_loss(embeddings: "torch.Tensor", adjacency: "torch.Tensor") -> "torch.Tensor":
+def reconstruction_loss(
+    embeddings: "torch.Tensor",
+    adjacency: "torch.Tensor",
+    columns: "torch.Tensor | None" = None,
+) -> "torch.Tensor":
     """Mean over all pairs of the squared error of reconstructing an adjacency matrix.
 
     The mean instead of the published sum: learning rate and weight decay then mean the same
@@ -22,9 +28,11 @@ def reconstruction_loss(embeddings: "torch.Tensor", adjacency: "torch.Tensor") -
     Parameters
     ----------
     embeddings : Z, `(n_nodes, dim)`.
-    adjacency : A, symmetric, sparse CSR `(n_nodes, n_nodes)`.
+    adjacency : A, symmetric, zeros and ones, sparse CSR `(n_nodes, n_nodes)`.
+    columns : nodes, drawn without repetition, that stand for all as the second of a pair; None:
+        all do, and the loss is exact.
     """
-    return _reconstruction().apply(embeddings, adjacency)
+    return _reconstruction().apply(embeddings, adjacency, columns)
 
 
 def _reconstruction():
@@ -32,32 +40,73 @@ def _reconstruction():
 
     class Reconstruction(torch.autograd.Function):
         @staticmethod
-        def forward(ctx, embeddings, adjacency):  # noqa: ANN001
+        def forward(ctx, embeddings, adjacency, columns):  # noqa: ANN001
             z = embeddings.detach()
-            n = len(z)
-            gradient = torch.zeros_like(z)
-            total = z.new_zeros((), dtype=torch.float64)
-            starts, columns = adjacency.crow_indices(), adjacency.col_indices()
-            values = adjacency.values()
-            step = max(1, _CELLS_AT_ONCE // n)
-            for first in range(0, n, step):
-                last = min(first + step, n)
-                predicted = torch.sigmoid(z[first:last] @ z.T)  # (rows, n_nodes)
-                begin, end = int(starts[first]), int(starts[last])
-                rows = torch.repeat_interleave(
-                    torch.arange(last - first), starts[first + 1 : last + 1] - starts[first:last]
-                )
-                error = predicted.clone()
-                error.index_put_((rows, columns[begin:end]), -values[begin:end], accumulate=True)
-                total += error.square().sum(dtype=torch.float64)
-                slope = error.mul_(predicted).mul_(1 - predicted)
-                gradient[first:last] = slope @ z  # A and Z Z^T are symmetric: half of it
-            ctx.save_for_backward(gradient * (4 / n**2))
-            return (total / n**2).to(z.dtype)
+            everywhere, gradient = _over_all(z, columns)
+            at_edges, gradient_at_edges = _over_edges(z, adjacency)
+            ctx.save_for_backward(gradient.add_(gradient_at_edges) / len(z) ** 2)
+            return ((everywhere + at_edges) / len(z) ** 2).to(z.dtype)
 
         @staticmethod
         def backward(ctx, *outputs):  # noqa: ANN001
             (gradient,) = ctx.saved_tensors
-            return gradient * outputs[0], None
+            return gradient * outputs[0], None, None
 
     return Reconstruction
+
+
+def _over_all(
+    z: "torch.Tensor", columns: "torch.Tensor | None"
+) -> tuple["torch.Tensor", "torch.Tensor"]:
+    """Sum of sigmoid^2, scaled up where columns were drawn, and its gradient."""
+    import torch
+
+    others = z if columns is None else z[columns]
+    scale = len(z) / len(others)
+    total = z.new_zeros((), dtype=torch.float64)
+    gradient, of_others = torch.zeros_like(z), torch.zeros_like(others)
+    step = max(1, _CELLS_AT_ONCE // len(others))
+    for first in range(0, len(z), step):
+        rows = z[first : first + step]
+        predicted = torch.sigmoid_(rows @ others.T)  # (n_rows, n_others)
+        squared = predicted.square()
+        total += squared.sum(dtype=torch.float64)
+        slope = squared.mul_(1 - predicted)  # half of the derivative
+        gradient[first : first + step] = slope @ others
+        if columns is not None:
+            of_others.addmm_(slope.T, rows)
+    if columns is None:
+        gradient *= 4  # Z Z^T is symmetric: rows and columns have the same share
+    else:
+        gradient.index_add_(0, columns, of_others).mul_(2 * scale)
+    return total * scale, gradient
+
+
+def _over_edges(
+    z: "torch.Tensor", adjacency: "torch.Tensor"
+) -> tuple["torch.Tensor", "torch.Tensor"]:
+    """Sum of 1 - 2 sigmoid over the pairs with an edge, and its gradient."""
+    import torch
+
+    starts, columns = adjacency.crow_indices(), adjacency.col_indices()
+    rows = torch.repeat_interleave(torch.arange(len(z)), starts[1:] - starts[:-1])
+    predicted = torch.empty(len(columns), dtype=z.dtype)
+    step = max(1, _CELLS_AT_ONCE // z.shape[1])
+    for first in range(0, len(columns), step):
+        part = slice(first, first + step)
+        predicted[part] = (z[rows[part]] * z[columns[part]]).sum(1)
+    predicted.sigmoid_()
+    slope = sparse(starts, columns, -4 * predicted * (1 - predicted))
+    return (1 - 2 * predicted).sum(dtype=torch.float64), slope @ z
+
+
+def sparse(
+    starts: "torch.Tensor", columns: "torch.Tensor", values: "torch.Tensor"
+) -> "torch.Tensor":
+    """A square CSR matrix; torch's notice that the format is in beta is left out."""
+    import torch
+
+    n = len(starts) - 1
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)
+        return torch.sparse_csr_tensor(starts, columns, values, (n, n), check_invariants=False)

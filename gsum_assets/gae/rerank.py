@@ -2,6 +2,8 @@
 
 import numpy as np
 
+from gsum_assets.gae.settings import RerankSettings
+
 
 def rerank(scores: np.ndarray, clusters: np.ndarray) -> np.ndarray:
     """R_i = S_i + sum over the other candidates of its cluster of S_j P_j F_j (equations 8 to 10).
@@ -20,3 +22,34 @@ def rerank(scores: np.ndarray, clusters: np.ndarray) -> np.ndarray:
     gain = np.bincount(cluster_of, weighted)[cluster_of] - weighted
     alone = np.bincount(cluster_of)[cluster_of] == 1
     return scores + np.divide(gain, mass, out=np.zeros(len(scores)), where=~alone & (mass > 0))
+
+
+def reranked(
+    scores: np.ndarray,
+    clusters: np.ndarray,
+    k: int,
+    settings: RerankSettings,
+    weight: float = 1.0,
+) -> np.ndarray:
+    """The best candidates of each row re-ranked, the others behind them in their order.
+
+    Parameters
+    ----------
+    scores : S of every passage for each question, 0 to 1, `(n_questions, n_passages)`.
+    clusters : of the passages, `(n_passages,)`.
+    k : K, passages that will be read.
+    weight : of what a candidate gains; 1 is the published formula.
+
+    Returns
+    -------
+    `(n_questions, n_passages)`; candidates are not negative, the others are.
+    """
+    found = scores.astype(np.float64) - 2  # behind every candidate
+    for row, values in enumerate(scores.astype(np.float64)):
+        best = np.argsort(-values, kind="stable")[: settings.candidates_per_k * k]
+        own = values[best]
+        if settings.scores == "normalized":
+            span = own[0] - own[-1]
+            own = (own - own[-1]) / span if span > 0 else np.ones(len(own))
+        found[row, best] = own + weight * (rerank(own, clusters[best]) - own)
+    return found

@@ -1,11 +1,9 @@
 """Graph of Records as assets: the trained network, node embeddings, and the family's results."""
 
-from collections.abc import Sequence
-
 import dagster as dg
 import pyarrow as pa
 
-from gsum_assets.corpus.chunk import default_tokenizer
+from gsum_assets.corpus.chunk import n_word_pieces
 from gsum_assets.corpus.embed import vector_column
 from gsum_assets.evaluation.assets import Family, Inputs
 from gsum_assets.gor.contexts import nodes_within, top_nodes
@@ -225,12 +223,6 @@ def _contexts(_: str, inputs: Inputs) -> pa.Table:
     if chosen.budget_tokens is not None:
         return nodes_within(rankings, nodes, chosen.budget_tokens, n_word_pieces)
     return top_nodes(rankings, nodes, chosen.k)
-
-
-def n_word_pieces(texts: Sequence[str]) -> list[int]:
-    """Word pieces of each text, as chunks are measured in."""
-    encoded = default_tokenizer().encode_batch(list(texts), add_special_tokens=False)
-    return [len(encoding) for encoding in encoded]
 
 
 TRAINED = (dg.AssetKey([GROUP, "model"]), dg.AssetKey([GROUP, "training_log"]))

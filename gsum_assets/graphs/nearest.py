@@ -1,9 +1,12 @@
 """Nearest neighbours by inner product: exact, by blocks of a matrix product."""
 
 from collections.abc import Callable, Iterator
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_matrix
 
 _CELLS_AT_ONCE = 2**25  # similarities in memory at a time: 128 MiB in float32
 
@@ -22,6 +25,17 @@ class Neighbours(NamedTuple):
 
 
 OnProgress = Callable[[int, int], None]
+
+
+def nearest_by_product(vectors: "csr_matrix", k: int) -> Neighbours:
+    """The nearest of each sparse vector, `(n_vectors, n_dimensions)`."""
+    n, _ = vectors.shape  # pyright: ignore[reportGeneralTypeIssues] - scipy allows None
+    step = max(1, _CELLS_AT_ONCE // max(1, n))
+    parts = []
+    for first in range(0, n, step):
+        rows = np.arange(first, min(first + step, n))
+        parts.append(_best((vectors[rows] @ vectors.T).toarray(), rows, k))
+    return _joined(parts)
 
 
 def nearest(

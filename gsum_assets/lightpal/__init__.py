@@ -8,7 +8,7 @@ Step by step, with the paper's section:
 - `passage_graph.py`: the graphs as they are walked.
 - `published.py`: first passages and, by Personalized PageRank, their context (4.2, 5.1).
 - `promptrank.py`: the slow comparison (5.1), over the same graph.
-- `seeds.py`, `passage_walk.py`, `walk_trust.py`: the method `passage_walk`, ours.
+- `passage_walk.py`, `walk_trust.py`: the method `passage_walk`, ours.
 - `rank.py`, `variants.py`: the methods by name.
 
 Departures: passages are the chunks of the corpus and, at the level of documents, whole documents,

@@ -10,7 +10,6 @@ import numpy as np
 
 from gsum_assets.graphs.pagerank import DECIMALS, WalkGraph, personalized_pagerank
 from gsum_assets.lightpal.passage_graph import ScopeGraphs
-from gsum_assets.lightpal.seeds import peaked
 from gsum_assets.lightpal.settings import WalkSettings
 from gsum_assets.retrieval.collection import Questions
 from gsum_assets.retrieval.hybrid import min_max
@@ -70,3 +69,19 @@ def walk_from(graph: WalkGraph, seeds: np.ndarray, settings: WalkSettings) -> np
     """Where a walk is that jumps back to the best of `seeds`, `(n_passages,)`."""
     best, weights = peaked(seeds, settings.n_teleport, settings.power)
     return np.round(personalized_pagerank(graph, best, weights, settings.restart), DECIMALS)
+
+
+def peaked(scores: np.ndarray, n: int, power: float) -> tuple[np.ndarray, np.ndarray]:
+    """The best `n` passages and the weights that a walk jumps back to them with.
+
+    Scores are scaled to 0..1 over these passages and raised to `power`.
+
+    Parameters
+    ----------
+    scores : of one question, `(n_passages,)`.
+    """
+    best = np.argsort(-scores, kind="stable")[:n]
+    found = scores[best].astype(np.float64)
+    span = found[0] - found[-1]
+    weights = ((found - found[-1]) / span) ** power if span > 0 else np.ones(len(found))
+    return best, weights

@@ -10,11 +10,11 @@ from gsum_assets.lightpal.passage_graph import PassageGraphs
 from gsum_assets.lightpal.passage_walk import PassageWalk
 from gsum_assets.lightpal.promptrank import PromptRank
 from gsum_assets.lightpal.published import Published
-from gsum_assets.lightpal.seeds import Seeds
 from gsum_assets.lightpal.settings import LightpalSettings
 from gsum_assets.lightpal.variants import PASSAGE_WALK, PROMPTRANK, VARIANTS
 from gsum_assets.retrieval.collection import Collection, Questions
 from gsum_assets.retrieval.ranking import Retriever, rank_questions
+from gsum_assets.retrieval.seeds import Seeds
 from gsum_assets.retrieval.variants import RETRIEVERS
 from gsum_assets.retrieval.words import Words
 from gsum_resources.arrow import pc

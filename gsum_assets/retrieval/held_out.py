@@ -7,12 +7,14 @@ passages that the other values no less than the first one's own next best.
 """
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
 import numpy as np
 
 from gsum_assets.retrieval.collection import Collection, Questions
+from gsum_assets.retrieval.ranking import Scores
+from gsum_assets.retrieval.seeds import lexical_and_dense
 from gsum_resources.content_hash import hash_texts
 
 _FOUND = 5  # passages after the best one that are compared
@@ -33,32 +35,70 @@ class Evidence(NamedTuple):
     seeds: np.ndarray
 
 
-class Probes(NamedTuple):
-    """Held-out chunks as questions.
-
-    Attributes
-    ----------
-    questions : their texts and vectors.
-    chunks, documents : their own places in the collection, which no search may find.
-    """
-
-    questions: Questions
-    chunks: np.ndarray
-    documents: np.ndarray
-
-
 NONE = Evidence(np.empty(0), np.empty(0))
 
 
-def probes(collection: Collection, n: int) -> Probes:
-    """`n` chunks that stay the same ones when few others come or go."""
+class HeldOut(NamedTuple):
+    """Chunks that were searched for as if they were questions.
+
+    Attributes
+    ----------
+    chunks, documents : their own places in the collection, which no search may find.
+    first, second : what either retriever found.
+    """
+
+    chunks: np.ndarray
+    documents: np.ndarray
+    first: Scores
+    second: Scores
+
+    def of_nodes(self, method: Method) -> Evidence:
+        """What a method finds among the chunks."""
+        return evidence(self.first.nodes, self.second.nodes, self.chunks, method)
+
+    def of_documents(self, method: Method) -> Evidence:
+        """What a method finds among the documents."""
+        return evidence(self.first.documents, self.second.documents, self.documents, method)
+
+
+def held_out(collection: Collection, language: str, n: int) -> HeldOut:
+    """`n` chunks that stay the same ones when few others come or go, searched for by both.
+
+    Parameters
+    ----------
+    collection : with embeddings.
+    language : BCP 47 code.
+    """
     assert collection.embeddings is not None
-    chosen = steady_choice(collection.chunk_ids, n)
+    chosen = _steady_choice(collection.chunk_ids, n)
     texts = [collection.chunk_texts[place] for place in chosen]
-    nobody = [""] * len(texts)
-    questions = Questions(nobody, texts, [None] * len(texts), collection.embeddings[chosen])
-    owners = np.searchsorted(collection.starts, chosen, side="right") - 1
-    return Probes(questions, np.array(chosen, np.int64), owners)
+    chunks = np.array(chosen, np.int64)
+    asked = Questions(
+        ids=[""] * len(texts),
+        texts=texts,
+        document_ids=[None] * len(texts),
+        embeddings=collection.embeddings[chunks],
+    )
+    first, second = (one.scores(asked) for one in lexical_and_dense(collection, language))
+    owners = np.searchsorted(collection.starts, chunks, side="right") - 1
+    return HeldOut(chunks, owners, first, second)
+
+
+def held_out_within(
+    collection: Collection, language: str, n: int
+) -> Iterator[tuple[Collection, slice, HeldOut]]:
+    """About `n` chunks, each searched for in its own document alone.
+
+    Yields
+    ------
+    A document that is large enough, the places of its chunks, and what was found in it.
+    """
+    each = math.ceil(n / max(1, len(collection.document_ids)))
+    for index in _steady_choice(collection.document_ids, n):
+        chunks = slice(int(collection.starts[index]), int(collection.starts[index + 1]))
+        if chunks.stop - chunks.start >= LEAST_PASSAGES:
+            document = collection.document(index)
+            yield document, chunks, held_out(document, language, each)
 
 
 def evidence(
@@ -109,7 +149,7 @@ def joined(parts: Sequence[Evidence]) -> Evidence:
     return Evidence(*(np.concatenate(column) for column in zip(NONE, *parts, strict=True)))
 
 
-def steady_choice(ids: Sequence[str], n: int) -> list[int]:
+def _steady_choice(ids: Sequence[str], n: int) -> list[int]:
     """Places of `n` ids, by their hashes."""
     return sorted(sorted(range(len(ids)), key=lambda i: hash_texts([ids[i]]))[:n])
 

@@ -22,7 +22,7 @@ def vectors_of(chunk_embeddings: pa.Table, chunk_ids: Sequence[str]) -> np.ndarr
     ValueError
         If a chunk has no embedding, or the embeddings differ in length.
     """
-    matrix = _matrix(chunk_embeddings["embedding"])
+    matrix = stacked(chunk_embeddings["embedding"])
     row_of = {chunk_id: i for i, chunk_id in enumerate(chunk_embeddings["chunk_id"].to_pylist())}
     missing = [chunk_id for chunk_id in chunk_ids if chunk_id not in row_of]
     if missing:
@@ -35,8 +35,8 @@ def vectors_of(chunk_embeddings: pa.Table, chunk_ids: Sequence[str]) -> np.ndarr
     return matrix if in_order else matrix[rows]
 
 
-def _matrix(column: pa.ChunkedArray) -> np.ndarray:
-    """List column to `(n_rows, dim)`."""
+def stacked(column: pa.ChunkedArray) -> np.ndarray:
+    """A column of vectors as one matrix, float32 `(n_rows, dim)`."""
     array = column.chunk(0) if column.num_chunks == 1 else column.combine_chunks()  # this copies
     lengths = set(array.value_lengths().to_pylist()) if len(array) else {0}
     if len(lengths) > 1 or None in lengths:

@@ -11,7 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gsum_assets.corpus.load import Document, bucket_of, load, scan
+from gsum_assets.corpus.rows import rows_of
 from gsum_assets.corpus.settings import CorpusError, CorpusSettings, DocumentSettings
+from gsum_assets.tables import TABLES
 
 SETTINGS = CorpusSettings()
 
@@ -187,6 +189,70 @@ def test_a_long_csv_field(tmp_path):
     assert len(load(tmp_path, SETTINGS)[0][0].text) == 500_000
 
 
+def test_what_a_document_cites(tmp_path):
+    lines = [
+        {"id": "j0", "text": "x", "cites": ["a", "gone", "a", 17]},
+        {"id": "j1", "text": "x", "cites": []},
+        {"id": "j2", "text": "x", "cites": None},
+        {"id": "j3", "text": "x", "cites": "a"},
+        {"id": "j4", "text": "x", "cites": {"a": 1}},
+        {"id": "j5", "text": "x", "cites": ["a", None]},
+        {"id": "j6", "text": "x", "cites": [["a"]]},
+        {"id": "j7", "text": "x", "cites": ["\ud800"]},
+        {"id": "j8", "text": "x", "cites": ["a", True]},
+    ]
+    csv = b"id,cites,text\nc0, a ; b;,x\nc1, ,x\nc2,;,x\nc3,caf\xe9,x\n"
+    _write(tmp_path, {"a.txt": "a", "documents.csv": csv, "documents.jsonl": _lines(*lines)})
+    raw = pa.array([b"a", b"b", b"caf\xe9"], pa.binary())
+    ids = pa.Array.from_buffers(pa.string(), 3, raw.buffers())
+    cites = pa.ListArray.from_arrays(pa.array([0, None, 2, 2, 3], pa.int32()), ids)
+    rows = {"id": ["p0", "p1", "p2", "p3"], "text": ["x"] * 4, "cites": cites}
+    pq.write_table(pa.table(rows), tmp_path / "documents.parquet")
+    documents, rejected = load(tmp_path, SETTINGS)
+    assert {d.document_id: d.cites for d in documents} == {
+        "a": None,
+        "c0": ("a", "b"),
+        "c1": None,
+        "c2": (),
+        "j0": ("a", "gone", "17"),
+        "j1": (),
+        "j2": None,
+        "p0": ("a", "b"),
+        "p1": None,
+        "p2": (),
+    }
+    assert {r.document_id: r.reason.split(";")[0] for r in rejected} == {
+        "c3": "the id in cites is not UTF-8 at byte 3",
+        "j3": "cites is a str, not a list of ids",
+        "j4": "cites is a dict, not a list of ids",
+        "j5": "the id in cites is a NoneType, not a string",
+        "j6": "the id in cites is a list, not a string",
+        "j7": "the id in cites has half a surrogate pair at character 0",
+        "j8": "the id in cites is a bool, not a string",
+        "p3": "the id in cites is not UTF-8 at byte 3",
+    }
+    stored = rows_of(TABLES["documents"], documents, "corpus")["cites"].to_pylist()
+    assert stored == [None if d.cites is None else list(d.cites) for d in documents]
+
+
+@pytest.mark.parametrize(
+    "kind",
+    [
+        pa.list_(pa.large_string()),
+        pa.large_list(pa.string()),
+        pa.list_(pa.dictionary(pa.int32(), pa.string())),
+        pa.list_(pa.int64()),
+        pa.list_(pa.string(), 2),
+    ],
+    ids=str,
+)
+def test_cites_in_any_list_of_parquet(tmp_path, kind):
+    ids = [1, 2] if kind == pa.list_(pa.int64()) else ["1", "2"]
+    rows = {"id": ["a"], "text": ["x"], "cites": pa.array([ids]).cast(kind)}
+    pq.write_table(pa.table(rows), tmp_path / "documents.parquet")
+    assert load(tmp_path, SETTINGS) == ([Document("a", "a", "x", ("1", "2"))], [])
+
+
 def test_tables_without_the_columns(tmp_path):
     _write(tmp_path, {"documents.csv": "id,body\na,b\n"})
     pq.write_table(pa.table({"text": ["x"]}), tmp_path / "documents.parquet")
@@ -207,6 +273,9 @@ def test_bad_rows_of_parquet(tmp_path):
     assert "no text" in reasons[("documents.parquet", 3)]
     pq.write_table(pa.table({"id": [5], "text": [1.5]}), tmp_path / "documents.parquet")
     assert "text is a float" in _reasons(tmp_path)[1][("documents.parquet", 1)]
+    pairs = pa.FixedSizeListArray.from_arrays(text.slice(0, 2), 2)
+    pq.write_table(pa.table({"id": [5], "text": pairs}), tmp_path / "documents.parquet")
+    assert "can't decode byte" in _reasons(tmp_path)[1][("documents.parquet", 0)]
 
 
 @pytest.mark.parametrize("keep", [0, 3, 20, 40])
@@ -269,6 +338,23 @@ def test_hashes_follow_content_alone(tmp_path):
     assert scan(tmp_path, _small(9))[0].content_hash != scan(tmp_path, SETTINGS)[0].content_hash
     titled = CorpusSettings(title="another")
     assert scan(tmp_path, titled) == scan(tmp_path, SETTINGS)
+
+
+@pytest.mark.parametrize("suffix", ["jsonl", "csv", "parquet"])
+def test_hashes_cover_what_is_cited(tmp_path, suffix):
+    def hashes(cites):
+        rows = pa.table({"id": ["a", "b"], "text": ["x", "y"], "cites": [["b"], cites]})
+        if suffix == "parquet":
+            pq.write_table(rows, tmp_path / "documents.parquet")
+        elif suffix == "jsonl":
+            _write(tmp_path, {"documents.jsonl": _lines(*rows.to_pylist())})
+        else:
+            _write(tmp_path, {"documents.csv": f"id,text,cites\na,x,b\nb,y,{';'.join(cites)}\n"})
+        return [found.content_hash for found in scan(tmp_path, SETTINGS)]
+
+    (a, b), (same, other) = hashes(["a"]), hashes(["a", "c"])
+    assert a == same
+    assert b != other
 
 
 _texts = st.text(st.characters(codec="utf-8"), max_size=8)

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from gsum_assets.graphs.pagerank import personalized_pagerank
 from gsum_assets.lightpal.passage_graph import ScopeGraphs
-from gsum_assets.lightpal.passage_walk import PassageWalk, walk_from, walked
+from gsum_assets.lightpal.passage_walk import PassageWalk, peaked, walk_from, walked
 from gsum_assets.lightpal.settings import WalkSettings
 from gsum_assets.retrieval.hybrid import min_max
 from tests.lightpal.toys import Fixed, walk_graph
@@ -76,3 +76,19 @@ def test_a_graph_without_edges_keeps_the_order_of_the_seeds():
 def test_equal_seeds_and_no_questions():
     assert np.isfinite(walked(GRAPH, np.zeros((1, 6)), 1.0, WHOLE)).all()
     assert walked(GRAPH, SEEDS[:0], 1.0, WHOLE).shape == (0, 6)
+
+
+def test_jumps_are_peaked_by_the_power():
+    scores = np.array([0.1, 0.9, 0.5, 0.3])
+    best, weights = peaked(scores, 3, 2.0)  # 0.9, 0.5, 0.3 scaled: 1, 1/3, 0
+    assert best.tolist() == [1, 2, 3]
+    assert weights == pytest.approx([1, 1 / 9, 0])
+    assert peaked(scores, 3, 0.0)[1] == pytest.approx([1, 1, 1])
+    assert peaked(scores, 100, 1.0)[1] == pytest.approx([1, 1 / 2, 1 / 4, 0])
+
+
+@pytest.mark.parametrize("n", [1, 3])
+def test_equal_scores_are_jumped_to_alike(n):
+    best, weights = peaked(np.full(3, 0.5, np.float32), n, 3.0)
+    assert best.tolist() == [*range(n)]
+    assert weights.tolist() == [1.0] * n

@@ -10,7 +10,7 @@ import pytest
 
 from gsum_assets.lightpal.passage_graph import PassageGraphs
 from gsum_assets.lightpal.rank import Tables, rank
-from gsum_assets.lightpal.seeds import Seeds
+from gsum_assets.retrieval.seeds import Seeds
 from gsum_assets.lightpal.settings import LightpalSettings
 from gsum_assets.lightpal.variants import PASSAGE_WALK, PROMPTRANK, VARIANTS
 from gsum_assets.lightpal.walk_trust import walk_trust

@@ -6,7 +6,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from gsum_assets.lightpal import walk_trust as module
+from gsum_assets.retrieval import held_out as module
 from gsum_assets.lightpal.passage_graph import PassageGraphs
 from gsum_assets.lightpal.settings import WalkSettings
 from gsum_assets.lightpal.walk_trust import walk_trust

@@ -27,8 +27,11 @@ TEXT = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0")
 ROWS = st.lists(
     st.fixed_dictionaries(
         {
-            c.name: st.integers(0, 2**31 - 1) if c.name == "n_words" else TEXT
-            for c in DOCUMENTS.columns
+            "document_id": TEXT,
+            "title": TEXT,
+            "text": TEXT,
+            "n_words": st.integers(0, 2**31 - 1),
+            "cites": st.none() | st.lists(TEXT, max_size=3),
         }
     ),
     max_size=6,

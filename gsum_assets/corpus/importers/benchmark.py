@@ -133,7 +133,11 @@ def _refuse_foreign(folder: Path) -> None:
 
 def _fill(folder: Path, benchmark: Benchmark, contents: Contents, corpus: str) -> ImportReport:
     documents = [
-        {key: value for key, value in asdict(document).items() if key != "title" or value}
+        {
+            key: value
+            for key, value in asdict(document).items()
+            if value is not None and (value or key != "title")
+        }
         for document in contents.documents
     ]
     _write_lines(folder / _DOCUMENTS_FILE, documents)

@@ -1,9 +1,9 @@
-"""Seeds of a walk: what they add up, whose words count twice, how peaked jumps are."""
+"""Seeds of the graph methods: what they add up, and whose words count twice."""
 
 import numpy as np
 import pytest
 
-from gsum_assets.lightpal.seeds import Seeds, names, peaked, with_names_twice
+from gsum_assets.retrieval.seeds import Seeds, names, with_names_twice
 from gsum_assets.retrieval.bm25 import Bm25, Bm25Settings
 from gsum_assets.retrieval.dense import Dense
 from gsum_assets.retrieval.hybrid import min_max
@@ -48,19 +48,3 @@ def test_words_of_a_document_and_of_a_chunk_and_vectors_add_up():
     assert found.documents == pytest.approx(
         np.stack([expected[:, :2].max(1), expected[:, 2:4].max(1), expected[:, 4]], axis=1)
     )
-
-
-def test_jumps_are_peaked_by_the_power():
-    scores = np.array([0.1, 0.9, 0.5, 0.3])
-    best, weights = peaked(scores, 3, 2.0)  # 0.9, 0.5, 0.3 scaled: 1, 1/3, 0
-    assert best.tolist() == [1, 2, 3]
-    assert weights == pytest.approx([1, 1 / 9, 0])
-    assert peaked(scores, 3, 0.0)[1] == pytest.approx([1, 1, 1])
-    assert peaked(scores, 100, 1.0)[1] == pytest.approx([1, 1 / 2, 1 / 4, 0])
-
-
-@pytest.mark.parametrize("n", [1, 3])
-def test_equal_scores_are_jumped_to_alike(n):
-    best, weights = peaked(np.full(3, 0.5, np.float32), n, 3.0)
-    assert best.tolist() == [*range(n)]
-    assert weights.tolist() == [1.0] * n

@@ -1,4 +1,4 @@
-"""Where `passage_walk` starts: BM25 of a chunk and of its whole document, and the chunk's vector.
+"""Seeds of the graph methods: BM25 of a chunk and of its whole document, and the chunk's vector.
 
 BM25 counts words and pairs of words; capitalized words of a question count twice: names tell apart
 what texts are about, and a question says much besides. A document is as good as its best chunk.
@@ -33,7 +33,7 @@ def lexical_and_dense(collection: Collection, language: str) -> tuple[Retriever,
 
 
 class Seeds:
-    """First passages of a walk.
+    """First passages, which a graph leads on from.
 
     Parameters
     ----------
@@ -65,19 +65,3 @@ def with_names_twice(questions: Questions) -> Questions:
 def names(text: str) -> Sequence[str]:
     """The capitalized words of a text after its first word."""
     return [word for word in _WORD.findall(text)[1:] if word[0].isupper()]
-
-
-def peaked(scores: np.ndarray, n: int, power: float) -> tuple[np.ndarray, np.ndarray]:
-    """The best `n` passages and the weights that a walk jumps back to them with.
-
-    Scores are scaled to 0..1 over these passages and raised to `power`.
-
-    Parameters
-    ----------
-    scores : of one question, `(n_passages,)`.
-    """
-    best = np.argsort(-scores, kind="stable")[:n]
-    found = scores[best].astype(np.float64)
-    span = found[0] - found[-1]
-    weights = ((found - found[-1]) / span) ** power if span > 0 else np.ones(len(found))
-    return best, weights

@@ -1,0 +1,302 @@
+"""What should be true of clusters of passages, of what they come from, and of refined passages."""
+
+from collections.abc import Iterator
+
+import numpy as np
+import pyarrow as pa
+
+from gsum_assets.checks.finding import Finding, count, found, together
+from gsum_resources.arrow import pc
+
+_MOST_ALIKE = 0.99  # mean cosine of two embeddings, beyond which they tell nothing apart
+_FEW = 2  # passages, of which nothing can be told apart
+_DEGENERATE = 0.5  # share of the largest cluster
+_CLUSTERED = pa.schema([(name, pa.string()) for name in ("level", "clustering", "passage_id")])
+# what gives smaller and what gives larger clusters, by the beginning of a clustering's name
+_SETTINGS = {
+    "leiden": ("greater resolutions", "smaller resolutions"),
+    "dbscan": ("a smaller dbscan_eps", "a greater dbscan_eps"),
+    "hdbscan": ("a smaller hdbscan_min_size", "a smaller hdbscan_min_size"),  # noise is alone
+    "k_means": ("a smaller k_means_size", "a greater k_means_size"),
+}
+
+
+def join_passages(edges: pa.Table, chunks: pa.Table) -> Finding:
+    """Edges join two passages of their level; neighbours lie side by side in one document.
+
+    Parameters
+    ----------
+    edges : all columns but `weight`.
+    chunks : `chunk_id`, `document_id` and `position` of the whole corpus.
+    """
+    passages = _passages(chunks)
+    source, target = (_places(edges, end, passages) for end in ("source_id", "target_id"))
+    known = (source >= 0) & (target >= 0)
+    owners = pc.dictionary_encode(passages["document_id"].combine_chunks()).indices.to_numpy()
+    positions = passages["position"].to_numpy().astype(float)  # of a document: not a number
+    joined = np.flatnonzero(known & _equals(edges, "kind", "neighbour"))
+    one, other = source[joined], target[joined]
+    beside = (owners[one] == owners[other]) & (np.abs(positions[one] - positions[other]) == 1)
+    looked_at = count(edges.num_rows, "edge")
+    remedy = "materialize gae/graph_edges again"
+    return together(
+        [
+            found(
+                looked_at,
+                edges.filter(pa.array(~known)),
+                f"join what is no passage of their level; {remedy}",
+            ),
+            found(
+                looked_at,
+                edges.filter(pa.array(known & (source == target))),
+                f"join a passage to itself; {remedy}",
+            ),
+            found(
+                looked_at,
+                edges.take(joined[~beside & (one != other)]),
+                f"join as neighbours what does not lie side by side in one document; {remedy}",
+            ),
+        ]
+    )
+
+
+def finite(embeddings: pa.Table, chunks: pa.Table) -> Finding:
+    """One finite embedding for each passage of either level.
+
+    Parameters
+    ----------
+    chunks : `chunk_id`, `document_id` and `position` of the whole corpus.
+    """
+    passages = _passages(chunks)
+    places = _places(embeddings, "passage_id", passages)
+    without = np.setdiff1d(np.arange(passages.num_rows), places)
+    is_finite = np.isfinite(_matrix(embeddings["embedding"])).all(axis=1)
+    shown = embeddings.select(["level", "passage_id"])
+    looked_at = count(embeddings.num_rows, "embedding")
+    remedy = "materialize gae/embeddings again"
+    return together(
+        [
+            found(
+                looked_at,
+                shown.filter(pa.array(~is_finite)),
+                "are not finite; set a lower learning_rate in corpus.toml, [gae.training]",
+            ),
+            found(
+                count(passages.num_rows, "passage"),
+                passages.select(["level", "passage_id"]).take(without),
+                f"have no embedding; {remedy}",
+            ),
+            found(
+                looked_at,
+                shown.filter(pa.array(places < 0)),
+                f"belong to no passage of their level; {remedy}",
+            ),
+        ]
+    )
+
+
+def not_over_smoothed(embeddings: pa.Table) -> Finding:
+    """Embeddings of a level differ: two of them have a mean cosine of at most 0.99."""
+    alike = []
+    levels = pc.unique(embeddings["level"])
+    for level in levels.to_pylist():
+        vectors = _matrix(embeddings.filter(pc.equal(embeddings["level"], level))["embedding"])
+        mean = _mean_cosine(vectors[np.isfinite(vectors).all(axis=1)])
+        if mean > _MOST_ALIKE:
+            alike.append({"level": level, "mean_cosine": mean})
+    told = ", ".join(f"'{row['level']}' {row['mean_cosine']:.4f}" for row in alike)
+    schema = pa.schema([("level", pa.string()), ("mean_cosine", pa.float64())])
+    return found(
+        count(len(levels), "level"),
+        pa.Table.from_pylist(alike, schema),
+        f"have embeddings that hardly differ (mean cosine of two: {told}): graph convolutions "
+        "have smoothed them over; set fewer layers in corpus.toml, [gae.training]",
+    )
+
+
+def every_passage_once(clusters: pa.Table, chunks: pa.Table) -> Finding:
+    """Every clustering has every passage of its level once, and counts clusters by size.
+
+    Parameters
+    ----------
+    chunks : `chunk_id`, `document_id` and `position` of the whole corpus.
+    """
+    passages = _passages(chunks)
+    places = _places(clusters, "passage_id", passages)
+    by_name = list(_by_name(clusters))
+    not_once, misnumbered, n_expected = [_CLUSTERED.empty_table()], [], 0
+    for level, clustering, mine in by_name:
+        is_expected = _equals(passages, "level", level)
+        n_expected += int(is_expected.sum())
+        times = np.bincount(places[mine & (places >= 0)], minlength=len(is_expected))
+        wrong = passages["passage_id"].filter(pa.array(is_expected & (times != 1)))
+        of = [pa.repeat(name, len(wrong)) for name in (level, clustering)]
+        not_once.append(pa.table([*of, wrong], schema=_CLUSTERED))
+        if not _is_by_size(clusters["cluster"].to_numpy()[mine]):
+            misnumbered.append({"level": level, "clustering": clustering})
+    remedy = "materialize gae/clusters again"
+    return together(
+        [
+            found(
+                count(n_expected, "passage of a clustering", "passages of clusterings"),
+                pa.concat_tables(not_once),
+                f"are in no cluster, or in several; {remedy}",
+            ),
+            found(
+                count(clusters.num_rows, "row"),
+                clusters.select(_CLUSTERED.names).filter(pa.array(places < 0)),
+                f"are of no passage of their level; {remedy}",
+            ),
+            found(
+                count(len(by_name), "clustering"),
+                pa.Table.from_pylist(misnumbered, _CLUSTERED.remove(2)),
+                f"do not number their clusters from 0, largest first; {remedy}",
+            ),
+        ]
+    )
+
+
+def not_degenerate(clusterings: pa.Table, chunks: pa.Table) -> Finding:
+    """No chosen clustering has over half of the passages in one cluster, or each in its own.
+
+    Parameters
+    ----------
+    chunks : `chunk_id`, `document_id` and `position` of the whole corpus.
+    """
+    levels = _passages(chunks)["level"].to_pylist()
+    chosen = clusterings.filter(clusterings["is_chosen"]).select(
+        ["level", "scope", "clustering", "n_clusters", "largest"]
+    )
+    n_passages = np.array([levels.count(level) for level in chosen["level"].to_pylist()])
+    is_told = n_passages > _FEW
+    is_one = is_told & (chosen["largest"].to_numpy() > _DEGENERATE)
+    is_all_alone = is_told & (chosen["n_clusters"].to_numpy() == n_passages)
+    one, alone = (chosen.filter(pa.array(which)) for which in (is_one, is_all_alone))
+    looked_at = count(chosen.num_rows, "chosen clustering")
+    return together(
+        [
+            found(
+                looked_at,
+                one,
+                f"have over half of the passages in one cluster ({_told(one)}); "
+                f"{_remedy(one, 0)}; where embeddings are clustered also fewer layers in "
+                "[gae.training]",
+            ),
+            found(
+                looked_at,
+                alone,
+                f"have every passage alone ({_told(alone)}); {_remedy(alone, 1)}; or a greater "
+                "n_nearest in [gae.graph]",
+            ),
+        ]
+    )
+
+
+def made_from_contexts(refined: pa.Table, contexts: pa.Table) -> Finding:
+    """Each refined passage is one of its question's contexts, and no longer unless edited.
+
+    Parameters
+    ----------
+    contexts : `query_id` and `node_id` of the same method.
+    """
+    keys = ["query_id", "node_id"]
+    shown = refined.select([*keys, "rank", "fate", "tokens_before", "tokens_after"])
+    is_longer = pc.and_(
+        pc.greater(refined["tokens_after"], refined["tokens_before"]),
+        pc.not_equal(refined["fate"], "edited"),
+    )
+    looked_at = count(refined.num_rows, "refined passage")
+    return together(
+        [
+            found(
+                looked_at,
+                shown.join(contexts.select(keys), keys, join_type="left anti"),
+                "are none of their question's contexts; materialize gae/refined_contexts again",
+            ),
+            found(
+                looked_at,
+                shown.filter(is_longer),
+                "grew though they were not edited; materialize gae/refined_contexts again",
+            ),
+        ]
+    )
+
+
+def _passages(chunks: pa.Table) -> pa.Table:
+    """`level`, `passage_id`, `document_id` and `position` (of chunks) of all passages."""
+    documents = pc.unique(chunks["document_id"])
+    names = ["level", "passage_id", "document_id", "position"]
+    absent = pa.nulls(len(documents), chunks["position"].type)
+    of_documents = [pa.repeat("document", len(documents)), documents, documents, absent]
+    of_chunks = [chunks[name] for name in ("chunk_id", "document_id", "position")]
+    return pa.concat_tables(
+        [
+            pa.table(of_documents, names),
+            pa.table([pa.repeat("node", chunks.num_rows), *of_chunks], names),
+        ]
+    )
+
+
+def _places(rows: pa.Table, column: str, passages: pa.Table) -> np.ndarray:
+    """The row of `passages` that each row names in `column`, int64; -1 where there is none."""
+    wanted, known = (
+        pc.binary_join_element_wise(table["level"], table[name], "/")
+        for table, name in ((rows, column), (passages, "passage_id"))
+    )
+    found = pc.index_in(wanted, value_set=known.combine_chunks())
+    return pc.fill_null(found, -1).to_numpy().astype(np.int64)
+
+
+def _equals(rows: pa.Table, column: str, value: str) -> np.ndarray:
+    """Where a column has a value, bool `(n_rows,)`."""
+    return pc.equal(rows[column], value).to_numpy()
+
+
+def _matrix(vectors: pa.ChunkedArray) -> np.ndarray:
+    """Vectors of one length, float64 `(n_vectors, dim)`."""
+    flat = vectors.combine_chunks().flatten().to_numpy(zero_copy_only=False)
+    return flat.astype(np.float64).reshape(len(vectors), -1) if len(vectors) else np.empty((0, 0))
+
+
+def _mean_cosine(vectors: np.ndarray) -> float:
+    """Of all pairs of two passages; 1 where all are equal, 0 of no more than two passages."""
+    n = len(vectors)
+    if n <= _FEW:
+        return 0.0
+    if not np.ptp(vectors, axis=0).any():
+        return 1.0
+    lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
+    total = (vectors / np.where(lengths > 0, lengths, 1)).sum(axis=0)
+    return float((total @ total - (lengths > 0).sum()) / (n * (n - 1)))
+
+
+def _by_name(clusters: pa.Table) -> Iterator[tuple[str, str, np.ndarray]]:
+    """Level and name of each clustering, and where its rows are."""
+    for level in pc.unique(clusters["level"]).to_pylist():
+        of_level = _equals(clusters, "level", level)
+        for name in pc.unique(clusters["clustering"].filter(pa.array(of_level))).to_pylist():
+            yield level, name, of_level & _equals(clusters, "clustering", name)
+
+
+def _is_by_size(clusters: np.ndarray) -> bool:
+    """Whether the clusters are 0, 1, 2, … and none is larger than the one before."""
+    if clusters.min() < 0:
+        return False
+    sizes = np.bincount(clusters)
+    return bool(sizes.all() and (np.diff(sizes) <= 0).all())
+
+
+def _told(clusterings: pa.Table) -> str:
+    """Which clusterings they are, and the share of their largest clusters."""
+    return ", ".join(
+        f"{row['clustering']} of level '{row['level']}', scope '{row['scope']}': "
+        f"{row['largest']:.0%} in one"
+        for row in clusterings.to_pylist()
+    )
+
+
+def _remedy(clusterings: pa.Table, which: int) -> str:
+    """What to set for these clusterings, so that clusters are smaller (0) or larger (1)."""
+    families = {name.split("-")[0] for name in clusterings["clustering"].to_pylist()}
+    wanted = [_SETTINGS[family][which] for family in sorted(families)]
+    return f'set {" and ".join(wanted)} in corpus.toml, [gae.clusters], or method = "chosen" there'

@@ -1,0 +1,124 @@
+"""Prompts that keep to their length: what fits, what each passage may have, and where to cut.
+
+All lengths are word pieces. Pieces of texts with a blank between them add up, so a prompt is as
+long as its parts.
+"""
+
+import re
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
+from itertools import islice
+
+import numpy as np
+
+from gsum_resources.protocols import Request
+
+CountTokens = Callable[[Sequence[str]], Sequence[int]]
+"""Word pieces of each of several texts."""
+
+# What a passage keeps at least, about a sentence: less says nothing, so that one passage fewer is
+# shown instead.
+_LEAST = 16
+# Share of the room that is asked for where it is short, and how far beyond what it was asked for
+# a text may go where there is room: models keep to a number of words only roughly.
+_ASKED, _TOLERANCE = 0.85, 1.5
+
+_UNIT = re.compile(r"\S{1,20}")  # a word, or a piece of a script without blanks
+_SENTENCE_END = re.compile(r"[.!?…。！？][\"'”’)\]]*$")
+_TITLE = re.compile(r"[A-Z][a-z]{0,2}\.$")  # Dr. and its like
+
+
+@dataclass(frozen=True)
+class Room:
+    """What a prompt leaves to its passages.
+
+    Attributes
+    ----------
+    tokens : for their texts, and the marks before them.
+    mark : longest mark before a passage, its number.
+    """
+
+    tokens: int
+    mark: int
+
+    @property
+    def is_too_small(self) -> bool:
+        """Whether not even one passage has what it needs at least."""
+        return self.tokens < self.mark + _LEAST
+
+
+def room_for(
+    request: Request, n_passages: int, prompt_tokens: int, count_tokens: CountTokens
+) -> Room:
+    """What `n_passages` may take if instructions and rendered request keep to `prompt_tokens`."""
+    bare = replace(request, passages=())
+    marks = [f"[{i}]" for i in range(1, n_passages + 1)]
+    own, asked, *marked = count_tokens([bare.instructions, bare.render(), *marks])
+    return Room(prompt_tokens - own - asked, max(marked, default=0))
+
+
+def lengths(texts: Iterable[str], count_tokens: CountTokens) -> dict[str, int]:
+    """Word pieces of each text."""
+    distinct = list(dict.fromkeys(texts))
+    return dict(zip(distinct, count_tokens(distinct), strict=True)) if distinct else {}
+
+
+def n_fitting(sizes: Sequence[int], room: Room) -> int:
+    """How many of the first passages fit together."""
+    return int(
+        np.searchsorted(
+            np.cumsum(sizes) + room.mark * np.arange(1, len(sizes) + 1), room.tokens, side="right"
+        )
+    )
+
+
+def allowances(wished: Sequence[int], room: Room) -> tuple[list[int], float]:
+    """What each passage may have, so that all that are shown fit together.
+
+    Where the room is short all shrink in proportion, but none below a sentence: then the last are
+    left out instead.
+
+    Parameters
+    ----------
+    wished : word pieces that each passage would have, best first; 0: none.
+
+    Returns
+    -------
+    Word pieces of each, 0 for one that is left out; and the factor by which texts may exceed them.
+    """
+    for n in range(len(wished), 0, -1):
+        total = sum(wished[:n])
+        free = room.tokens - room.mark * sum(wish > 0 for wish in wished[:n])
+        aim = free if total <= free else _ASKED * free
+        share = aim / max(1, total)
+        allowed = [min(wish, max(_LEAST, int(share * wish))) for wish in wished[:n]]
+        if sum(allowed) <= aim or n == 1:
+            slack = min(_TOLERANCE, max(1.0, free / max(1, sum(allowed))))
+            return [*allowed, *[0] * (len(wished) - n)], slack
+    return [], 1.0
+
+
+def cut_to_tokens(text: str, max_tokens: int, count_tokens: CountTokens) -> str:
+    """The beginning of a text: up to the end of a sentence, or of a word and then "…".
+
+    A sentence ends the cut where it keeps at least half of what could be kept. One word remains
+    whatever its length.
+    """
+    if count_tokens([text])[0] <= max_tokens:
+        return text
+    # each has at least a piece, so that more of them cannot fit
+    units = list(islice(_UNIT.finditer(text), max(1, max_tokens)))
+    sizes = np.cumsum(count_tokens([unit.group() for unit in units]))
+    n = max(1, int(np.searchsorted(sizes, max_tokens - 1, side="right")))  # 1 for the "…"
+    cut = _first_units(text, units, n)
+    while n > 1 and count_tokens([cut])[0] > max_tokens:  # pieces of a cut word may not add up
+        n -= 1
+        cut = _first_units(text, units, n)
+    return cut
+
+
+def _first_units(text: str, units: Sequence[re.Match[str]], n: int) -> str:
+    for unit in reversed(units[n // 2 : n]):
+        if _SENTENCE_END.search(unit.group()) and not _TITLE.match(unit.group()):
+            return text[: unit.end()]
+    return text[: units[n - 1].end()].rstrip(" ,;:") + "…"

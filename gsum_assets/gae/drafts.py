@@ -1,0 +1,142 @@
+"""A question's passages on their way into the final prompt, which keeps to its length."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+import pyarrow as pa
+
+from gsum_assets.evaluation.answer import answer_request
+from gsum_assets.gae.budget import CountTokens, Room, cut_to_tokens, lengths, room_for
+from gsum_assets.gae.questions import NOBODY_ASKED, Asked, Question, questions_with_passages
+from gsum_assets.gae.settings import RefineSettings
+from gsum_assets.tables import TABLES
+
+Grade = Literal["high", "medium", "low"]
+Fate = Literal["whole", "edited", "condensed", "reduced", "cut", "dropped"]
+
+
+@dataclass
+class Passage:
+    """A row of `contexts`, and what becomes of it.
+
+    Attributes
+    ----------
+    n_tokens : of its own text, word pieces.
+    allowance : word pieces that it may have; 0: it is left out.
+    limit : word pieces beyond which a text is cut to the allowance.
+    """
+
+    row: Mapping[str, Any]
+    n_tokens: int
+    score: float | None = None
+    grade: Grade | None = None
+    allowance: int = 0
+    limit: int = 0
+    fate: Fate = "dropped"
+    text: str = ""
+    spent: Mapping[str, Any] = field(default_factory=lambda: NOBODY_ASKED)
+
+    def show(self, text: str, fate: Fate) -> None:
+        """Let it be shown with a text; one that says the same as its own is whole."""
+        own = self.row["text"]
+        self.text, self.fate = (own, "whole") if text.strip() == own.strip() else (text, fate)
+
+
+@dataclass
+class Draft:
+    """A question, its passages, best first, and the room that its prompt has for them."""
+
+    question: Question
+    passages: list[Passage]
+    room: Room
+
+
+def drafts(
+    contexts: pa.Table,
+    queries: pa.Table,
+    settings: RefineSettings,
+    max_words: int,
+    count_tokens: CountTokens,
+) -> list[Draft]:
+    """One for each question, passages by rank; nothing is decided yet.
+
+    Parameters
+    ----------
+    max_words : length of an answer, as its instructions name it.
+    """
+    questions = questions_with_passages(contexts, queries)
+    sizes = lengths((row["text"] for q in questions for row in q.passages), count_tokens)
+    return [
+        Draft(
+            question,
+            [Passage(row, sizes[row["text"]]) for row in question.passages],
+            room_for(
+                answer_request(question.row, (), max_words),
+                len(question.passages),
+                settings.prompt_tokens,
+                count_tokens,
+            ),
+        )
+        for question in questions
+    ]
+
+
+def fitted(drafts: Sequence[Draft], count_tokens: CountTokens) -> Asked:
+    """Rows of `gae.refined_contexts` by question and rank, of which each question's fit together.
+
+    What is too long loses its last passages; the last one left is cut. Where nothing is left to
+    show, the best passage is shown as it stands.
+    """
+    for draft in drafts:
+        if not any(passage.text.strip() for passage in draft.passages):
+            best = draft.passages[0]
+            best.show(best.row["text"], "whole")
+    sizes = lengths((p.text for d in drafts for p in d.passages), count_tokens)
+    for draft in drafts:
+        _fit(draft, sizes, count_tokens)
+    sizes |= lengths((p.text for d in drafts for p in d.passages), count_tokens)
+    rows = [
+        _row(draft, passage, sizes[passage.text])
+        for draft in drafts
+        for passage in sorted(draft.passages, key=lambda passage: passage.row["rank"])
+    ]
+    schema = TABLES["gae.refined_contexts"].schema
+    return Asked(pa.Table.from_pylist(rows, schema), list(_too_small(drafts)))
+
+
+def _fit(draft: Draft, sizes: Mapping[str, int], count_tokens: CountTokens) -> None:
+    shown = [passage for passage in draft.passages if passage.text]
+    total = sum(sizes[passage.text] + draft.room.mark for passage in shown)
+    while total > draft.room.tokens and len(shown) > 1:
+        last = shown.pop()
+        total -= sizes[last.text] + draft.room.mark
+        last.text, last.fate = "", "dropped"
+    if shown and total > draft.room.tokens:
+        free = draft.room.tokens - draft.room.mark
+        shown[0].show(cut_to_tokens(shown[0].text, free, count_tokens), "cut")
+
+
+def _too_small(drafts: Iterable[Draft]) -> Iterable[str]:
+    for draft in drafts:
+        if draft.room.is_too_small:
+            yield (
+                f"question '{draft.question.query_id}': it and the instructions leave "
+                f"{draft.room.tokens} word pieces of the prompt to its passages, of which the best "
+                "is cut to a few words; set prompt_tokens higher in corpus.toml, [gae.refine]"
+            )
+
+
+def _row(draft: Draft, passage: Passage, n_tokens: int) -> dict:
+    kept = ("sample", "rank", "node_id", "node_kind", "document_id", "position")
+    return {
+        "query_id": draft.question.query_id,
+        **{name: passage.row[name] for name in kept},
+        "score": passage.score,
+        "grade": passage.grade,
+        "fate": passage.fate,
+        "tokens_before": passage.n_tokens,
+        "tokens_after": n_tokens,
+        "text": passage.text,
+        **passage.spent,
+    }

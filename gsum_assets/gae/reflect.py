@@ -1,0 +1,54 @@
+"""How much each passage bears on its question, as a language model judges it (paper, 3.2.2)."""
+
+import pyarrow as pa
+
+from gsum_assets.evaluation.answer import question_text
+from gsum_assets.gae.prompts import REFLECTION
+from gsum_assets.gae.questions import Asked, questions_with_passages, spent, why
+from gsum_assets.tables import TABLES
+from gsum_resources.llm.results import Score
+from gsum_resources.protocols import Completion, LanguageModel, Request
+
+_MAX_WORDS = 5  # of a number
+
+
+def reflections(contexts: pa.Table, queries: pa.Table, model: LanguageModel) -> Asked:
+    """Ask `model` for the relevance of every passage to its question.
+
+    Parameters
+    ----------
+    contexts : rows of `contexts`, one context a question.
+
+    Returns
+    -------
+    Asked
+        Rows of `gae.reflections` in order of questions and ranks.
+    """
+    pairs = [
+        (question, passage)
+        for question in questions_with_passages(contexts, queries)
+        for passage in question.passages
+    ]
+    replies = model.complete(
+        [
+            Request(
+                task="score",
+                instructions=REFLECTION,
+                question=question_text(question.row),
+                passages=(passage["text"],),
+                max_words=_MAX_WORDS,
+                schema=Score,
+                document_id=passage["document_id"] or "",
+            )
+            for question, passage in pairs
+        ]
+    )
+    rows, problems = [], []
+    for (question, passage), reply in zip(pairs, replies, strict=True):
+        key = {"query_id": question.query_id, "node_id": passage["node_id"]}
+        if isinstance(reply, Completion) and isinstance(reply.parsed, Score):
+            rows.append({**key, "relevance": reply.parsed.score, **spent(reply)})
+        else:
+            where = f"question '{key['query_id']}', passage '{key['node_id']}'"
+            problems.append(f"{where}: not judged: {why(reply)}")
+    return Asked(pa.Table.from_pylist(rows, TABLES["gae.reflections"].schema), problems)

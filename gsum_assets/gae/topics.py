@@ -1,0 +1,109 @@
+"""What each cluster of a question's passages is about, and how much that matters (paper, 3.2.1)."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import pyarrow as pa
+
+from gsum_assets.evaluation.answer import question_text
+from gsum_assets.gae.budget import CountTokens, cut_to_tokens, lengths, n_fitting, room_for
+from gsum_assets.gae.prompts import TOPIC
+from gsum_assets.gae.questions import Asked, Question, questions_with_passages, spent, why
+from gsum_assets.gae.settings import RefineSettings
+from gsum_assets.tables import TABLES
+from gsum_resources.llm.results import TopicScore
+from gsum_resources.protocols import Completion, LanguageModel, Request
+
+_MAX_WORDS = 12  # of a topic
+
+
+@dataclass(frozen=True)
+class _Group:
+    """Passages of one question and cluster, best first."""
+
+    question: Question
+    cluster: int
+    texts: Sequence[str]
+
+
+def topics(
+    contexts: pa.Table,
+    clusters: Mapping[str, int],
+    queries: pa.Table,
+    model: LanguageModel,
+    settings: RefineSettings,
+    count_tokens: CountTokens,
+) -> Asked:
+    """Ask `model` for a topic and its relevance, for each question and cluster among its passages.
+
+    Parameters
+    ----------
+    contexts : rows of `contexts`, one context a question.
+    clusters : of each passage, by chunk_id.
+    settings : of it `prompt_tokens`, which a prompt keeps to: the best passages of a cluster are
+        read, as many as fit.
+
+    Returns
+    -------
+    Asked
+        Rows of `gae.topics` ordered by its key.
+
+    Raises
+    ------
+    ValueError
+        If a passage has no cluster.
+    """
+    questions = questions_with_passages(contexts, queries)
+    _check_clusters(questions, clusters)
+    groups = [group for question in questions for group in _groups(question, clusters)]
+    sizes = lengths((text for group in groups for text in group.texts), count_tokens)
+    requests = [_request(group, sizes, settings.prompt_tokens, count_tokens) for group in groups]
+    rows, problems = [], []
+    for group, request, reply in zip(groups, requests, model.complete(requests), strict=True):
+        if isinstance(reply, Completion) and isinstance(reply.parsed, TopicScore):
+            row = {
+                "query_id": group.question.query_id,
+                "cluster": group.cluster,
+                "topic": " ".join(reply.parsed.topic.split()),
+                "relevance": reply.parsed.relevance,
+                "n_passages": len(group.texts),
+                "n_read": len(request.passages),
+            }
+            rows.append({**row, **spent(reply)})
+        else:
+            where = f"question '{group.question.query_id}', cluster {group.cluster}"
+            problems.append(f"{where}: no topic: {why(reply)}")
+    return Asked(pa.Table.from_pylist(rows, TABLES["gae.topics"].schema), problems)
+
+
+def _groups(question: Question, clusters: Mapping[str, int]) -> list[_Group]:
+    found: dict[int, list[str]] = {}
+    for row in question.passages:
+        found.setdefault(int(clusters[row["node_id"]]), []).append(row["text"])
+    return [_Group(question, cluster, texts) for cluster, texts in sorted(found.items())]
+
+
+def _request(
+    group: _Group, sizes: Mapping[str, int], prompt_tokens: int, count_tokens: CountTokens
+) -> Request:
+    bare = Request(
+        task="topic",
+        instructions=TOPIC,
+        question=question_text(group.question.row),
+        max_words=_MAX_WORDS,
+        schema=TopicScore,
+    )
+    room = room_for(bare, len(group.texts), prompt_tokens, count_tokens)
+    read = group.texts[: n_fitting([sizes[text] for text in group.texts], room)]
+    if not read:
+        read = [cut_to_tokens(group.texts[0], room.tokens - room.mark, count_tokens)]
+    return replace(bare, passages=tuple(read))
+
+
+def _check_clusters(questions: Sequence[Question], clusters: Mapping[str, int]) -> None:
+    passages = {row["node_id"] for question in questions for row in question.passages}
+    if lacking := sorted(passages - clusters.keys()):
+        raise ValueError(
+            f"gae: {len(lacking)} of {len(passages)} passages have no cluster (first: "
+            f"'{lacking[0]}'); materialize gae/clusters"
+        )

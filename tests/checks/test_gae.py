@@ -1,0 +1,280 @@
+"""Each check of `gae` alone, on tables small enough to know the answer."""
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from gsum_assets.checks.gae import (
+    every_passage_once,
+    finite,
+    join_passages,
+    made_from_contexts,
+    not_degenerate,
+    not_over_smoothed,
+)
+from gsum_assets.gae.settings import GaeSettings
+from gsum_assets.tables import TABLES
+
+CHUNKS = pa.table(
+    {
+        "chunk_id": ["a0", "a1", "a2", "b0"],
+        "document_id": ["a", "a", "a", "b"],
+        "position": pa.array([0, 1, 2, 0], pa.int32()),
+    }
+)
+PASSAGES = [("document", "a"), ("document", "b")]
+PASSAGES += [("node", chunk_id) for chunk_id in ("a0", "a1", "a2", "b0")]
+NOTHING = CHUNKS.slice(0, 0)
+
+
+def rows(table, names, *values):
+    told = [dict(zip(names, row, strict=True)) for row in values]
+    schema = TABLES[table].schema
+    return pa.Table.from_pylist(told, pa.schema([schema.field(name) for name in names]))
+
+
+def edges(*values):
+    return rows("gae.graph_edges", ("level", "kind", "source_id", "target_id"), *values)
+
+
+EDGES = [
+    ("document", "nearest", "a", "b"),
+    ("document", "citation", "b", "a"),
+    ("node", "neighbour", "a0", "a1"),
+    ("node", "neighbour", "a2", "a1"),
+    ("node", "nearest", "a0", "b0"),
+]
+
+
+def test_edges_join_passages():
+    assert not join_passages(edges(*EDGES), CHUNKS).problem
+    assert join_passages(edges(), NOTHING).looked_at == "0 edges"
+
+
+@pytest.mark.parametrize(
+    ("edge", "words"),
+    [
+        (("node", "nearest", "a0", "gone"), "what is no passage of"),
+        (("node", "nearest", "a", "b0"), "what is no passage of"),
+        (("document", "citation", "a", "b0"), "what is no passage of"),
+        (("node", "neighbour", "gone", "a0"), "what is no passage of"),
+        (("node", "nearest", "a0", "a0"), "a passage to itself"),
+        (("node", "neighbour", "a0", "a0"), "a passage to itself"),
+        (("node", "neighbour", "a0", "a2"), "as neighbours what does not"),
+        (("node", "neighbour", "a1", "b0"), "as neighbours what does not"),
+        (("document", "neighbour", "a", "b"), "as neighbours what does not"),
+    ],
+)
+def test_an_edge_that_should_not_be(edge, words):
+    finding = join_passages(edges(*EDGES, edge), CHUNKS)
+    assert finding.problem.startswith(f"1 of 6 edges join {words}")
+    assert finding.n_wrong == 1
+    assert tuple(finding.offenders[0].values()) == edge
+
+
+def embeddings(vectors, passages=PASSAGES):
+    named = [(*passage, vector) for passage, vector in zip(passages, vectors, strict=True)]
+    return rows("gae.embeddings", ("level", "passage_id", "embedding"), *named)
+
+
+def spread(n):
+    return np.random.default_rng(0).normal(size=(n, 8)).tolist()
+
+
+def test_each_passage_has_a_finite_embedding():
+    assert not finite(embeddings(spread(6)), CHUNKS).problem
+    assert not finite(embeddings([], []), NOTHING).problem
+
+
+@pytest.mark.parametrize("value", [float("nan"), float("inf")])
+def test_an_embedding_that_is_not_finite(value):
+    vectors = spread(6)
+    vectors[3][5] = value
+    finding = finite(embeddings(vectors), CHUNKS)
+    assert finding.problem.startswith("1 of 6 embeddings are not finite; set a lower learning_rate")
+    assert finding.offenders == [{"level": "node", "passage_id": "a1"}]
+
+
+def test_a_passage_without_an_embedding():
+    finding = finite(embeddings(spread(5), PASSAGES[1:]), CHUNKS)
+    assert finding.problem.startswith("1 of 6 passages have no embedding")
+    assert finding.offenders == [{"level": "document", "passage_id": "a"}]
+    assert finite(embeddings([], []), CHUNKS).n_wrong == 6
+
+
+def test_an_embedding_of_no_passage_of_its_level():
+    finding = finite(embeddings(spread(7), [*PASSAGES, ("node", "a")]), CHUNKS)
+    assert finding.problem.startswith("1 of 7 embeddings belong to no passage")
+    assert finding.offenders == [{"level": "node", "passage_id": "a"}]
+
+
+def of_nodes(vectors):
+    return embeddings(vectors, [("node", f"n{i}") for i in range(len(vectors))])
+
+
+def test_embeddings_that_differ():
+    assert not not_over_smoothed(of_nodes(spread(50))).problem
+    assert not not_over_smoothed(of_nodes([[1.0, 0.0]] * 2)).problem  # too few to tell
+    assert not_over_smoothed(of_nodes([])).looked_at == "0 levels"
+
+
+@pytest.mark.parametrize(
+    ("vectors", "told"),
+    [
+        ([[3.0, 4.0]] * 5, "'node' 1.0000"),
+        ([[0.0, 0.0]] * 5, "'node' 1.0000"),
+        ([[1.0, 0.0], [5.0, 0.0], [0.995, 0.0998749]], "'node' 0.9967"),  # cosines 1, .995, .995
+        ([*[[1.0, 0.01 * i] for i in range(9)], [float("nan"), 0.0]], "'node' 0.99"),
+    ],
+)
+def test_embeddings_that_hardly_differ(vectors, told):
+    finding = not_over_smoothed(of_nodes(vectors))
+    assert finding.problem.startswith("1 of 1 level have embeddings that hardly differ")
+    assert told in finding.problem
+    assert "fewer layers in corpus.toml, [gae.training]" in finding.problem
+
+
+def test_only_the_level_that_is_smoothed_over_is_told():
+    both = pa.concat_tables([of_nodes(spread(9)), embeddings([[1.0] * 8] * 2, PASSAGES[:2])])
+    assert not not_over_smoothed(both).problem
+    third = embeddings([[1.0] * 8], [("document", "c")])
+    finding = not_over_smoothed(pa.concat_tables([both, third]))
+    assert [row["level"] for row in finding.offenders] == ["document"]
+
+
+CLUSTERS = [
+    *(("document", "dbscan", name, number) for number, name in enumerate("ab")),
+    *(("node", "dbscan", name, 0) for name in ("a0", "a1", "a2", "b0")),
+    ("node", "leiden-3", "a0", 1),
+    ("node", "leiden-3", "a1", 0),
+    ("node", "leiden-3", "a2", 0),
+    ("node", "leiden-3", "b0", 2),
+]
+
+
+def clusters(*values):
+    return rows("gae.clusters", ("level", "clustering", "passage_id", "cluster"), *values)
+
+
+def test_every_clustering_has_every_passage_once():
+    assert not every_passage_once(clusters(*CLUSTERS), CHUNKS).problem
+    assert not every_passage_once(clusters(*CLUSTERS[::-1]), CHUNKS).problem
+    assert not every_passage_once(clusters(), NOTHING).problem
+
+
+def test_a_passage_that_a_clustering_lacks():
+    finding = every_passage_once(clusters(*CLUSTERS[:-1]), CHUNKS)
+    assert finding.problem.startswith("1 of 10 passages of clusterings are in no cluster")
+    assert finding.offenders == [{"level": "node", "clustering": "leiden-3", "passage_id": "b0"}]
+
+
+def test_a_passage_in_two_clusters():
+    finding = every_passage_once(clusters(*CLUSTERS, ("node", "leiden-3", "a1", 1)), CHUNKS)
+    assert finding.problem.startswith("1 of 10 passages of clusterings are in no cluster, or in")
+    assert finding.offenders == [{"level": "node", "clustering": "leiden-3", "passage_id": "a1"}]
+
+
+@pytest.mark.parametrize("stranger", ["gone", "a"])
+def test_a_cluster_of_no_passage_of_its_level(stranger):
+    finding = every_passage_once(clusters(*CLUSTERS, ("node", "dbscan", stranger, 1)), CHUNKS)
+    assert finding.problem.startswith("1 of 11 rows are of no passage of their level")
+    assert finding.offenders[0]["passage_id"] == stranger
+
+
+@pytest.mark.parametrize("numbers", [(1, 1, 1, 1), (0, 0, 0, 2), (0, 1, 1, 1), (-1, 0, 0, 1)])
+def test_clusters_count_up_from_0_largest_first(numbers):
+    named = zip(("a0", "a1", "a2", "b0"), numbers, strict=True)
+    wrong = [("node", "dbscan", passage, number) for passage, number in named]
+    finding = every_passage_once(clusters(*CLUSTERS[:2], *wrong, *CLUSTERS[6:]), CHUNKS)
+    assert finding.problem.startswith("1 of 3 clusterings do not number their clusters from 0")
+    assert finding.offenders == [{"level": "node", "clustering": "dbscan"}]
+
+
+def clusterings(*values):
+    names = ("level", "scope", "clustering", "is_chosen", "n_clusters", "largest")
+    return rows("gae.clusterings", names, *values)
+
+
+FINE = [
+    ("node", "corpus", "leiden-3", True, 2, 0.5),
+    ("node", "corpus", "k_means", False, 1, 1.0),  # nobody re-ranks by it
+    ("document", "corpus", "dbscan", True, 1, 1.0),  # two documents
+    ("document", "corpus", "leiden-1", True, 2, 0.5),
+]
+
+
+def test_clusterings_that_part_passages():
+    assert not not_degenerate(clusterings(*FINE), CHUNKS).problem
+    assert not not_degenerate(clusterings(), NOTHING).problem
+
+
+SETTING = {
+    "leiden-0.5": "resolutions",
+    "dbscan": "dbscan_eps",
+    "hdbscan": "hdbscan_min_size",
+    "k_means": "k_means_size",
+}
+
+
+@pytest.mark.parametrize(("name", "setting"), SETTING.items())
+def test_most_passages_in_one_cluster(name, setting):
+    finding = not_degenerate(clusterings(*FINE, ("node", "document", name, True, 2, 0.75)), CHUNKS)
+    assert finding.problem.startswith(
+        "1 of 4 chosen clusterings have over half of the passages in one cluster "
+        f"({name} of level 'node', scope 'document': 75% in one); set "
+    )
+    assert f" {setting} in corpus.toml, [gae.clusters], or method = " in finding.problem
+    assert "fewer layers in [gae.training]" in finding.problem
+    assert setting in type(GaeSettings().clusters).model_fields
+    assert [row["clustering"] for row in finding.offenders] == [name]
+
+
+@pytest.mark.parametrize(("name", "setting"), SETTING.items())
+def test_every_passage_alone(name, setting):
+    finding = not_degenerate(clusterings(("node", "corpus", name, True, 4, 0.25)), CHUNKS)
+    assert finding.problem.startswith(
+        f"1 of 1 chosen clustering have every passage alone ({name} of level 'node', scope "
+        "'corpus': 25% in one); set "
+    )
+    assert f" {setting} in corpus.toml, [gae.clusters]" in finding.problem
+    assert "greater n_nearest in [gae.graph]" in finding.problem
+
+
+def test_clusters_that_are_too_large_ask_for_another_setting_than_those_too_small():
+    too_large = not_degenerate(clusterings(("node", "corpus", "dbscan", True, 1, 1.0)), CHUNKS)
+    too_small = not_degenerate(clusterings(("node", "corpus", "dbscan", True, 4, 0.25)), CHUNKS)
+    assert "a smaller dbscan_eps" in too_large.problem
+    assert "a greater dbscan_eps" in too_small.problem
+
+
+CONTEXTS = pa.table({"query_id": ["q", "q", "p"], "node_id": ["a0", "b0", "a0"]})
+REFINED = [
+    ("q", 1, "a0", "edited", 10, 12),
+    ("q", 2, "b0", "dropped", 10, 0),
+    ("p", 1, "a0", "whole", 10, 10),
+]
+
+
+def refined(*values):
+    names = ("query_id", "rank", "node_id", "fate", "tokens_before", "tokens_after")
+    return rows("gae.refined_contexts", names, *values)
+
+
+def test_refined_passages_come_from_contexts():
+    assert not made_from_contexts(refined(*REFINED), CONTEXTS).problem
+    assert not made_from_contexts(refined(), CONTEXTS.slice(0, 0)).problem
+
+
+@pytest.mark.parametrize("node_id", ["gone", "b0"])  # which another question has
+def test_a_refined_passage_that_is_no_context(node_id):
+    wrong = ("p", 2, node_id, "whole", 10, 10)
+    finding = made_from_contexts(refined(*REFINED, wrong), CONTEXTS)
+    assert finding.problem.startswith("1 of 4 refined passages are none of their question's")
+    assert (finding.offenders[0]["query_id"], finding.offenders[0]["node_id"]) == ("p", node_id)
+
+
+@pytest.mark.parametrize("fate", ["whole", "condensed", "reduced", "cut", "dropped"])
+def test_a_passage_that_grew_without_being_edited(fate):
+    finding = made_from_contexts(refined(*REFINED[:2], ("p", 1, "a0", fate, 10, 11)), CONTEXTS)
+    assert finding.problem.startswith("1 of 3 refined passages grew though they were not edited")
+    assert finding.offenders[0]["fate"] == fate
