@@ -1,6 +1,8 @@
 """A home with one small corpus whose documents fill all eight buckets."""
 
+import gc
 import json
+import sqlite3
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -8,13 +10,14 @@ import dagster as dg
 import pyarrow as pa
 import pytest
 from hypothesis import settings
+from sqlalchemy import Engine, event
 
 from gsum_assets.corpus.load import N_BUCKETS, bucket_of
 from gsum_assets.definitions import Pipeline, pipeline_for
 from gsum_assets.run import RunReport, drive
 from gsum_assets.tables import TABLES
 from gsum_resources.home import Home
-from gsum_resources.instance import open_instance
+from gsum_resources.instance import CONFIG_FILE, prepare
 from gsum_resources.models import Models
 from gsum_resources.parquet_store import ParquetStore
 from gsum_resources.protocols import PassageScorer
@@ -24,6 +27,14 @@ from tests.models import FirstWords, HashEmbedder
 
 settings.register_profile("gsum", deadline=None)  # a busy machine is no failure
 settings.load_profile("gsum")
+# Dagster's definitions are many objects that stay; to look through them all again and again took
+# an eighth of the time
+gc.set_threshold(50_000, 20, 100)
+_WITHOUT_STEP_LOGS = """
+compute_logs:
+  module: dagster._core.storage.noop_compute_log_manager
+  class: NoOpComputeLogManager
+"""
 
 CORPUS = "tales"
 WORDS = [
@@ -84,7 +95,8 @@ class House:
         return pipeline_for(self.home, models)
 
     def instance(self) -> dg.DagsterInstance:
-        return open_instance(self.home)
+        keep_no_step_logs(self.home)
+        return dg.DagsterInstance.from_config(str(self.home.dagster))
 
     def run(self, methods: list[str] | None = None, corpus: str = CORPUS) -> RunReport:
         with self.instance() as instance:
@@ -100,6 +112,20 @@ class House:
     def write_queries(self, queries: list[dict]) -> None:
         lines = "".join(json.dumps(query) + "\n" for query in queries)
         (self.folder / "queries.jsonl").write_text(lines)
+
+
+@event.listens_for(Engine, "connect")
+def wait_for_no_disk(connection: sqlite3.Connection, _: object) -> None:
+    """What a test writes need not outlive the machine's power."""
+    connection.execute("PRAGMA synchronous = OFF")
+
+
+def keep_no_step_logs(home: Home) -> None:
+    """Dagster keeps what steps print with four processes a run; here nobody reads it."""
+    file = prepare(home) / CONFIG_FILE
+    shipped = file.read_text()
+    if _WITHOUT_STEP_LOGS not in shipped:
+        file.write_text(shipped + _WITHOUT_STEP_LOGS)
 
 
 @pytest.fixture

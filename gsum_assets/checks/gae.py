@@ -164,7 +164,9 @@ def not_degenerate(clusterings: pa.Table, chunks: pa.Table) -> Finding:
     chunks : `chunk_id`, `document_id` and `position` of the whole corpus.
     """
     levels = _passages(chunks)["level"].to_pylist()
-    chosen = clusterings.filter(clusterings["is_chosen"]).select(
+    # Documents of weight 0 are clustered for nothing; chunks still have topics by their clusters.
+    counts = pc.or_(pc.equal(clusterings["level"], "node"), pc.greater(clusterings["weight"], 0))
+    chosen = clusterings.filter(pc.and_(clusterings["is_chosen"], counts)).select(
         ["level", "scope", "clustering", "n_clusters", "largest"]
     )
     n_passages = np.array([levels.count(level) for level in chosen["level"].to_pylist()])

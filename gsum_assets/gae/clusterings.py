@@ -153,13 +153,14 @@ def _facts(
     """What each clustering of a level is like."""
     vectors = level_vectors(embeddings, level, "gae/embeddings")
     together = _together(queries, level)
-    for name, clusterer in _ways(graph_edges, embeddings, level, settings).items():
+    ways = _ways(graph_edges, embeddings, level, settings)
+    for name in labels:
         sizes = np.bincount(labels[name])
         precision, recall = pair_scores(labels[name], together)
         yield (
             name,
             {
-                "stability": stability(clusterer, labels[name], settings.seed),
+                "stability": stability(ways[name], labels[name], settings.seed),
                 "n_clusters": len(sizes),
                 "largest": float(sizes.max(initial=0) / max(1, len(labels[name]))),
                 "silhouette": _silhouette(vectors, labels[name]),

@@ -1,6 +1,6 @@
 """Graph, features, auto-encoder and clusters of a corpus as assets."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 
 import dagster as dg
 import numpy as np
@@ -234,7 +234,7 @@ def _shown(
         png = clusters_picture(
             level_vectors(embeddings, level, "gae/embeddings"),
             labels,
-            level.ids,
+            _names(level, collection),
             f"{corpus}: {what} by {row['clustering']}",
             row["silhouette"],
             what,
@@ -250,6 +250,18 @@ def _shown(
             },
         }
     return shown
+
+
+def _names(level: Level, collection: Collection) -> Sequence[str]:
+    """What a person calls the passages: documents by their ids, chunks by document and place."""
+    if level.name == "document":
+        return level.ids
+    lengths = np.diff(collection.starts).tolist()
+    return [
+        f"{document_id} #{position}"
+        for document_id, n in zip(collection.document_ids, lengths, strict=True)
+        for position in range(n)
+    ]
 
 
 graph_assets = [graph_edges, node_features, embeddings, clusters, clusterings]

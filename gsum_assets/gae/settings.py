@@ -42,7 +42,7 @@ class TrainingSettings(_Settings):
     learning_rate: float = Field(default=0.01, gt=0, description="of Adam (C.2)")
     weight_decay: float = Field(default=5e-4, ge=0, description="of Adam (C.2)")
     exact_nodes: int = Field(
-        default=5000,
+        default=2000,
         ge=0,
         description="nodes up to which every pair enters the loss; beyond, a sample (ours)",
     )

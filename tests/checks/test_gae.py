@@ -190,9 +190,9 @@ def test_clusters_count_up_from_0_largest_first(numbers):
     assert finding.offenders == [{"level": "node", "clustering": "dbscan"}]
 
 
-def clusterings(*values):
-    names = ("level", "scope", "clustering", "is_chosen", "n_clusters", "largest")
-    return rows("gae.clusterings", names, *values)
+def clusterings(*values, weight=1.0):
+    names = ("level", "scope", "clustering", "is_chosen", "n_clusters", "largest", "weight")
+    return rows("gae.clusterings", names, *((*value, weight) for value in values))
 
 
 FINE = [
@@ -206,6 +206,24 @@ FINE = [
 def test_clusterings_that_part_passages():
     assert not not_degenerate(clusterings(*FINE), CHUNKS).problem
     assert not not_degenerate(clusterings(), NOTHING).problem
+
+
+def test_documents_that_nobody_moves_may_lie_in_one_cluster():
+    documents = ("document", "corpus", "leiden-1", True, 1, 1.0)
+    chunks = ("node", "corpus", "leiden-1", True, 1, 1.0)  # they have topics by it
+    many = pa.concat_tables(
+        pa.table(
+            {
+                "chunk_id": [f"c{i}-{j}" for j in range(2)],
+                "document_id": [f"d{i}"] * 2,
+                "position": pa.array([0, 1], pa.int32()),
+            }
+        )
+        for i in range(6)
+    )
+    assert not not_degenerate(clusterings(documents, weight=0.0), many).problem
+    assert "document" in not_degenerate(clusterings(documents), many).problem
+    assert "node" in not_degenerate(clusterings(chunks, weight=0.0), many).problem
 
 
 SETTING = {

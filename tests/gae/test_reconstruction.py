@@ -1,11 +1,33 @@
-"""The blocked loss against all pairs at once, and the training against a graph of two cliques."""
+"""The blocked loss against all pairs at once, and what drawing some of them estimates."""
 
 import numpy as np
 import pytest
 
 from gsum_assets.gae import reconstruction
-from gsum_assets.gae.autoencoder import Training, _adjacency, embed_graph
+from gsum_assets.gae.autoencoder import adjacency_of, embed_graph
+from gsum_assets.gae.graph_edges import Edges
 from gsum_assets.gae.reconstruction import reconstruction_loss
+from gsum_assets.gae.settings import TrainingSettings
+
+N, DIM = 30, 4
+
+
+def drawn_edges() -> Edges:
+    sources, targets = np.random.default_rng(0).integers(0, N, (2, 60))
+    return Edges(sources, targets, np.ones(60))
+
+
+def start():
+    import torch
+
+    values = np.random.default_rng(1).standard_normal((N, DIM)).astype(np.float32)
+    return torch.from_numpy(values).requires_grad_()
+
+
+def dense_loss(z, adjacency):
+    import torch
+
+    return (adjacency.to_dense() - torch.sigmoid(z @ z.T)).square().mean()
 
 
 @pytest.mark.parametrize("cells", [1, 50, 10**6])
@@ -15,29 +37,64 @@ def test_loss_and_gradient_are_those_of_all_pairs_at_once(
     import torch
 
     monkeypatch.setattr(reconstruction, "_CELLS_AT_ONCE", cells)
-    random = np.random.default_rng(0)
-    edges = random.integers(0, 30, (2, 60))
-    adjacency = _adjacency(30, *edges)
-    start = torch.from_numpy(random.standard_normal((30, 4)).astype(np.float32))
-    blocked, whole = (start.clone().requires_grad_() for _ in range(2))
-    loss = reconstruction_loss(blocked, adjacency)
+    adjacency = adjacency_of(N, drawn_edges())
+    blocked, whole = start(), start()
+    loss, expected = reconstruction_loss(blocked, adjacency), dense_loss(whole, adjacency)
     loss.backward()
-    dense = (adjacency.to_dense() - torch.sigmoid(whole @ whole.T)).square().mean()
-    dense.backward()
-    assert loss.item() == pytest.approx(dense.item(), abs=1e-6)
+    expected.backward()
+    assert loss.item() == pytest.approx(expected.item(), abs=1e-5)
     torch.testing.assert_close(blocked.grad, whole.grad, atol=1e-6, rtol=1e-5)
 
 
-def test_two_cliques_come_apart() -> None:
+def test_drawn_columns_estimate_loss_and_gradient_without_bias() -> None:
+    import torch
+
+    adjacency = adjacency_of(N, drawn_edges())
+    whole = start()
+    expected = dense_loss(whole, adjacency)
+    expected.backward()
+    # Each node alone, in turn: the mean over all equally likely draws is the expectation.
+    losses, gradients = [], []
+    for column in range(N):
+        z = start()
+        loss = reconstruction_loss(z, adjacency, torch.tensor([column]))
+        loss.backward()
+        losses.append(loss.item())
+        gradients.append(z.grad)
+    assert np.mean(losses) == pytest.approx(expected.item(), abs=1e-5)
+    torch.testing.assert_close(torch.stack(gradients).mean(0), whole.grad, atol=1e-5, rtol=1e-4)
+
+
+@pytest.mark.parametrize("exact_nodes", [100, 0])
+def test_two_cliques_come_apart(exact_nodes: int) -> None:
     n = 20
-    pairs = [(i, j) for i in range(n) for j in range(i) if (i < n // 2) == (j < n // 2)]
+    groups = np.arange(n) < n // 2
+    sources, targets = np.nonzero(groups[:, None] == groups[None])
     losses: list[float] = []
-    training = Training(hidden=16, dim=8, epochs=60)
-    features = np.random.default_rng(0).standard_normal((n, 12))
+    settings = TrainingSettings(
+        hidden=16, dim=8, epochs=60, exact_nodes=exact_nodes, n_sampled=10, threads=1
+    )
     embedded = embed_graph(
-        features, *np.array(pairs).T, training, lambda epoch, loss: losses.append(loss)
+        np.random.default_rng(0).standard_normal((n, 12)),
+        Edges(sources, targets, np.ones(len(sources))),
+        settings,
+        lambda epoch, loss: losses.append(loss),
     )
     cosine = embedded @ embedded.T
-    same = (np.arange(n)[:, None] < n // 2) == (np.arange(n)[None] < n // 2)
-    assert cosine[same].min() > cosine[~same].max()
+    same = groups[:, None] == groups[None]
+    assert len(losses) == 60
     assert losses[-1] < losses[0]
+    assert cosine[same].min() > cosine[~same].max()
+
+
+def test_threads_are_given_back_and_the_seed_decides() -> None:
+    import torch
+
+    before = torch.get_num_threads()
+    features = np.random.default_rng(0).standard_normal((N, 6))
+    settings = TrainingSettings(epochs=3, threads=before + 1)
+    found = [embed_graph(features, drawn_edges(), settings) for _ in range(2)]
+    other = embed_graph(features, drawn_edges(), settings.model_copy(update={"seed": 1}))
+    assert torch.get_num_threads() == before
+    assert np.array_equal(*found)
+    assert not np.allclose(found[0], other)

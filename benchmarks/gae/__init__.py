@@ -1,0 +1,1 @@
+"""Graph-augmented summarization on ODSum: retrieval, training, refinement."""

@@ -1,0 +1,66 @@
+"""The corpora of ODSum with the tables of the index of `gae`.
+
+Documents are sections of stories, or transcripts of meetings; nothing but their texts is read.
+They are cut by the default settings and embedded by the default embedder, a few minutes; vectors
+are kept in the system's folder for temporary files.
+"""
+
+from dataclasses import asdict
+from functools import cache
+from typing import NamedTuple
+
+import pyarrow as pa
+
+from benchmarks.odsum import load
+from gsum_assets.corpus.queries import Query
+from gsum_assets.corpus.settings import ChunkingSettings
+from gsum_assets.gae.autoencoder import embed_graph
+from gsum_assets.gae.clusterings import clusterings, clusters
+from gsum_assets.gae.graph_edges import edges_of, graph_edges
+from gsum_assets.gae.levels import level_vectors, levels, vector_rows
+from gsum_assets.gae.node_features import node_features
+from gsum_assets.gae.rank import Tables
+from gsum_assets.gae.settings import GaeSettings
+from gsum_assets.retrieval.collection import Collection, Questions
+
+CHUNKING = ChunkingSettings()
+LANGUAGE = "en"
+
+
+class Corpus(NamedTuple):
+    """A corpus and its questions; `asked` is what `questions` was made from."""
+
+    collection: Collection
+    questions: Questions
+    asked: list[Query]
+
+
+@cache
+def corpus(name: str) -> Corpus:
+    """'story' or 'meeting', cut by the default settings.
+
+    Raises
+    ------
+    MissingDataError
+        If the corpus is not there.
+    """
+    return Corpus(*load(CHUNKING.max_tokens, CHUNKING.overlap_tokens, name))
+
+
+def index(name: str, settings: GaeSettings) -> Tables:
+    """`gae.clusters` and `gae.clusterings` of a corpus, everything trained anew."""
+    collection = corpus(name).collection
+    edges = graph_edges(collection, {}, LANGUAGE, settings.graph)
+    features = node_features(collection, LANGUAGE, settings.graph)
+    parts = []
+    for level in levels(collection):
+        known = level_vectors(features, level, "gae/node_features")
+        joined = edges_of(edges, level.name, level.ids)
+        vectors = embed_graph(known, joined, settings.training)
+        parts.append(vector_rows(level.name, level.ids, vectors))
+    embeddings = pa.concat_tables(parts)
+    found = clusters(edges, embeddings, collection, settings.clusters)
+    asked = [{**asdict(query), "relevant_chunk_ids": []} for query in corpus(name).asked]
+    queries = pa.Table.from_pylist(asked)
+    judged = clusterings(found, edges, embeddings, collection, queries, LANGUAGE, settings.clusters)
+    return Tables(found, judged)

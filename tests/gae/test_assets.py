@@ -1,0 +1,163 @@
+"""Graph, clusters and every method as assets: made when asked for, and equal to a rebuild."""
+
+from collections.abc import Iterator
+
+import pytest
+
+from gsum_assets.ask import ask
+from gsum_resources.arrow import pc
+from gsum_resources.llm.extractive import ExtractiveModel
+from tests.checks.indexed import failing
+from tests.conftest import CORPUS, House, document_in, made_by, text_of
+from tests.models import HashEmbedder
+from tests.pipeline.homes import WITHOUT_BERTSCORE, contents, copy_of, house_at, write_lines
+
+DOCUMENTS = [document_in(bucket) for bucket in range(6)]
+NEW = document_in(6)
+SETTINGS = f"""
+{WITHOUT_BERTSCORE}[chunking]
+max_tokens = 32
+overlap_tokens = 0
+[gae.training]
+epochs = 5
+dim = 8
+[gae.clusters]
+resolutions = [1.0, 3.0]
+n_probes = 20
+[gae.contexts]
+k = 4
+"""
+METHODS = ["gae", "gae-no-graph", "gae-no-reflection"]
+
+
+@pytest.fixture(scope="module")
+def indexed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[House]:
+    """Six documents, a question about all of them and one about the first."""
+    with house_at(tmp_path_factory.mktemp("clusters")) as house:
+        house.model = ExtractiveModel(HashEmbedder())
+        for number, document_id in enumerate(DOCUMENTS):
+            house.write_document(document_id, text_of(document_id, 8 + number))
+        (house.folder / "corpus.toml").write_text(SETTINGS)
+        asked = [("all", None, DOCUMENTS[:3]), ("first", DOCUMENTS[0], [])]
+        write_lines(
+            house.folder / "queries.jsonl",
+            [
+                {
+                    "query_id": query_id,
+                    "text": "Who met the Boat?",
+                    "document_id": document_id,
+                    "references": ["A clerk."],
+                    "relevant_document_ids": relevant,
+                }
+                for query_id, document_id, relevant in asked
+            ],
+        )
+        assert house.run(METHODS).errors == []
+        yield house
+
+
+@pytest.fixture
+def changeable(indexed: House, tmp_path_factory: pytest.TempPathFactory) -> Iterator[House]:
+    with copy_of(indexed, tmp_path_factory.mktemp("changed")) as house:
+        house.model = ExtractiveModel(HashEmbedder())
+        yield house
+
+
+def of_method(house: House, table: str, method: str) -> list[dict]:
+    rows = house.table(table)
+    return rows.filter(pc.equal(rows["method"], method)).to_pylist()
+
+
+def test_every_method_ranks_refines_and_answers(indexed: House) -> None:
+    for method in METHODS:
+        assert {r["query_id"] for r in of_method(indexed, "rankings", method)} == {"all", "first"}
+        refined = of_method(indexed, "gae.refined_contexts", method)
+        read = of_method(indexed, "contexts", method)
+        assert [(r["query_id"], r["node_id"]) for r in refined] == [
+            (r["query_id"], r["node_id"]) for r in read
+        ]
+        assert len(of_method(indexed, "summaries", method)) == 2
+    broken = {name for name in failing(indexed) if name.startswith("gae")}
+    assert broken <= {"gae/clusterings:not_degenerate"}  # texts of twelve words are much alike
+
+
+def test_ablations_leave_out_what_they_are_named_for(indexed: House) -> None:
+    tables = {
+        method: {
+            table: of_method(indexed, f"gae.{table}", method) for table in ("topics", "reflections")
+        }
+        for method in METHODS
+    }
+    assert tables["gae"]["topics"]
+    assert tables["gae"]["reflections"]
+    assert not tables["gae-no-graph"]["topics"]
+    assert tables["gae-no-graph"]["reflections"]
+    assert not tables["gae-no-reflection"]["topics"]
+    assert not tables["gae-no-reflection"]["reflections"]
+    whole = of_method(indexed, "gae.refined_contexts", "gae-no-reflection")
+    assert {row["fate"] for row in whole} == {"whole"}
+
+
+def test_an_answer_costs_what_all_its_steps_take(indexed: House) -> None:
+    steps = ("gae.topics", "gae.reflections", "gae.refined_contexts")
+    for method in ("gae", "gae-no-reflection"):
+        before = sum(
+            row["calls"]
+            for table in steps
+            for row in of_method(indexed, table, method)
+            if row["query_id"] == "all"
+        )
+        (answer,) = (
+            row for row in of_method(indexed, "summaries", method) if row["query_id"] == "all"
+        )
+        assert answer["calls"] == before + 1
+        assert (before > 0) == (method == "gae")
+
+
+def test_clusterings_tell_pairs_where_questions_name_documents(indexed: House) -> None:
+    rows = indexed.table("gae.clusterings").to_pylist()
+    chosen = [(row["level"], row["scope"]) for row in rows if row["is_chosen"]]
+    assert sorted(chosen) == [("document", "corpus"), ("node", "corpus"), ("node", "document")]
+    recalls = {row["level"]: row["pair_recall"] for row in rows}
+    assert recalls["document"] is not None
+    assert recalls["node"] is None
+
+
+def test_nothing_is_made_twice(indexed: House) -> None:
+    assert made_by(indexed.run(METHODS)) == []
+
+
+def test_an_update_equals_a_rebuild(
+    changeable: House, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    house = changeable
+    house.write_document(NEW, text_of(NEW, 5))
+    house.write_document(DOCUMENTS[2], "A lamp met a clerk by the river. " * 20)
+    (house.folder / f"{DOCUMENTS[4]}.txt").unlink()
+    assert house.run(["gae"]).is_complete
+    with house_at(tmp_path_factory.mktemp("anew")) as fresh:
+        fresh.model = house.model
+        for file in house.folder.iterdir():
+            (fresh.folder / file.name).write_bytes(file.read_bytes())
+        assert fresh.run(METHODS).is_complete
+        assert contents(fresh) == contents(house)
+
+
+def test_a_setting_concerns_the_steps_that_read_it(changeable: House) -> None:
+    file = changeable.folder / "corpus.toml"
+    file.write_text(file.read_text() + "[gae.refine]\nlow_words = 10\n")
+    made = {name.split("[")[0] for name in made_by(changeable.run(METHODS))}
+    assert "gae/refined_contexts" in made
+    assert not made & {"gae/embeddings", "gae/clusterings", "gae/rankings", "gae/reflections"}
+
+
+@pytest.mark.parametrize("method", ["gae", "gae-no-graph", "gae-no-reflection"])
+@pytest.mark.parametrize("document_id", [None, DOCUMENTS[5]])
+def test_a_question_is_answered_from_the_stored_clusters(
+    indexed: House, method: str, document_id: str | None
+) -> None:
+    answer = ask(indexed.pipeline(), CORPUS, "Who met the boat?", method, document_id)
+    assert answer.text
+    assert answer.passages
+    if document_id:
+        assert {passage["document_id"] for passage in answer.passages} == {document_id}

@@ -1,0 +1,104 @@
+"""Clusterings side by side: what is chosen, what a setting chooses, what labels tell."""
+
+from functools import cache
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from gsum_assets.gae.clusterings import clusterings, clusters, labels_of
+from gsum_assets.gae.graph_edges import graph_edges
+from gsum_assets.gae.levels import levels, vector_rows
+from gsum_assets.gae.settings import ClusterSettings, GraphSettings
+from gsum_assets.retrieval.collection import Collection
+from gsum_assets.tables import TABLES
+from tests.gor.toy_documents import shuffled
+from tests.lightpal.toys import topic_tables
+
+SETTINGS = ClusterSettings(resolutions=[1.0], dbscan_eps=1.0, n_probes=60)
+MEASURED_BY_LABELS = ["pair_precision", "pair_recall"]
+
+
+@cache
+def topics() -> Collection:
+    """40 documents of 8 topics, 3 chunks each."""
+    return Collection.from_tables(*topic_tables(8, 5, 3))
+
+
+@cache
+def index() -> tuple[pa.Table, pa.Table, pa.Table]:
+    """Clusters, edges and embeddings; these lie where the topics are, so that all ways agree."""
+    here = topics()
+    edges = graph_edges(here, {}, "en", GraphSettings())
+    random = np.random.default_rng(0)
+    parts = []
+    for level in levels(here):
+        topic = np.array([int(passage_id[1:3]) for passage_id in level.ids])
+        vectors = 10 * np.eye(8)[topic] + 0.1 * random.standard_normal((len(topic), 8))
+        parts.append(vector_rows(level.name, level.ids, vectors))
+    embeddings = pa.concat_tables(parts)
+    return clusters(edges, embeddings, here, SETTINGS), edges, embeddings
+
+
+def queries(*relevant: list[str]) -> pa.Table:
+    rows = [{"relevant_document_ids": ids, "relevant_chunk_ids": []} for ids in relevant]
+    kind = pa.list_(pa.string())
+    return pa.Table.from_pylist(
+        rows, pa.schema({"relevant_document_ids": kind, "relevant_chunk_ids": kind})
+    )
+
+
+def judged(asked: pa.Table, settings: ClusterSettings = SETTINGS) -> pa.Table:
+    return clusterings(*index(), topics(), asked, "en", settings)
+
+
+def test_every_way_is_judged_and_one_is_chosen_at_each_level_and_scope() -> None:
+    rows = judged(queries())
+    assert rows.schema.equals(TABLES["gae.clusterings"].schema)
+    found = rows.to_pylist()
+    assert {row["clustering"] for row in found} == {"leiden-1", "dbscan", "hdbscan", "k_means"}
+    chosen = [row for row in found if row["is_chosen"]]
+    assert [(row["level"], row["scope"]) for row in chosen] == [
+        ("document", "corpus"),
+        ("node", "corpus"),
+        ("node", "document"),
+    ]
+    assert all(row["weight"] > 0.5 for row in chosen if row["scope"] == "corpus")
+    dbscan = next(row for row in found if row["clustering"] == "dbscan")
+    assert (dbscan["n_clusters"], dbscan["largest"]) == (8, 1 / 8)
+    assert dbscan["silhouette"] > 0.9
+    assert dbscan["stability"] == 1
+
+
+def test_labels_choose_nothing() -> None:
+    ids = topics().document_ids
+    without, with_labels = judged(queries()), judged(queries(ids[:5], ids[4:6]))
+    assert without.drop_columns(MEASURED_BY_LABELS).equals(
+        with_labels.drop_columns(MEASURED_BY_LABELS)
+    )
+    assert without["pair_recall"].null_count == without.num_rows
+    dbscan = next(row for row in with_labels.to_pylist() if row["clustering"] == "dbscan")
+    # of 11 true pairs 10 are of one topic; no pair of one topic was named apart
+    assert (dbscan["pair_precision"], dbscan["pair_recall"]) == (1.0, 10 / 11)
+
+
+@pytest.mark.parametrize("method", ["leiden", "k_means"])
+def test_a_clustering_that_the_settings_name_is_followed_in_full(method: str) -> None:
+    rows = judged(queries(), SETTINGS.model_copy(update={"method": method})).to_pylist()
+    assert all(row["clustering"].startswith(method) for row in rows if row["is_chosen"])
+    assert {row["weight"] for row in rows} == {1.0}
+
+
+def test_a_way_that_there_is_not_names_the_others() -> None:
+    found, edges, embeddings = index()
+    names = np.array(found["clustering"].to_pylist())
+    without = found.filter(pa.array(names != "hdbscan"))
+    settings = SETTINGS.model_copy(update={"method": "hdbscan"})
+    with pytest.raises(ValueError, match=r"method = 'hdbscan', .* only leiden-1, dbscan, k_means"):
+        clusterings(without, edges, embeddings, topics(), queries(), "en", settings)
+
+
+def test_labels_come_in_the_order_of_the_passages() -> None:
+    documents, _ = levels(topics())
+    found = labels_of(shuffled(index()[0]), documents)
+    assert np.array_equal(found["dbscan"], np.repeat(np.arange(8), 5))

@@ -1,0 +1,97 @@
+"""What joins passages: places in a document, citations, words; and what they are as features."""
+
+import numpy as np
+import pytest
+
+from gsum_assets.gae.graph_edges import (
+    citations,
+    edges_of,
+    graph_edges,
+    nearest_by_words,
+    neighbours,
+)
+from gsum_assets.gae.node_features import features, node_features
+from gsum_assets.gae.settings import GraphSettings
+from gsum_assets.gae.word_vectors import word_vectors
+from gsum_assets.retrieval.words import Words
+from gsum_assets.tables import TABLES
+from tests.gor.toy_documents import shuffled
+from tests.retrieval.toys import collection
+
+
+def pairs(edges) -> set[tuple[int, int]]:
+    return set(zip(edges.sources.tolist(), edges.targets.tolist(), strict=True))
+
+
+def test_neighbours_stay_within_documents() -> None:
+    assert pairs(neighbours(np.array([0, 3, 4, 6]))) == {(0, 1), (1, 2), (4, 5)}
+
+
+def test_the_nearest_share_words() -> None:
+    texts = ["boat lamp", "boat lamp oar", "peat rail", "peat rail iron", "nobody"]
+    assert pairs(nearest_by_words(texts, Words(), 1)) == {(0, 1), (1, 0), (2, 3), (3, 2)}
+    assert not pairs(nearest_by_words(["one", "two"], Words(), 1))
+    assert not pairs(nearest_by_words(texts, Words(), 0))
+
+
+def test_citations_are_edges_where_both_documents_are_there() -> None:
+    here = collection()
+    first, second, third = here.document_ids
+    cited = citations(here, {first: [third, "unknown", first], "gone": [second]})
+    assert pairs(cited) == {(0, 2)}
+    rows = graph_edges(here, {first: [third]}, "en", GraphSettings(n_nearest=0))
+    by_kind = {(row["level"], row["kind"]): row for row in rows.to_pylist()}
+    assert by_kind["document", "citation"]["target_id"] == third
+    ends = (here.chunk_ids[int(here.starts[0])], here.chunk_ids[int(here.starts[2])])
+    row = by_kind["node", "citation"]
+    assert (row["source_id"], row["target_id"]) == ends
+    assert ("node", "nearest") not in by_kind
+
+
+def test_edges_are_the_same_in_any_order_of_rows() -> None:
+    here = collection()
+    rows = graph_edges(here, {}, "en", GraphSettings(n_nearest=2))
+    assert rows.schema.equals(TABLES["gae.graph_edges"].schema)
+    found = edges_of(rows, "node", here.chunk_ids)
+    turned = edges_of(shuffled(rows), "node", here.chunk_ids)
+    assert all(np.array_equal(a, b) for a, b in zip(found, turned, strict=True))
+    assert len(found.sources)
+    with pytest.raises(ValueError, match=r"gae/graph_edges: .* not of the corpus"):
+        edges_of(rows, "node", here.chunk_ids[:1])
+
+
+def test_without_neighbours_there_are_none() -> None:
+    rows = graph_edges(collection(), {}, "en", GraphSettings(neighbours=False))
+    assert "neighbour" not in rows["kind"].to_pylist()
+
+
+def test_features_are_weighted_sums_of_reduced_matrices() -> None:
+    random = np.random.default_rng(0)
+    known = ["boat", "lamp", "oar", "rail", "coin", "peat", "iron", "frost", "clerk", "pear"]
+    texts = [" ".join(random.choice(known, 3, replace=False)) for _ in range(20)]
+    words, vectors = word_vectors(texts, Words()), random.random((20, 3))
+    only_words = features(words, vectors, GraphSettings(dim=2, alpha=1.0, beta=0.0))
+    only_vectors = features(words, vectors, GraphSettings(dim=2, alpha=0.0, beta=1.0))
+    both = features(words, vectors, GraphSettings(dim=2, alpha=0.3, beta=0.7))
+    assert both == pytest.approx(0.3 * only_words + 0.7 * only_vectors, abs=1e-5)
+    # PCA: centred, and of all projections to two dimensions that of greatest variance
+    centred = vectors - vectors.mean(0)
+    greatest = np.linalg.svd(centred, compute_uv=False)[:2]
+    assert np.linalg.norm(only_vectors, axis=0) == pytest.approx(greatest, rel=1e-4)
+    dense = words.toarray()
+    greatest = np.linalg.svd(dense - dense.mean(0), compute_uv=False)[:2]
+    assert np.linalg.norm(only_words, axis=0) == pytest.approx(greatest, rel=1e-3)
+
+
+@pytest.mark.parametrize("texts", [["boat"], ["boat", "lamp"], ["boat", "boat", "oar oar"]])
+def test_few_passages_and_few_words_have_features(texts: list[str]) -> None:
+    found = features(word_vectors(texts, Words()), np.eye(len(texts)), GraphSettings())
+    assert found.shape[0] == len(texts)
+    assert np.isfinite(found).all()
+
+
+def test_every_passage_of_both_levels_has_features() -> None:
+    here = collection()
+    rows = node_features(here, "en", GraphSettings())
+    assert rows["passage_id"].to_pylist() == [*here.document_ids, *here.chunk_ids]
+    assert rows["level"].to_pylist() == ["document"] * 3 + ["node"] * len(here.chunk_ids)
