@@ -19,6 +19,7 @@ from gsum_assets.retrieval.hybrid import min_max
 
 _JUDGED_AT = 5  # K of the probes: 50 candidates are re-ranked
 _LEFT_OUT = 0.1
+_BY_CHANCE = 2.0  # a t that chance exceeds in one of twenty cases
 _RESAMPLES = 3
 
 Labels = Mapping[str, np.ndarray]
@@ -78,8 +79,8 @@ def chosen(verdicts: Mapping[str, Verdict]) -> str:
 
 
 def weight_of(agreement: float) -> float:
-    """max(0, 1 - 1 / t^2), 0 where t is not positive: what chance explains weighs nothing."""
-    return max(0.0, 1 - 1 / agreement**2) if agreement > 0 else 0.0
+    """max(0, 1 - (2 / t)^2), 0 where t is not positive: what chance may explain weighs nothing."""
+    return max(0.0, 1 - (_BY_CHANCE / agreement) ** 2) if agreement > 0 else 0.0
 
 
 def stability(clusterer: Clusterer, labels: np.ndarray, seed: int = 0) -> float:

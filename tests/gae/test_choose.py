@@ -39,7 +39,7 @@ def test_a_steady_clustering_wins_over_an_equally_good_one() -> None:
 
 
 @pytest.mark.parametrize(
-    ("t", "weight"), [(-3.0, 0.0), (0.0, 0.0), (0.5, 0.0), (2.0, 0.75), (np.inf, 1.0)]
+    ("t", "weight"), [(-3.0, 0.0), (0.0, 0.0), (2.0, 0.0), (4.0, 0.75), (np.inf, 1.0)]
 )
 def test_weight(t: float, weight: float) -> None:
     assert weight_of(t) == weight
