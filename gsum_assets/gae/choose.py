@@ -33,10 +33,12 @@ class Verdict(NamedTuple):
     ----------
     agreement : paired t of what re-ranking finds over what it was given; 0 without evidence.
     stability : Jaccard similarity of the pairs that are together, 0 to 1.
+    parts : whether it parts the passages: no cluster has over half, nor is each alone.
     """
 
     agreement: float
     stability: float
+    parts: bool = True
 
 
 def agreements(
@@ -69,11 +71,15 @@ def _reranks(labels: np.ndarray) -> Method:
 
 
 def chosen(verdicts: Mapping[str, Verdict]) -> str:
-    """The clustering of greatest agreement times stability; the most stable where none agrees."""
+    """The clustering of greatest agreement times stability.
 
-    def merit(name: str) -> tuple[float, float]:
-        verdict = verdicts[name]
-        return max(0.0, verdict.agreement) * verdict.stability, verdict.stability
+    Where none agrees, that which disagrees least, and then the most stable; one that parts nothing
+    only where all are so.
+    """
+
+    def merit(name: str) -> tuple[bool, float, float, float]:
+        agreement, stable, parts = verdicts[name]
+        return parts, max(0.0, agreement) * stable, min(0.0, agreement), stable
 
     return max(verdicts, key=merit)
 

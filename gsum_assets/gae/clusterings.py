@@ -107,7 +107,7 @@ def clusterings(
     rows = []
     for (level, scope), judged in groupby(agreed, key=lambda one: one[:2]):
         verdicts = {
-            name: Verdict(agreement, facts[level, name]["stability"])
+            name: Verdict(agreement, facts[level, name]["stability"], facts[level, name]["parts"])
             for _, _, name, agreement in judged
         }
         rows += _rows(level, scope, verdicts, facts, settings)
@@ -138,7 +138,7 @@ def _rows(
             "is_chosen": name == best,
             "weight": weight_of(verdict.agreement) if is_free else 1.0,
             "agreement": verdict.agreement,
-            **facts[level, name],
+            **{key: value for key, value in facts[level, name].items() if key != "parts"},
         }
 
 
@@ -156,13 +156,15 @@ def _facts(
     ways = _ways(graph_edges, embeddings, level, settings)
     for name in labels:
         sizes = np.bincount(labels[name])
+        n, largest = len(labels[name]), int(sizes.max(initial=0))
         precision, recall = pair_scores(labels[name], together)
         yield (
             name,
             {
                 "stability": stability(ways[name], labels[name], settings.seed),
                 "n_clusters": len(sizes),
-                "largest": float(sizes.max(initial=0) / max(1, len(labels[name]))),
+                "largest": largest / max(1, n),
+                "parts": 2 * largest <= n and len(sizes) < n,
                 "silhouette": _silhouette(vectors, labels[name]),
                 "pair_precision": precision,
                 "pair_recall": recall,

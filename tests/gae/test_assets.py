@@ -1,6 +1,8 @@
 """Graph, clusters and every method as assets: made when asked for, and equal to a rebuild."""
 
+import json
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
@@ -9,8 +11,10 @@ from gsum_resources.arrow import pc
 from gsum_resources.llm.extractive import ExtractiveModel
 from tests.checks.indexed import failing
 from tests.conftest import CORPUS, House, document_in, made_by, text_of
+from tests.evaluation.judges.scripted_judges import judging
 from tests.models import HashEmbedder
 from tests.pipeline.homes import WITHOUT_BERTSCORE, contents, copy_of, house_at, write_lines
+from tests.servers.replies import wanted_schema
 
 DOCUMENTS = [document_in(bucket) for bucket in range(6)]
 NEW = document_in(6)
@@ -149,6 +153,37 @@ def test_a_setting_concerns_the_steps_that_read_it(changeable: House) -> None:
     made = {name.split("[")[0] for name in made_by(changeable.run(METHODS))}
     assert "gae/refined_contexts" in made
     assert not made & {"gae/embeddings", "gae/clusterings", "gae/rankings", "gae/reflections"}
+
+
+def test_over_http_what_failed_is_asked_again_and_nothing_else(
+    changeable: House, tmp_path: Path
+) -> None:
+    house, ill = changeable, [True]
+
+    def says(body: dict) -> str:
+        fields = (wanted_schema(body) or {}).get("properties", {})
+        if "topic" in fields:
+            return "no JSON" if ill else json.dumps({"topic": "Boats", "relevance": 8})
+        return json.dumps({"score": 2}) if "score" in fields else "They met."
+
+    def asked() -> int:
+        return len(server.lines("/chat/completions"))
+
+    with judging(tmp_path, says, max_repairs=0) as (model, server):
+        house.model = model
+        report = house.run(["gae"])
+        assert not report.errors
+        assert not report.is_complete
+        assert not of_method(house, "gae.topics", "gae")
+        before = asked()
+        ill.clear()
+        assert house.run(["gae"]).is_complete
+        topics = of_method(house, "gae.topics", "gae")
+        assert {row["topic"] for row in topics} == {"Boats"}
+        # the topics; what their relevance makes another prompt of; the answers to it
+        refined = of_method(house, "gae.refined_contexts", "gae")
+        assert asked() - before <= len(topics) + len(refined) + 2
+        assert {row["score"] for row in refined} == {5.0}
 
 
 @pytest.mark.parametrize("method", ["gae", "gae-no-graph", "gae-no-reflection"])

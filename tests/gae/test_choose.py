@@ -35,7 +35,11 @@ def test_the_true_groups_agree_most_at_every_level() -> None:
 def test_a_steady_clustering_wins_over_an_equally_good_one() -> None:
     verdicts = {"shaky": Verdict(8.0, 0.5), "steady": Verdict(7.5, 0.9), "wrong": Verdict(-9, 1.0)}
     assert chosen(verdicts) == "steady"
-    assert chosen({"a": Verdict(0.0, 0.4), "b": Verdict(-1.0, 0.6)}) == "b"
+    assert chosen({"a": Verdict(-2.0, 0.8), "b": Verdict(-1.0, 0.6)}) == "b"
+    assert chosen({"a": Verdict(0.0, 0.4), "b": Verdict(0.0, 0.6)}) == "b"
+    one = Verdict(9.0, 1.0, parts=False)
+    assert chosen({"one": one, "many": Verdict(-1.0, 0.1)}) == "many"
+    assert chosen({"one": one, "alone": Verdict(0.0, 1.0, parts=False)}) == "one"
 
 
 @pytest.mark.parametrize(

@@ -6,6 +6,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
+from gsum_assets.gae.choose import weight_of
 from gsum_assets.gae.clusterings import clusterings, clusters, labels_of
 from gsum_assets.gae.graph_edges import graph_edges
 from gsum_assets.gae.levels import levels, vector_rows
@@ -63,7 +64,8 @@ def test_every_way_is_judged_and_one_is_chosen_at_each_level_and_scope() -> None
         ("node", "corpus"),
         ("node", "document"),
     ]
-    assert all(row["weight"] > 0.5 for row in chosen if row["scope"] == "corpus")
+    assert all(row["agreement"] > 0 for row in chosen if row["scope"] == "corpus")
+    assert all(row["weight"] == weight_of(row["agreement"]) for row in found)
     dbscan = next(row for row in found if row["clustering"] == "dbscan")
     assert (dbscan["n_clusters"], dbscan["largest"]) == (8, 1 / 8)
     assert dbscan["silhouette"] > 0.9

@@ -55,8 +55,8 @@ class CountingScorer(UnigramScorer):
 
 
 @pytest.fixture(scope="module")
-def indexed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[House]:
-    """Six documents, a question about all of them and one about the first."""
+def without_graph(tmp_path_factory: pytest.TempPathFactory) -> Iterator[House]:
+    """Six documents, a question about all of them and one about the first; no method is asked."""
     with house_at(tmp_path_factory.mktemp("passages")) as house:
         house.scorer = CountingScorer()
         for number, document_id in enumerate(DOCUMENTS):
@@ -70,13 +70,27 @@ def indexed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[House]:
                 for q, d in asked
             ],
         )
+        assert house.run([]).is_complete
+        yield house
+
+
+@pytest.fixture(scope="module")
+def walked(without_graph: House, tmp_path_factory: pytest.TempPathFactory) -> Iterator[House]:
+    with copy_of(without_graph, tmp_path_factory.mktemp("walked")) as house:
+        assert house.run(WALK).is_complete
+        yield house
+
+
+@pytest.fixture(scope="module")
+def indexed(walked: House, tmp_path_factory: pytest.TempPathFactory) -> Iterator[House]:
+    with copy_of(walked, tmp_path_factory.mktemp("indexed")) as house:
         assert house.run(METHODS).is_complete
         yield house
 
 
 @pytest.fixture
-def changeable(indexed: House, tmp_path_factory: pytest.TempPathFactory) -> Iterator[House]:
-    with copy_of(indexed, tmp_path_factory.mktemp("changed")) as house:
+def changeable(walked: House, tmp_path_factory: pytest.TempPathFactory) -> Iterator[House]:
+    with copy_of(walked, tmp_path_factory.mktemp("changed")) as house:
         house.scorer = CountingScorer()
         yield house
 
@@ -115,7 +129,7 @@ def test_an_update_equals_a_rebuild_and_scores_changed_lists_only(
     house = changeable
     known = scored_rows(house)
     house.write_document(NEW, text_of(NEW, 5))
-    assert house.run(WALK).is_complete
+    assert house.run().is_complete
     added = scored_rows(house)
     assert 0 < len(house.scorer.pairs) < sum(len(row) - 1 for row in added)
     house.write_document(DOCUMENTS[2], "A lamp met a clerk by the river. " * 20)
@@ -174,10 +188,9 @@ def test_a_question_is_answered_from_the_stored_graph(
         assert {passage["document_id"] for passage in answer.passages} == {document_id}
 
 
-def test_asking_before_there_is_a_graph_names_the_remedy(house: House) -> None:
-    assert house.run(["bm25"]).is_complete
+def test_asking_before_there_is_a_graph_names_the_remedy(without_graph: House) -> None:
     with pytest.raises(CorpusError, match=r"lightpal\.passage_edges.*--methods passage_walk"):
-        ask(house.pipeline(), CORPUS, "Who met the boat?", "passage_walk")
+        ask(without_graph.pipeline(), CORPUS, "Who met the boat?", "passage_walk")
 
 
 def test_a_wrong_setting_names_table_and_key(changeable: House) -> None:

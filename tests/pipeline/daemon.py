@@ -1,6 +1,12 @@
 """What the daemon would do, evaluated in the test's own process."""
 
+import logging
+
 import dagster as dg
+from dagster._core.definitions.asset_daemon_cursor import AssetDaemonCursor
+from dagster._core.definitions.declarative_automation.automation_condition_evaluator import (
+    AutomationConditionEvaluator,
+)
 
 from gsum_assets.automation.jobs import REINDEX_EVERYTHING
 from gsum_assets.definitions import Pipeline
@@ -11,11 +17,24 @@ AssetPartition = tuple[str, Partition]
 
 
 def requested(pipeline: Pipeline, instance: dg.DagsterInstance) -> set[AssetPartition]:
-    """What the daemon would start now."""
-    result = dg.evaluate_automation_conditions(defs=pipeline.definitions, instance=instance)
+    """What the daemon would start now.
+
+    As `dg.evaluate_automation_conditions` tells it, less the cursor: see `automation.due`.
+    """
+    graph = pipeline.definitions.resolve_asset_graph()
+    evaluator = AutomationConditionEvaluator(
+        asset_graph=graph,
+        instance=instance,
+        entity_keys={k for k in graph.get_all_asset_keys() if graph.get(k).automation_condition},
+        evaluation_id=0,
+        cursor=AssetDaemonCursor.empty(),
+        emit_backfills=False,
+        logger=logging.getLogger(__name__),
+    )
+    results, _ = evaluator.evaluate()
     return {
         (found.key.to_user_string(), partition_of(key))
-        for found in result.results
+        for found in results
         for key in found.true_subset.expensively_compute_partition_keys()
     }
 

@@ -16,7 +16,7 @@ from tests.conftest import CORPUS, House, document_in
 GOOD, BAD = document_in(0), document_in(3)
 LEDGERS = ("llm_calls", "embedding_calls")  # tables of what was asked, and not of what was made
 WITHOUT_BERTSCORE = "[scores]\nbertscore = false\n"
-"""For a run in a process of its own, where loading the model would take longer than the run."""
+"""For runs that are not about scores: loading the model would take longer than the run."""
 
 
 @contextmanager
@@ -53,6 +53,7 @@ def furnish(house: House, corpus: str = CORPUS) -> None:
             for d in (GOOD, BAD)
         ],
     )
+    (folder / "corpus.toml").write_text(WITHOUT_BERTSCORE)
 
 
 def write_lines(file: Path, rows: list[dict | str]) -> None:

@@ -9,7 +9,7 @@ from gsum_assets.ask import Answer, ask
 from gsum_assets.corpus.settings import CorpusError
 from gsum_assets.retrieval.assets import RETRIEVAL
 from tests.conftest import CORPUS, House, text_of
-from tests.pipeline.homes import house_at, write_lines
+from tests.pipeline.homes import WITHOUT_BERTSCORE, house_at, write_lines
 
 DOCUMENTS = {"ash", "birch", "cedar"}
 QUESTION = "What met the boat?"
@@ -21,6 +21,7 @@ def indexed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[House]:
         for document_id in DOCUMENTS:
             house.write_document(document_id, text_of(document_id, 90))
         write_lines(house.folder / "queries.jsonl", [{"query_id": "q", "text": "Who?"}])
+        (house.folder / "corpus.toml").write_text(WITHOUT_BERTSCORE)
         assert house.run(["bm25"]).errors == []
         yield house
 

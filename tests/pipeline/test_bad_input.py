@@ -11,7 +11,7 @@ import pytest
 from gsum_assets.corpus.settings import CorpusError
 from tests.conftest import CORPUS, House, made_by, text_of
 from tests.models import FirstWords
-from tests.pipeline.homes import contents, copy_of, house_at, write_lines
+from tests.pipeline.homes import WITHOUT_BERTSCORE, contents, copy_of, house_at, write_lines
 
 SUMMARIES = dg.AssetKey(["retrieval", "summaries"])
 GOOD = {"ash", "birch", "cedar", "elm"}
@@ -61,6 +61,7 @@ def write_hostile_corpus(house: House) -> None:
     ids = ["cedar", "x|y", "x/y", "up..", "i" * 300, "ash"]
     malformed = '{"document_id": "seven", "text": '
     write_lines(house.folder / "documents.jsonl", [*map(record, ids), malformed, record("elm")])
+    (house.folder / "corpus.toml").write_text(WITHOUT_BERTSCORE)
     write_lines(
         house.folder / "queries.jsonl",
         [
