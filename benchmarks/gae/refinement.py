@@ -6,7 +6,7 @@ are those of the extractive model; every step is the pipeline's own.
 
 import argparse
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
 from typing import Any, cast
 
@@ -24,34 +24,46 @@ from gsum_assets.evaluation.score import ScoreSettings, score_answers
 from gsum_assets.evaluation.statistics import estimate, paired_difference
 from gsum_assets.gae.assets import GAE
 from gsum_assets.gae.rank import Tables
-from gsum_assets.gae.settings import ContextSettings, GaeSettings
+from gsum_assets.gae.settings import GaeSettings
 from gsum_assets.gae.variants import VARIANTS
 from gsum_assets.retrieval.collection import Collection
 from gsum_assets.tables import TABLES
 from gsum_resources.arrow import pc
 from gsum_resources.embedder import LocalEmbedder
 from gsum_resources.llm.extractive import ExtractiveModel
-from gsum_resources.protocols import Embedder
+from gsum_resources.protocols import Embedder, LanguageModel, OnReply, Reply, Request
 from gsum_resources.token_embeddings import LocalTokenEmbedder, RecentTokenEmbedder
 from gsum_resources.warehouse_io import Lazy
 
 N_MEETING_QUERIES = 50
 METRICS = ("rouge2", "bertscore_f1")
-KS = (10, 30)
+K = GaeSettings().contexts.k
+
+
+class _Remembering:
+    """A model that is asked the same once, as the pipeline's memo has it."""
+
+    def __init__(self, model: LanguageModel) -> None:
+        self._model = model
+        self._known: dict[Request, Reply] = {}
+        self.identity = model.identity
+
+    def complete(self, requests: Sequence[Request], on_reply: OnReply | None = None) -> list[Reply]:
+        """One result for each request, in order."""
+        new = list(dict.fromkeys(request for request in requests if request not in self._known))
+        self._known.update(zip(new, self._model.complete(new, on_reply), strict=True))
+        return [self._known[request] for request in requests]
 
 
 class _Sections:
-    """Default settings, but for K."""
-
-    def __init__(self, k: int) -> None:
-        self._gae = GaeSettings(contexts=ContextSettings(k=k))
+    """Default settings."""
 
     def section(self, _: str, name: str) -> Any:
         if name == "language":
             return LANGUAGE
         if name == "answer":
             return CorpusSettings().answer.model_dump()
-        return getattr(self._gae, name.removeprefix("gae.")).model_dump()
+        return getattr(GaeSettings(), name.removeprefix("gae.")).model_dump()
 
 
 def _chunks(collection: Collection) -> pa.Table:
@@ -84,15 +96,15 @@ def _tables(name: str, tables: Tables, split: str, n: int | None) -> dict[str, p
     }
 
 
-def _made(variant: str, tables: Mapping[str, pa.Table], k: int) -> dict[str, pa.Table]:
+def _made(variant: str, tables: Mapping[str, pa.Table]) -> dict[str, pa.Table]:
     """Every table that the steps of a method make."""
-    print(f"{variant}, K = {k}", file=sys.stderr, flush=True)
+    print(variant, file=sys.stderr, flush=True)
     found = dict(tables)
     models = {"embedding_model": _EMBEDDER, "language_model": _MODEL}
 
     def inputs() -> Inputs:
         lazy = {name: Lazy(lambda one=one: one) for name, one in {**found, **models}.items()}
-        return Inputs({**lazy, "corpus_settings": _Sections(k)}, "")
+        return Inputs({**lazy, "corpus_settings": _Sections()}, "")
 
     found["rankings"] = GAE.rank(variant, inputs())
     found["contexts"] = GAE.contexts(variant, inputs())
@@ -103,7 +115,7 @@ def _made(variant: str, tables: Mapping[str, pa.Table], k: int) -> dict[str, pa.
 
 
 _EMBEDDER = cast(Embedder, LocalEmbedder())
-_MODEL = ExtractiveModel(_EMBEDDER)
+_MODEL = _Remembering(ExtractiveModel(_EMBEDDER, cache_size=200_000))
 
 
 def measure() -> Measurement:
@@ -117,17 +129,15 @@ def measure() -> Measurement:
     rows = []
     for name, n in (("story", None), ("meeting", N_MEETING_QUERIES)):
         tables = _tables(name, index(name, GaeSettings()), "dev", n)
-        for k in KS:
-            rows += _rows(name, tables, k)
+        rows += _rows(name, tables)
     return Measurement(
         "gae: tokens into the summarizer, ROUGE-2 and BERTScore of the ablations",
         f"All questions of ODSum-Story dev, the first {N_MEETING_QUERIES} of ODSum-Meeting; the "
-        "extractive model. Passages: word pieces found, and given to the summarizer; calls of all "
-        "steps a question. Percent with 95% bootstrap intervals; the last column is the paired "
-        "difference of ROUGE-2 from gae.",
+        f"extractive model, K = {K}. Passages: word pieces found, and given to the summarizer; "
+        "calls of all steps a question. Percent with 95% bootstrap intervals; the last column is "
+        "the paired difference of ROUGE-2 from gae.",
         [
             "questions",
-            "K",
             "method",
             "tokens found",
             "tokens given",
@@ -140,12 +150,12 @@ def measure() -> Measurement:
     )
 
 
-def _rows(name: str, tables: Mapping[str, pa.Table], k: int) -> Iterator[list[str]]:
+def _rows(name: str, tables: Mapping[str, pa.Table]) -> Iterator[list[str]]:
     token_embedder = RecentTokenEmbedder(LocalTokenEmbedder(ScoreSettings().bertscore_model))
     baseline: np.ndarray | None = None
     n = tables["queries"].num_rows
     for variant in VARIANTS:
-        found = _made(variant, tables, k)
+        found = _made(variant, tables)
         scores = score_answers(
             found["queries"],
             found["summaries"],
@@ -159,7 +169,6 @@ def _rows(name: str, tables: Mapping[str, pa.Table], k: int) -> Iterator[list[st
         refined = found["refined_contexts"]
         yield [
             f"{name}, {n}",
-            str(k),
             variant,
             *(f"{pc.sum(refined[c]).as_py() / n:,.0f}" for c in ("tokens_before", "tokens_after")),
             f"{pc.sum(found['summaries']['calls']).as_py() / n:.1f}",

@@ -16,6 +16,7 @@ from benchmarks.gae.corpora import LANGUAGE, corpus, index
 from benchmarks.odsum import scores_of
 from gsum_assets.gae.rank import Tables, rank
 from gsum_assets.gae.settings import (
+    ClusterSettings,
     GaeSettings,
     GraphSettings,
     RerankSettings,
@@ -27,12 +28,18 @@ from gsum_assets.retrieval.words import Words
 
 STORIES, MEETINGS = (3, 8, 10), (1, 3, 6)  # cut-offs
 DEFAULT = GaeSettings()
-PAPER = "paper's settings (3 layers, DBSCAN 0.5)"
-NEIGHBOURS = "the same, edges between neighbours alone"
+PAPER = "paper's settings: 3 layers, DBSCAN 0.5"
+CENTRED = "the same, centred"
+NEIGHBOURS = "paper's, neighbours alone"
+_RAW = ClusterSettings(unit_length=False, dbscan_eps=0.5)
+_THREE_LAYERS = TrainingSettings(layers=3, centred=False)
 TRAINED = {
     "default": DEFAULT,
-    PAPER: GaeSettings(training=TrainingSettings(layers=3)),
-    NEIGHBOURS: GaeSettings(graph=GraphSettings(n_nearest=0), training=TrainingSettings(layers=3)),
+    PAPER: GaeSettings(training=_THREE_LAYERS, clusters=_RAW),
+    CENTRED: GaeSettings(training=TrainingSettings(layers=3), clusters=_RAW),
+    NEIGHBOURS: GaeSettings(
+        graph=GraphSettings(n_nearest=0), training=_THREE_LAYERS, clusters=_RAW
+    ),
 }
 NORMALIZED = RerankSettings(scores="normalized")
 
@@ -95,7 +102,7 @@ def _rows(name: str, cutoffs: Sequence[int]) -> Iterator[list[str]]:
         lambda scope: RETRIEVERS["hybrid"](scope, words), here.questions, here.collection
     )
     yield from _by_split("hybrid", name, [found] * len(cutoffs), cutoffs)
-    for title in (PAPER, NEIGHBOURS):
+    for title in (PAPER, CENTRED, NEIGHBOURS):
         yield from _published(title, name, _only(_index(name, title), "dbscan"), cutoffs)
     ways = _index(name)
     for clustering in dict.fromkeys(ways.clusterings["clustering"].to_pylist()):

@@ -26,6 +26,9 @@ def clusterers(
     embeddings : of the nodes, `(n_nodes, dim)`.
     edges : between them.
     """
+    if settings.unit_length:
+        lengths = np.linalg.norm(embeddings, axis=1, keepdims=True)
+        embeddings = embeddings / np.where(lengths > 0, lengths, 1)
     found: dict[str, Clusterer] = {
         f"leiden-{resolution:g}": partial(_leiden_of, edges, resolution, settings.seed)
         for resolution in settings.resolutions

@@ -1,6 +1,7 @@
 """Graph, features, auto-encoder and clusters of a corpus as assets."""
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 
 import dagster as dg
 import numpy as np
@@ -35,17 +36,21 @@ _PASSAGES = {
     for name in ("documents", "chunks", "chunk_embeddings")
 }
 
-
-def _own(*names: str) -> Mapping[str, dg.AssetIn]:
-    return {name: dg.AssetIn([GROUP, name]) for name in names}
-
-
-@dg.asset(
+_of_corpus = partial(
+    dg.asset,
     key_prefix=GROUP,
     partitions_def=corpora,
     group_name=GROUP,
     pool="compute",
     code_version="1",
+)
+
+
+def _own(*names: str) -> Mapping[str, dg.AssetIn]:
+    return {name: dg.AssetIn([GROUP, name]) for name in names}
+
+
+@_of_corpus(
     ins={name: _PASSAGES[name] for name in ("documents", "chunks")},
     description="Neighbours, citations, and the nearest by TF-IDF: what the auto-encoder learns to "
     "give back, and what Leiden parts.",
@@ -69,12 +74,7 @@ def graph_edges(
     )
 
 
-@dg.asset(
-    key_prefix=GROUP,
-    partitions_def=corpora,
-    group_name=GROUP,
-    pool="compute",
-    code_version="1",
+@_of_corpus(
     ins=_PASSAGES,
     description="What the auto-encoder knows of a passage besides its edges.",
 )
@@ -91,12 +91,7 @@ def node_features(
     return reduce_vectors(collection, corpus_settings.section(corpus, "language"), settings)
 
 
-@dg.asset(
-    key_prefix=GROUP,
-    partitions_def=corpora,
-    group_name=GROUP,
-    pool="compute",
-    code_version="1",
+@_of_corpus(
     ins={
         **{name: _PASSAGES[name] for name in ("documents", "chunks")},
         **_own("graph_edges", "node_features"),
@@ -149,12 +144,7 @@ def _trained(
     return vector_rows(level.name, level.ids, vectors), losses
 
 
-@dg.asset(
-    key_prefix=GROUP,
-    partitions_def=corpora,
-    group_name=GROUP,
-    pool="compute",
-    code_version="1",
+@_of_corpus(
     ins={
         **{name: _PASSAGES[name] for name in ("documents", "chunks")},
         **_own("graph_edges", "embeddings"),
@@ -176,12 +166,7 @@ def clusters(
     return find_clusters(graph_edges, embeddings, collection, settings)
 
 
-@dg.asset(
-    key_prefix=GROUP,
-    partitions_def=corpora,
-    group_name=GROUP,
-    pool="compute",
-    code_version="1",
+@_of_corpus(
     ins={
         **_PASSAGES,
         "queries": dg.AssetIn("queries"),

@@ -41,6 +41,9 @@ class TrainingSettings(_Settings):
     epochs: int = Field(default=300, ge=1, description="steps of Adam (C.2)")
     learning_rate: float = Field(default=0.01, gt=0, description="of Adam (C.2)")
     weight_decay: float = Field(default=5e-4, ge=0, description="of Adam (C.2)")
+    centred: bool = Field(
+        default=True, description="embeddings are centred, so that training starts well (ours)"
+    )
     exact_nodes: int = Field(
         default=2000,
         ge=0,
@@ -64,7 +67,12 @@ class ClusterSettings(_Settings):
     resolutions: list[float] = Field(
         default=[1.0, 3.0, 10.0], min_length=1, description="of Leiden: higher, smaller clusters"
     )
-    dbscan_eps: float = Field(default=0.5, gt=0, description="reach of a passage (C.3)")
+    unit_length: bool = Field(
+        default=True, description="embeddings are scaled to length 1 first; the paper's are not"
+    )
+    dbscan_eps: float = Field(
+        default=0.2, gt=0, description="reach of a passage (ours; the paper's is 0.5, C.3)"
+    )
     dbscan_min_samples: int = Field(default=2, ge=1, description="passages in reach (C.3)")
     hdbscan_min_size: int = Field(default=3, ge=2, description="of the smallest cluster (ours)")
     k_means_size: float = Field(

@@ -13,7 +13,7 @@ from gsum_resources.lineage import code_version_of
 from gsum_resources.parquet_store import Partition, Provenance
 from tests.checks.indexed import Change, failing, indexed, plant, verdicts, with_column
 from tests.conftest import CORPUS, House, document_in
-from tests.pipeline.homes import copy_of, house_at
+from tests.pipeline.homes import WITHOUT_BERTSCORE, copy_of, house_at
 
 ALL = Partition(CORPUS)
 FIRST = Partition(CORPUS, "00")
@@ -32,6 +32,7 @@ def furnish(house: House) -> None:
             for q in ("boat", "lamp")
         ]
     )
+    (house.folder / "corpus.toml").write_text(WITHOUT_BERTSCORE)
 
 
 @pytest.fixture(scope="module")

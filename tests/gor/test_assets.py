@@ -20,7 +20,7 @@ from tests.checks.indexed import failing
 from tests.conftest import CORPUS, House, document_in, made_by, text_of
 from tests.models import FirstWords, HashEmbedder
 from tests.pipeline.daemon import start
-from tests.pipeline.homes import copy_of, house_at, write_lines
+from tests.pipeline.homes import WITHOUT_BERTSCORE, copy_of, house_at, write_lines
 from tests.pipeline.stalling_run import STALLED_EPOCH, kill_in
 
 LONG, ONE_CHUNK = document_in(0), document_in(1)
@@ -28,7 +28,7 @@ NEW, MUTE = document_in(5), document_in(5, 1)
 EPOCHS = STALLED_EPOCH + 1
 N_QUERIES = 3
 SETTINGS = f"""
-[chunking]
+{WITHOUT_BERTSCORE}[chunking]
 max_tokens = 32
 overlap_tokens = 0
 [gor.simulation]

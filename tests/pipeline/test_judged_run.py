@@ -1,7 +1,6 @@
 """A corpus whose questions are written and whose answers are judged by a model behind a socket."""
 
 from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -16,13 +15,13 @@ from tests.conftest import House
 from tests.evaluation.judges.scripted_judges import texts_of, verdict
 from tests.evaluation.test_generate_questions import writer
 from tests.models import HashEmbedder
-from tests.pipeline.homes import house_at, write_lines
+from tests.pipeline.homes import WITHOUT_BERTSCORE, copy_of, house_at, write_lines
 from tests.servers.replies import text_for, wanted_schema
 from tests.servers.scripted import ScriptedServer, scripted_server
 
 METHODS = ["bm25", "random"]
-SETTINGS = """
-[answer]
+SETTINGS = f"""
+{WITHOUT_BERTSCORE}[answer]
 max_words = 20
 [retrieval]
 k = 1
@@ -47,32 +46,32 @@ def replies(body: dict) -> str:
     return verdict(body, winner=1 if len(texts_of(body)) > 1 else 0, rating=4)
 
 
-def pipeline(house: House, server: ScriptedServer) -> Pipeline:
+def pipeline(house: House, server: ScriptedServer, judge: str) -> Pipeline:
     served = {"base_url": server.base_url, "api_key_env": "", "max_retries": 1}
     llm = LlmSettings(backend="openai_compatible", model="writer", **served)
-    judge = JudgeSettings(backend="openai_compatible", model="judge", **served)
-    settings = Settings(llm=llm, judge=judge)
+    judging = JudgeSettings(backend="openai_compatible", model=judge, **served)
+    settings = Settings(llm=llm, judge=judging)
     overrides = {"embedding_model": HashEmbedder()}
     return pipeline_for(house.home, Models(settings, house.store, TABLES["llm_calls"], overrides))
 
 
-def run(house: House, server: ScriptedServer, methods: list[str] | None = None) -> RunReport:
+def run(
+    house: House,
+    server: ScriptedServer,
+    methods: list[str] | None = None,
+    judge: str = "judge",
+) -> RunReport:
     with house.instance() as instance:
-        return drive(pipeline(house, server), instance, "tales", methods)
+        return drive(pipeline(house, server, judge), instance, "tales", methods)
 
 
-@contextmanager
-def judged(root: Path) -> Iterator[tuple[House, ScriptedServer]]:
+@pytest.fixture(scope="module")
+def done(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[House, ScriptedServer]]:
+    root = tmp_path_factory.mktemp("judged")
     with house_at(root) as house, scripted_server(root / "requests.jsonl", replies) as server:
         house.write_document("log", LOG)
         write_lines(house.folder / "queries.jsonl", [{"text": "Why so late?", "references": ["?"]}])
         (house.folder / "corpus.toml").write_text(SETTINGS)
-        yield house, server
-
-
-@pytest.fixture
-def done(tmp_path: Path) -> Iterator[tuple[House, ScriptedServer]]:
-    with judged(tmp_path) as (house, server):
         report = run(house, server, METHODS)
         assert report.is_complete, [*report.errors, *report.gaps]
         yield house, server
@@ -106,15 +105,16 @@ def test_questions_are_written_answers_judged_and_nothing_is_asked_twice(
     assert len(server.lines("/chat/completions")) == asked
 
 
-def test_a_judge_that_gives_no_verdict_is_counted(tmp_path: Path) -> None:
-    with judged(tmp_path) as (house, _):
+def test_a_judge_that_gives_no_verdict_is_counted(
+    done: tuple[House, ScriptedServer], tmp_path: Path
+) -> None:
+    def no_verdict(body: dict) -> str:
+        is_asked = "mark" in (wanted_schema(body) or {}).get("properties", {})
+        return "Both are fine, I would say." if is_asked else replies(body)
 
-        def no_verdict(body: dict) -> str:
-            is_asked = "mark" in (wanted_schema(body) or {}).get("properties", {})
-            return "Both are fine, I would say." if is_asked else replies(body)
-
+    with copy_of(done[0], tmp_path) as house:
         with scripted_server(tmp_path / "mute.jsonl", no_verdict) as mute:
-            report = run(house, mute, METHODS)
+            report = run(house, mute, judge="mute")
         assert not report.errors
         (gap,) = [gap for gap in report.gaps if gap.startswith("judgements")]
         assert "no valid reply" in gap
