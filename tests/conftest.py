@@ -1,6 +1,5 @@
 """A home with one small corpus whose documents fill all eight buckets."""
 
-import gc
 import json
 import sqlite3
 from dataclasses import dataclass, field
@@ -27,9 +26,6 @@ from tests.models import FirstWords, HashEmbedder
 
 settings.register_profile("gsum", deadline=None)  # a busy machine is no failure
 settings.load_profile("gsum")
-# Dagster's definitions are many objects that stay; to look through them all again and again took
-# an eighth of the time
-gc.set_threshold(50_000, 20, 100)
 _WITHOUT_STEP_LOGS = """
 compute_logs:
   module: dagster._core.storage.noop_compute_log_manager

@@ -8,7 +8,8 @@ import numpy as np
 from gsum_assets.gae.graph_edges import Edges
 from gsum_assets.gae.settings import ClusterSettings
 
-_MOST_BY_DENSITY = 20_000  # nodes: neighbourhoods in many dimensions take time by the square
+_MOST_EXACT = 20_000  # nodes: what compares all with all, or with all centres, takes minutes
+_BATCH, _PASSES = 4096, 10  # of K-Means by batches: nodes at a time, times each is seen
 
 Clusterer = Callable[[np.ndarray], np.ndarray]
 """Places of some nodes in, ascending; the cluster of each out, both `(n,)`."""
@@ -33,7 +34,7 @@ def clusterers(
         f"leiden-{resolution:g}": partial(_leiden_of, edges, resolution, settings.seed)
         for resolution in settings.resolutions
     }
-    if len(embeddings) <= _MOST_BY_DENSITY:
+    if len(embeddings) <= _MOST_EXACT:
         eps, least = settings.dbscan_eps, settings.dbscan_min_samples
         found["dbscan"] = lambda kept: dbscan(embeddings[kept], eps, least)
         found["hdbscan"] = lambda kept: hdbscan(embeddings[kept], settings.hdbscan_min_size)
@@ -105,11 +106,24 @@ def hdbscan(embeddings: np.ndarray, min_cluster_size: int = 3) -> np.ndarray:
 
 
 def k_means(embeddings: np.ndarray, n_clusters: int, seed: int = 0) -> np.ndarray:
-    """K-Means (MacQueen, 1967), `(n_nodes,)`; at most as many clusters as distinct nodes."""
-    from sklearn.cluster import KMeans
+    """K-Means (MacQueen, 1967), `(n_nodes,)`; at most as many clusters as distinct nodes.
+
+    Beyond 20,000 nodes by batches of them (Sculley, 2010).
+    """
+    from sklearn.cluster import KMeans, MiniBatchKMeans
 
     n_clusters = min(n_clusters, len(np.unique(embeddings, axis=0)))
-    model = KMeans(n_clusters, n_init=3, random_state=seed)  # pyright: ignore[reportArgumentType]
+    if len(embeddings) <= _MOST_EXACT:
+        model = KMeans(n_clusters, n_init=3, random_state=seed)  # pyright: ignore[reportArgumentType]
+    else:
+        model = MiniBatchKMeans(
+            n_clusters,
+            init="random",  # drawing centres apart from each other takes time by the square
+            n_init=1,  # pyright: ignore[reportArgumentType]
+            batch_size=_BATCH,
+            max_iter=_PASSES,
+            random_state=seed,
+        )
     return by_size(model.fit_predict(embeddings))
 
 

@@ -215,7 +215,11 @@ def _shown(
     for level, row in zip(levels(collection), rows, strict=True):
         labels = labels_of(clusters, level)[row["clustering"]]
         what = "documents" if level.name == "document" else "chunks"
-        sizes = np.bincount(labels).tolist()
+        sizes, counts = np.unique(np.bincount(labels), return_counts=True)
+        by_size = {
+            f"{size:,}": count
+            for size, count in zip(sizes[::-1], counts[::-1].tolist(), strict=True)
+        }
         png = clusters_picture(
             level_vectors(embeddings, level, "gae/embeddings"),
             labels,
@@ -226,7 +230,7 @@ def _shown(
         )
         shown |= {
             f"{what}_clustering": dg.MetadataValue.text(row["clustering"]),
-            f"{what}_cluster_sizes": dg.MetadataValue.json(sizes),
+            f"{what}_clusters_by_size": dg.MetadataValue.json(by_size),
             f"{what}_plot": picture(png, f"clusters of {what}"),
             **{
                 f"{what}_{name}": dg.MetadataValue.float(row[name])

@@ -5,6 +5,7 @@ import warnings
 import numpy as np
 import pytest
 
+from gsum_assets.gae import clusters
 from gsum_assets.gae.clusters import by_size, clusterers, dbscan, hdbscan, k_means, leiden
 from gsum_assets.gae.graph_edges import Edges
 from gsum_assets.gae.settings import ClusterSettings
@@ -59,6 +60,29 @@ def test_every_way_clusters_a_part_as_if_it_were_the_whole() -> None:
     for name, cluster in ways.items():
         assert (cluster(kept) == GROUPS[kept]).all() or name == "k_means"
     assert ways["k_means"](np.arange(18)).tolist() == GROUPS.tolist()
+
+
+def test_what_takes_time_by_the_square_is_left_out_of_large_corpora(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(clusters, "_MOST_EXACT", 10)
+    ways = clusterers(points(), cliques(), ClusterSettings(resolutions=[1.0], k_means_size=6))
+    assert list(ways) == ["leiden-1", "k_means"]
+    everyone = np.arange(len(GROUPS))
+    found = ways["k_means"](everyone)
+    assert np.array_equal(found, ways["k_means"](everyone))
+    same = found[:, None] == found[None]
+    assert (
+        same[GROUPS[:, None] == GROUPS[None]].mean() > same[GROUPS[:, None] != GROUPS[None]].mean()
+    )
+
+
+def test_directions_count_and_not_lengths_unless_told() -> None:
+    stretched = points() * np.linspace(1, 9, len(GROUPS))[:, None]
+    for unit_length, is_found in ((True, True), (False, False)):
+        settings = ClusterSettings(resolutions=[1.0], unit_length=unit_length, dbscan_eps=0.2)
+        found = clusterers(stretched, cliques(), settings)["dbscan"](np.arange(len(GROUPS)))
+        assert np.array_equal(found, GROUPS) == is_found
 
 
 def test_clusters_are_numbered_by_size() -> None:

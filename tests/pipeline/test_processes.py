@@ -79,10 +79,10 @@ def test_a_killed_run_ends_and_gives_its_place_back(
 def test_a_step_that_waits_gets_the_place_of_a_killed_process(
     instance: dg.DagsterInstance, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(processes, "_BURY_EVERY_S", 0.2)
+    monkeypatch.setattr(processes, "_BURY_EVERY_S", 0.5)
     process = holder(tmp_path, tagged=True)
     with burying_dead_runs(instance):
-        threading.Timer(2.0, kill, [process]).start()
+        threading.Timer(1.0, kill, [process]).start()
         assert run(instance, None, tagged=True)
     assert n_held(instance) == 0
     assert process.returncode is not None  # it did wait: one place, one step

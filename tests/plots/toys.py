@@ -1,5 +1,6 @@
 """Tables to draw: of any size, with names that a careless plot would stumble over."""
 
+from functools import cache
 from itertools import permutations
 
 import numpy as np
@@ -59,6 +60,11 @@ def scores(n: int, names: list[str]) -> pa.Table:
 
 def ranked(n: int, names: list[str]) -> dict:
     """A leaderboard by kind; the names are those of methods, in two kinds of question."""
+    return _ranked(n, tuple(names))
+
+
+@cache
+def _ranked(n: int, names: tuple[str, ...]) -> dict:
     queries = [
         {
             "query_id": f"q{i:05d}",
