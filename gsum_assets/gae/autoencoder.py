@@ -36,6 +36,8 @@ def embed_graph(
     import torch
 
     n = len(features)
+    if n < 2:  # there is nothing to tell apart, and no variance for the batch norm
+        return np.zeros((n, settings.dim), np.float32)
     adjacency = adjacency_of(n, edges)
     with _threads(settings.threads), torch.random.fork_rng(devices=[]):
         torch.manual_seed(settings.seed)

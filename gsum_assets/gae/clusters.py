@@ -41,6 +41,8 @@ def clusterers(
     found["k_means"] = lambda kept: k_means(
         embeddings[kept], max(1, round(len(kept) / settings.k_means_size)), settings.seed
     )
+    if len(embeddings) < 2:
+        return dict.fromkeys(found, lambda kept: np.arange(len(kept)))
     return found
 
 

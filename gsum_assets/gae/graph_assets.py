@@ -212,7 +212,8 @@ def _shown(
     shown: dict[str, dg.MetadataValue] = {}
     rows = [row for row in judged.to_pylist() if row["is_chosen"] and row["scope"] == "corpus"]
     numbers = ("weight", "agreement", "stability", "silhouette", "pair_precision", "pair_recall")
-    for level, row in zip(levels(collection), rows, strict=True):
+    chosen = {row["level"]: row for row in rows}  # none of an empty corpus
+    for level, row in ((level, chosen[level.name]) for level in levels(collection) if chosen):
         labels = labels_of(clusters, level)[row["clustering"]]
         what = "documents" if level.name == "document" else "chunks"
         sizes, counts = np.unique(np.bincount(labels), return_counts=True)
