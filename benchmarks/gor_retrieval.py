@@ -47,7 +47,9 @@ def write(n_nodes: int, store: ParquetStore) -> None:
         if graphs:
             nodes = pa.concat_tables(rows for _, rows in graphs)
             store.write(TABLES["gor.record_nodes"], Partition(CORPUS, bucket), nodes, BY)
-            documents = pa.Table.from_pylist([_document(*graph) for graph in graphs])
+            documents = pa.Table.from_pylist(
+                [_document(*graph) for graph in graphs], TABLES["documents"].schema
+            )
             store.write(TABLES["documents"], Partition(CORPUS, bucket), documents, BY)
     embeddings = pa.concat_tables(learnt)
     store.write(TABLES["gor.node_embeddings"], Partition(CORPUS, method=VARIANT), embeddings, BY)

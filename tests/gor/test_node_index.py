@@ -46,6 +46,7 @@ def tables(sizes, seed=0) -> tuple[pa.Table, pa.Table, pa.Table]:
         "title": named,
         "text": named,
         "n_words": pa.repeat(pa.scalar(1, pa.int32()), len(named)),
+        "cites": pa.nulls(len(named)),
     }
     return (
         pa.table(documents),

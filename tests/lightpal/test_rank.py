@@ -10,12 +10,12 @@ import pytest
 
 from gsum_assets.lightpal.passage_graph import PassageGraphs
 from gsum_assets.lightpal.rank import Tables, rank
-from gsum_assets.retrieval.seeds import Seeds
 from gsum_assets.lightpal.settings import LightpalSettings
 from gsum_assets.lightpal.variants import PASSAGE_WALK, PROMPTRANK, VARIANTS
 from gsum_assets.lightpal.walk_trust import walk_trust
 from gsum_assets.retrieval.collection import Collection, Questions
 from gsum_assets.retrieval.ranking import DEPTH, rank_questions
+from gsum_assets.retrieval.seeds import Seeds
 from gsum_assets.retrieval.variants import RETRIEVERS
 from gsum_assets.retrieval.words import Words
 from gsum_assets.tables import TABLES

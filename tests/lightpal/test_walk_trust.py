@@ -6,10 +6,10 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from gsum_assets.retrieval import held_out as module
 from gsum_assets.lightpal.passage_graph import PassageGraphs
 from gsum_assets.lightpal.settings import WalkSettings
 from gsum_assets.lightpal.walk_trust import walk_trust
+from gsum_assets.retrieval import held_out as module
 from gsum_assets.retrieval.collection import Collection, Questions
 from gsum_assets.retrieval.held_out import Evidence, trust
 from gsum_assets.retrieval.ranking import Retriever, Scores

@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 
-from gsum_assets.retrieval.seeds import Seeds, names, with_names_twice
 from gsum_assets.retrieval.bm25 import Bm25, Bm25Settings
 from gsum_assets.retrieval.dense import Dense
 from gsum_assets.retrieval.hybrid import min_max
+from gsum_assets.retrieval.seeds import Seeds, names, with_names_twice
 from gsum_assets.retrieval.words import Words
 from tests.retrieval.toys import collection, of_texts, questions
 
