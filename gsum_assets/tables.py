@@ -548,7 +548,9 @@ TABLES: Mapping[str, Table] = {
                 Column("is_chosen", pa.bool_(), "whether methods re-rank by it"),
                 Column("weight", FLOAT, "of what re-ranking by it adds, 0 to 1"),
                 Column("agreement", FLOAT, "paired t: what re-ranking finds, by another retriever"),
-                Column("stability", FLOAT, "Jaccard of pairs when a tenth of the data is left out"),
+                Column(
+                    "stability", FLOAT, "Jaccard of pairs found again without a tenth of passages"
+                ),
                 Column("n_clusters", INT, "number of clusters"),
                 Column("largest", FLOAT, "share of the passages that the largest cluster has"),
                 Column("silhouette", FLOAT, "of the embeddings, -1 to 1; null: one cluster", True),

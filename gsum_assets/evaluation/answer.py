@@ -72,6 +72,8 @@ def with_spent(summaries: pa.Table, steps: Sequence[pa.Table]) -> pa.Table:
     ----------
     steps : rows with a `query_id` and the columns `calls` to `cost_usd`.
     """
+    if not steps:
+        return summaries
     taken: dict[str, list[float]] = {}
     for step in steps:
         for row in step.select(["query_id", *_SPENT]).to_pylist():

@@ -212,8 +212,9 @@ def _shown(
     shown: dict[str, dg.MetadataValue] = {}
     rows = [row for row in judged.to_pylist() if row["is_chosen"] and row["scope"] == "corpus"]
     numbers = ("weight", "agreement", "stability", "silhouette", "pair_precision", "pair_recall")
-    chosen = {row["level"]: row for row in rows}  # none of an empty corpus
-    for level, row in ((level, chosen[level.name]) for level in levels(collection) if chosen):
+    if not rows:  # of an empty corpus
+        return shown
+    for level, row in zip(levels(collection), rows, strict=True):
         labels = labels_of(clusters, level)[row["clustering"]]
         what = "documents" if level.name == "document" else "chunks"
         sizes, counts = np.unique(np.bincount(labels), return_counts=True)
