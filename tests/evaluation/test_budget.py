@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gsum_assets.corpus.chunk import n_word_pieces
-from gsum_assets.gae.budget import Room, allowances, cut_to_tokens, room_for
+from gsum_assets.evaluation.budget import Room, allowances, cut_to_tokens, room_for
 from gsum_resources.protocols import Request
 
 

@@ -1,0 +1,119 @@
+"""What the language model is asked to reply: shapes of extraction, reports and partial answers.
+
+A reply that breaks one of these rules is asked for once more with the reason; what remains broken
+then is salvaged item by item (`salvage.py`), counted, and asked for again by the next run.
+"""
+
+from functools import cache
+from typing import Annotated, Any
+
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    Field,
+    StringConstraints,
+    create_model,
+    model_validator,
+)
+
+from gsum_assets.graphrag.settings import OTHER
+
+MOST_NAME_CHARS = 200  # of a name; what is longer is a text
+
+Name = Annotated[
+    str, StringConstraints(strip_whitespace=True, min_length=1, max_length=MOST_NAME_CHARS)
+]
+
+
+class Relationship(BaseModel):
+    """How two entities are connected."""
+
+    source: Name = Field(description="Name of the first entity, as in entities.")
+    target: Name = Field(description="Name of the second entity, as in entities.")
+    description: str = Field(description="What the text says about the connection.")
+    strength: int = Field(default=1, ge=1, le=10, description="1 (loose) to 10 (essential).")
+
+    @model_validator(mode="after")
+    def _joins_two(self) -> "Relationship":
+        if self.source.casefold() == self.target.casefold():
+            raise ValueError(f"'{self.source}' is related to itself; name two entities")
+        return self
+
+
+class Claim(BaseModel):
+    """Something that is said to be so of an entity."""
+
+    subject: Name = Field(description="Name of the entity it is about, as in entities.")
+    object: str = Field(default="", description="Name of the other entity; empty: none.")
+    type: str = Field(default="", description="Kind of claim, one to three words.")
+    status: str = Field(
+        default="suspected",
+        pattern="^(true|false|suspected)$",
+        description="true, false or suspected, as the text has it.",
+    )
+    description: str = Field(description="The claim in one sentence.")
+    start_date: str = Field(default="", description="Since when, as the text says; empty: unsaid.")
+    end_date: str = Field(default="", description="Until when, as the text says; empty: unsaid.")
+    quote: str = Field(default="", description="The words of the text that say so.")
+
+
+class Finding(BaseModel):
+    """One insight of a report, and what it rests on."""
+
+    summary: str = Field(description="The insight in one sentence.")
+    explanation: str = Field(description="The insight at length, in two to five sentences.")
+    references: list[int] = Field(description="Numbers of the passages that it rests on.")
+
+
+class Report(BaseModel):
+    """A report on a community of entities."""
+
+    title: str = Field(min_length=1, description="What the community is about, at most ten words.")
+    summary: str = Field(min_length=1, description="The whole in two to four sentences.")
+    rating: int = Field(ge=0, le=10, description="Importance, 0 (none) to 10 (utmost).")
+    rating_explanation: str = Field(default="", description="One sentence on the rating.")
+    findings: list[Finding] = Field(min_length=1, description="The most important insights.")
+
+
+@cache
+def extraction_schema(types: tuple[str, ...], claims: bool) -> type[BaseModel]:
+    """The reply to an extraction: `entities`, `relationships` and, if wanted, `claims`.
+
+    Parameters
+    ----------
+    types : that an entity may have; 'other' is added.
+    """
+    allowed = tuple(dict.fromkeys([*types, OTHER]))
+
+    def known(kind: str) -> str:
+        if kind.strip().lower() not in allowed:
+            raise ValueError(f"unknown type '{kind[:40]}'; choose from {', '.join(allowed)}")
+        return kind.strip().lower()
+
+    kind = Annotated[str, AfterValidator(known)]
+    entity = create_model(
+        "Entity",
+        __doc__="A thing that the text names.",
+        name=(Name, Field(description="Name as the text writes it, without an article.")),
+        type=(
+            kind,
+            Field(
+                description=f"One of {', '.join(allowed)}.",
+                json_schema_extra={"enum": list(allowed)},
+            ),
+        ),
+        description=(str, Field(description="All that the text says about it.")),
+    )
+    fields: dict[str, Any] = {
+        "entities": (list[entity], Field(description="All entities that the text names.")),
+        "relationships": (
+            list[Relationship],
+            Field(default_factory=list, description="How they are connected."),
+        ),
+    }
+    if claims:
+        fields["claims"] = (
+            list[Claim],
+            Field(default_factory=list, description="What is claimed of them."),
+        )
+    return create_model("Extraction", __doc__="What a text names and tells.", **fields)

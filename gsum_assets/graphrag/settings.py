@@ -1,0 +1,106 @@
+"""The table `[graphrag]` of `corpus.toml`: every number of GraphRAG.
+
+Sections are those of the GraphRAG paper (arXiv 2404.16130); what it leaves open follows Microsoft's
+package where that is named, and is ours otherwise. Lengths are word pieces of the pipeline's own
+tokenizer.
+"""
+
+from pydantic import BaseModel, ConfigDict, Field, field_validator
+
+OTHER = "other"  # the type of what has none of the named ones
+
+
+class _Settings(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class ExtractionSettings(_Settings):
+    """Table `[graphrag.extraction]`: what is read from a chunk."""
+
+    entity_types: list[str] = Field(
+        default=["person", "organization", "place", "event", "thing", "concept"],
+        min_length=1,
+        description="types that an entity may have; 'other' is always there besides (2.2)",
+    )
+    gleanings: int = Field(
+        default=1,
+        ge=0,
+        description="times that the model is asked for what it missed (2.2; the package: 1)",
+    )
+    claims: bool = Field(default=True, description="also extract claims, in the same request (2.2)")
+
+    @field_validator("entity_types")
+    @classmethod
+    def _are_names(cls, types: list[str]) -> list[str]:
+        if bad := [name for name in types if not name.strip() or name != name.strip().lower()]:
+            raise ValueError(f"{bad[0]!r} is no type: write types in lower case, without blanks")
+        return types
+
+
+class MergingSettings(_Settings):
+    """Table `[graphrag.merging]`: how mentions become entities and relationships."""
+
+    aliases: bool = Field(
+        default=True, description="merge other names of one entity where there is evidence (ours)"
+    )
+    apart: list[list[str]] = Field(
+        default=[],
+        description="pairs of names that are never merged, as [['Lin', 'Dr Lin']] (ours)",
+    )
+    max_words: int = Field(
+        default=100, ge=10, description="length of a merged description, words (ours)"
+    )
+    prompt_tokens: int = Field(
+        default=4000, ge=500, description="longest prompt of a merge; more is merged by parts"
+    )
+
+
+class CommunitySettings(_Settings):
+    """Table `[graphrag.communities]`: hierarchical Leiden (2.4)."""
+
+    max_size: int = Field(
+        default=10, ge=2, description="entities beyond which a community is parted (the package)"
+    )
+    resolution: float = Field(default=1.0, gt=0, description="of modularity: higher, smaller")
+    seed: int = Field(default=0, description="of Leiden")
+
+
+class ReportSettings(_Settings):
+    """Table `[graphrag.reports]`: reports of communities (2.5)."""
+
+    prompt_tokens: int = Field(
+        default=8000, ge=500, description="longest prompt of a report (3.5; the package)"
+    )
+    max_words: int = Field(default=400, ge=50, description="length of a report, words (ours)")
+    max_findings: int = Field(default=6, ge=1, description="findings of a report at most (ours)")
+
+
+class AnswerSettings(_Settings):
+    """Table `[graphrag.answers]`: global and local answers (2.6)."""
+
+    prompt_tokens: int = Field(
+        default=8000, ge=500, description="longest prompt, of map and of reduce (3.5: 8k)"
+    )
+    max_words: int = Field(
+        default=150, ge=20, description="length of a partial answer, words (ours)"
+    )
+    seed: int = Field(default=0, description="of the order of reports before they are packed")
+    n_entities: int = Field(
+        default=10, ge=1, description="entities nearest to a question, local (the package)"
+    )
+    share_chunks: float = Field(
+        default=0.5, ge=0, le=1, description="of a local prompt, for chunks (the package)"
+    )
+    share_reports: float = Field(
+        default=0.15, ge=0, le=1, description="of a local prompt, for reports (the package)"
+    )
+
+
+class GraphRagSettings(_Settings):
+    """Table `[graphrag]`; a change in one of its tables concerns the assets that read it."""
+
+    extraction: ExtractionSettings = ExtractionSettings()
+    merging: MergingSettings = MergingSettings()
+    communities: CommunitySettings = CommunitySettings()
+    reports: ReportSettings = ReportSettings()
+    answers: AnswerSettings = AnswerSettings()
