@@ -1,4 +1,4 @@
-"""The command line: `gsum import | run | ask | report | sql | ui`."""
+"""The command line: `gsum import | plan | run | ask | report | export | sql | ui`."""
 
 import os
 import sys
@@ -55,8 +55,8 @@ def import_(benchmark: str, path: Path, corpus: str | None) -> None:
 @click.argument("corpora", nargs=-1, required=True, metavar="CORPUS...")
 @click.option(
     "--methods",
-    help="Methods to ask for, separated by commas; 'default', 'all'.  [default: what was asked "
-    "for before, or the defaults of a new corpus]",
+    help="Methods or families to ask for, separated by commas; 'default', 'all'.  [default: what "
+    "was asked for before, or the defaults of a new corpus]",
 )
 def run(corpora: Sequence[str], methods: str | None) -> None:
     """Bring each CORPUS up to date: make what was asked for and is missing or out of date.
@@ -92,6 +92,26 @@ def run(corpora: Sequence[str], methods: str | None) -> None:
         print_next(driven[0])
     if failed:
         sys.exit(1)
+
+
+@main.command()
+@click.argument("corpus")
+@click.option(
+    "--methods",
+    help="Methods or families to plan for, separated by commas, as `gsum run` takes them.",
+)
+def plan(corpus: str, methods: str | None) -> None:
+    """Tell what `gsum run` would ask of models on CORPUS: calls, tokens and money.
+
+    The run is rehearsed beside the home, with models that cost nothing; no server is asked.
+    """
+    from gsum_assets.plan import plan as planned
+    from gsum_assets.terminal import Console, print_plan
+
+    wanted = [m.strip() for m in methods.split(",") if m.strip()] if methods else None
+    with Console() as console:
+        found = planned(Home.from_environment(), corpus, wanted, console.start)
+    print_plan(found, methods)
 
 
 @main.command()
@@ -148,6 +168,34 @@ def report(
 
 
 @main.command()
+@click.argument("corpus")
+@click.option(
+    "--output",
+    type=click.Path(path_type=Path),
+    help="The file to write.  [default: CORPUS.graphml in the current folder]",
+)
+def export(corpus: str, output: Path | None) -> None:
+    """Write the entity graph of CORPUS as GraphML, for Gephi, yEd and networkx.
+
+    Nodes are the entities of the method graphrag with their communities, edges what relates them.
+    """
+    from gsum_assets.graphrag.export import graphml, read_entity_graph
+    from gsum_resources.parquet_store import ParquetStore
+
+    graph = read_entity_graph(ParquetStore(Home.from_environment().warehouse), corpus)
+    path = output or Path(f"{corpus}.graphml")
+    content = graphml(graph)
+    try:
+        path.write_bytes(content)
+    except OSError as error:
+        raise click.ClickException(f"{path}: {error.strerror}; name another --output") from error
+    click.echo(
+        f"{path}: {graph.number_of_nodes():,} entities, {graph.number_of_edges():,} relationships, "
+        f"{len(content) / 1e6:.1f} MB"
+    )
+
+
+@main.command()
 @click.argument("query")
 @click.option("--csv", is_flag=True, help="Print all rows as CSV instead of a table.")
 def sql(query: str, csv: bool) -> None:
@@ -157,12 +205,14 @@ def sql(query: str, csv: bool) -> None:
     """
     import duckdb
 
+    from gsum_assets.graphrag.compat import VIEWS
     from gsum_assets.tables import TABLES
     from gsum_resources.catalogue import define_views
     from gsum_resources.parquet_store import ParquetStore
 
     with duckdb.connect() as connection:
-        define_views(connection, ParquetStore(Home.from_environment().warehouse), TABLES.values())
+        store = ParquetStore(Home.from_environment().warehouse)
+        define_views(connection, store, TABLES.values(), VIEWS)
         try:
             result = connection.sql(query)
             if result is None:

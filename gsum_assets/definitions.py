@@ -25,6 +25,9 @@ from gsum_assets.evaluation.leaderboard_assets import leaderboard_assets
 from gsum_assets.gae.assets import GAE
 from gsum_assets.gae.graph_assets import graph_assets
 from gsum_assets.gor.assets import GOR, TRAINED, gor_assets
+from gsum_assets.graphrag.compat import VIEWS
+from gsum_assets.graphrag.assets import GRAPHRAG
+from gsum_assets.graphrag.index_assets import index_assets
 from gsum_assets.lightpal.assets import LIGHTPAL, lightpal_assets
 from gsum_assets.models.assets import model_assets
 from gsum_assets.partitions import partitions_of, variant_key
@@ -38,12 +41,13 @@ from gsum_resources.parquet_store import ParquetStore
 from gsum_resources.settings_io import SettingsIO, section_version
 from gsum_resources.warehouse_io import WarehouseIO
 
-FAMILIES: tuple[Family, ...] = (RETRIEVAL, GOR, LIGHTPAL, GAE)
+FAMILIES: tuple[Family, ...] = (RETRIEVAL, GOR, LIGHTPAL, GAE, GRAPHRAG)
 _SETTINGS = {family.name: family.settings for family in FAMILIES if family.settings}
 _UNITE = ("judgements", "win_rates", "leaderboard", "comparisons", "costs")  # whatever exists
 METHODS = Methods(
     known=[variant for family in FAMILIES for variant in family.variants],
     default=[variant for family in FAMILIES for variant in family.default],
+    families={family.name: family.variants for family in FAMILIES},
 )
 
 
@@ -70,7 +74,7 @@ def pipeline_for(home: Home, models: Models | None = None) -> Pipeline:
     settings = home.settings()
     automation = settings.automation
     models = models or Models(settings, store, TABLES["llm_calls"])
-    warehouse = WarehouseIO(home, store, TABLES, table_of, bucket_of)
+    warehouse = WarehouseIO(home, store, TABLES, table_of, bucket_of, VIEWS)
     requests = Requests(store)
 
     def section(corpus: str, name: str) -> Any:
@@ -98,6 +102,7 @@ def pipeline_for(home: Home, models: Models | None = None) -> Pipeline:
             *gor_assets,
             *lightpal_assets,
             *graph_assets,
+            *index_assets,
             *(asset for family in FAMILIES for asset in family_assets(family)),
             generated_questions,
             judge_assets(FAMILIES),

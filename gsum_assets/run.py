@@ -68,6 +68,7 @@ def drive(
     on_start: OnStart = lambda *_: None,
     on_made: Callable[[Made], None] = lambda _: None,
     on_wait: Callable[[Sequence[str]], None] = lambda _: None,
+    only: Collection[dg.AssetKey] | None = None,
 ) -> RunReport:
     """Bring a corpus up to date; what failed or is incomplete is tried once more.
 
@@ -78,6 +79,7 @@ def drive(
         for the defaults of a corpus that nobody asked for yet, and for nothing new of another.
     on_start, on_made : called before and after each run.
     on_wait : called while runs of other processes, given by id, must end first.
+    only : assets to make; the others are left as they are. None: all.
 
     Raises
     ------
@@ -102,6 +104,7 @@ def drive(
             started = False
             for request in due(graph, instance, corpus, pipeline.new_look(instance)):
                 keys = _possible(graph, request, report)
+                keys = [key for key in keys if only is None or key in only]
                 if not keys:
                     continue
                 if not report.made:

@@ -68,6 +68,16 @@ TABLES: Mapping[str, Table] = {
             ("file",),
         ),
         Table(
+            "source_graph",
+            "file of a given graph found in the corpus folder",
+            (
+                Column("file", TEXT, "name of the file, relative to the corpus folder"),
+                Column("content_hash", TEXT, "hash of its bytes"),
+            ),
+            ("corpus",),
+            ("file",),
+        ),
+        Table(
             "documents",
             "document",
             (

@@ -3,7 +3,7 @@
 import sys
 import textwrap
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from types import TracebackType
 
 from rich.console import Console as Screen
@@ -15,6 +15,8 @@ from gsum_assets.corpus.settings import CorpusError
 from gsum_assets.definitions import Pipeline
 from gsum_assets.evaluation.leaderboard import LEGEND, grids
 from gsum_assets.execute import Made
+from gsum_assets.plan import Plan
+from gsum_assets.plan_lines import EARLIER, ESTIMATE, Line
 from gsum_assets.run import RunReport
 from gsum_assets.tables import TABLES
 from gsum_resources.parquet_store import Partition
@@ -125,6 +127,77 @@ def print_next(corpus: str) -> None:
         f'  gsum ask {corpus} "…"    an answer with its passages\n'
         f'  gsum sql "{sql}"'
     )
+
+
+def print_plan(plan: Plan, methods: str | None) -> None:
+    """What a run would ask and cost, index and query apart."""
+    screen, everything = _screen(), plan.total()
+    if plan.lines:
+        screen.print(_plan_grid(plan))
+    for note in _assumptions(plan.lines):
+        screen.print(note, soft_wrap=True)
+    for note in plan.notes:
+        screen.print(note, style="yellow", markup=False, soft_wrap=True)
+    if plan.is_current:
+        screen.print(f"{plan.corpus}: nothing to pay, all is current")
+    elif not everything.n and not everything.tokens_in:
+        screen.print(f"{plan.corpus}: nothing to pay, no model would be asked anything new")
+    screen.print(f"next: gsum run {plan.corpus}" + (f" --methods {methods}" if methods else ""))
+
+
+def _plan_grid(plan: Plan) -> Grid:
+    grid = Grid(title=f"{plan.corpus}: what a run would ask", title_justify="left")
+    grid.add_column("asset", no_wrap=True)
+    grid.add_column("stage", no_wrap=True)
+    for name in ("asks", "from memo", "tokens in", "tokens out", "USD"):
+        grid.add_column(name, justify="right", no_wrap=True)
+    for line in plan.lines:
+        grid.add_row(line.asset, line.stage, *_amounts(line))
+    grid.add_section()
+    for stage in ("index", "query"):
+        grid.add_row(f"all of {stage}", stage, *_amounts(plan.total(stage)))
+    if plan.n_questions:
+        query = plan.total("query")
+        each = [f"{n / plan.n_questions:,.1f}" for n in (query.tokens_in, query.tokens_out)]
+        asked = f"{query.n / plan.n_questions:,.1f} calls"
+        price = _usd(query.usd / plan.n_questions)
+        grid.add_row(f"each of {plan.n_questions:,} questions", "query", asked, "", *each, price)
+    grid.add_row("total", "", *_amounts(plan.total()), style="bold")
+    return grid
+
+
+def _amounts(line: Line) -> tuple[str, ...]:
+    """Cells of a line; an estimate has a tilde."""
+    about_in = "~" if line.tokens_in_from == ESTIMATE else ""
+    about_out = "~" if line.tokens_out_from == ESTIMATE else ""
+    return (
+        f"{line.n:,} {line.unit}",
+        f"{line.from_memo:,}" if line.unit == "calls" else "",
+        f"{about_in}{line.tokens_in:,}",
+        f"{about_out}{line.tokens_out:,}",
+        _usd(line.usd),
+    )
+
+
+def _usd(amount: float) -> str:
+    return f"{amount:,.2f}" if amount >= 1 or not amount else f"{amount:.4f}"
+
+
+def _assumptions(lines: Sequence[Line]) -> Iterator[str]:
+    """What the numbers of tokens rest on."""
+    sources = {source for line in lines for source in (line.tokens_in_from, line.tokens_out_from)}
+    if ESTIMATE in sources:
+        yield (
+            "~: an estimate, a token for four bytes; replies are those of the extractive model, so "
+            "that questions repeat, and texts are as long, as with it"
+        )
+    if EARLIER in sources:
+        yield (
+            "without ~: by what a server counted in earlier calls, and as many re-asks as there "
+            "were then"
+        )
+    if sources - {ESTIMATE, EARLIER}:
+        yield "without ~: as the model of this machine counts, which costs nothing"
 
 
 def print_answer(answer: Answer) -> None:

@@ -2,6 +2,8 @@
 
 import uuid
 from collections.abc import Iterable
+from contextlib import suppress
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import duckdb
@@ -13,8 +15,26 @@ from gsum_resources.table import Table
 _APPENDED = frozenset({"llm_calls", "embedding_calls"})  # written as many small files a partition
 
 
-def build_catalogue(store: ParquetStore, tables: Iterable[Table], path: Path) -> None:
-    """Write the catalogue of `tables` to `path`, replacing the file that stands there.
+@dataclass(frozen=True)
+class View:
+    """A view over tables, or over views that come before it.
+
+    Attributes
+    ----------
+    name : as SQL sees it, `graphrag_compat.entities`.
+    row : completes the sentence "One row per …".
+    select : its SQL.
+    """
+
+    name: str
+    row: str
+    select: str
+
+
+def build_catalogue(
+    store: ParquetStore, tables: Iterable[Table], path: Path, views: Iterable[View] = ()
+) -> None:
+    """Write the catalogue of `tables` and `views` to `path`, replacing the file that stands there.
 
     A session that has the old file open keeps it; the next one to open it sees the new one.
     """
@@ -22,34 +42,48 @@ def build_catalogue(store: ParquetStore, tables: Iterable[Table], path: Path) ->
     beside = path.with_name(f"{path.name}.{uuid.uuid4().hex}.part")
     try:
         with duckdb.connect(str(beside)) as connection:
-            define_views(connection, store, tables)
+            define_views(connection, store, tables, views)
         beside.replace(path)
     finally:
         beside.unlink(missing_ok=True)
 
 
 def define_views(
-    connection: duckdb.DuckDBPyConnection, store: ParquetStore, tables: Iterable[Table]
+    connection: duckdb.DuckDBPyConnection,
+    store: ParquetStore,
+    tables: Iterable[Table],
+    views: Iterable[View] = (),
 ) -> None:
-    """Create a view for each table, typed and empty where it has no file yet, and `provenance`."""
+    """Create a view for each table, typed and empty where it has no file yet; then the others.
+
+    The others are `provenance` and `views`, whose tables must be among `tables`.
+    """
     if not store.is_local:
         connection.register_filesystem(store.fs)
     filled = []
     for table in tables:
         files = _pattern(store, table)
-        if "." in table.name:
-            connection.execute(f'CREATE SCHEMA IF NOT EXISTS "{table.name.split(".")[0]}"')
         found = bool(store.fs.glob(files))
         if found and table.name not in _APPENDED:
             filled.append(files)
-        name = ".".join(f'"{part}"' for part in table.name.split("."))
-        create = f"CREATE OR REPLACE VIEW {name} AS "
+        view = View(table.name, table.row, _select(store, table) if found else _empty(table))
         try:
-            connection.execute(create + (_select(store, table) if found else _empty(table)))
+            _create(connection, view)
         except duckdb.BinderException:  # files from before a column was added, until the next run
-            connection.execute(create + _select(store, table, columns="*"))
-        _comment(connection, name, table)
+            _create(connection, replace(view, select=_select(store, table, columns="*")))
     connection.execute(f"CREATE OR REPLACE VIEW provenance AS {_provenance(store, filled)}")
+    for view in views:
+        with suppress(duckdb.BinderException):  # of a table with such files: missing until then
+            _create(connection, view)
+
+
+def _create(connection: duckdb.DuckDBPyConnection, view: View) -> None:
+    parts = [f'"{part}"' for part in view.name.split(".")]
+    if len(parts) > 1:
+        connection.execute(f"CREATE SCHEMA IF NOT EXISTS {parts[0]}")
+    name = ".".join(parts)
+    connection.execute(f"CREATE OR REPLACE VIEW {name} AS {view.select}")
+    connection.execute(f"COMMENT ON VIEW {name} IS {_quote(f'One row per {view.row}')}")
 
 
 def _pattern(store: ParquetStore, table: Table) -> str:
@@ -95,10 +129,6 @@ def duckdb_type(kind: pa.DataType) -> str:
         pa.timestamp("us", "UTC"): "TIMESTAMPTZ",
     }
     return names[kind]
-
-
-def _comment(connection: duckdb.DuckDBPyConnection, name: str, table: Table) -> None:
-    connection.execute(f"COMMENT ON VIEW {name} IS {_quote(f'One row per {table.row}')}")
 
 
 def _provenance(store: ParquetStore, patterns: list[str]) -> str:

@@ -72,7 +72,10 @@ class Completion:
 
 @dataclass(frozen=True)
 class CompletionError:
-    """Why one `Request` got no valid reply; never memoized. It may have cost something."""
+    """Why one `Request` got no valid reply; never memoized. It may have cost something.
+
+    `text` is what the model said last, of which a part may be of use; empty where it said nothing.
+    """
 
     message: str
     model: str
@@ -82,6 +85,7 @@ class CompletionError:
     tokens_out: int = 0
     latency_s: float = 0.0
     cost_usd: float = 0.0
+    text: str = ""
 
 
 class ModelUnavailableError(RuntimeError):

@@ -8,7 +8,7 @@ import dagster as dg
 import pyarrow as pa
 
 from gsum_resources.arrow import pc
-from gsum_resources.catalogue import build_catalogue
+from gsum_resources.catalogue import View, build_catalogue
 from gsum_resources.home import Home
 from gsum_resources.lineage import Reads, Step, code_version_of
 from gsum_resources.parquet_store import ParquetStore, Partition, Provenance, StoreError
@@ -70,6 +70,7 @@ class WarehouseIO(dg.IOManager):
         tables: Mapping[str, Table],
         table_of: Callable[[Sequence[str]], Table],
         bucket_of: Callable[[str], str],
+        views: Sequence[View] = (),
     ) -> None:
         self.home = home
         self.store = store
@@ -77,6 +78,7 @@ class WarehouseIO(dg.IOManager):
         self.reads = Reads()
         self._table_of = table_of
         self._bucket_of = bucket_of
+        self._views = views
 
     def load_input(self, context: dg.InputContext) -> pa.Table | Lazy:
         """The rows of the wanted partitions that have a file, with their dimensions as columns."""
@@ -134,7 +136,7 @@ class WarehouseIO(dg.IOManager):
 
     def rebuild_catalogue(self) -> None:
         """Make the DuckDB views anew; needed when a table gets its first file or loses its last."""
-        build_catalogue(self.store, self.tables.values(), self.home.catalogue)
+        build_catalogue(self.store, self.tables.values(), self.home.catalogue, self._views)
 
     def _split(
         self, table: Table, partitions: list[Partition], rows: pa.Table, asset: dg.AssetKey

@@ -107,6 +107,7 @@ def test_models_and_sources_are_observed() -> None:
     assert observed == {
         "source_documents",
         "source_queries",
+        "source_graph",
         "corpus_settings",
         "language_model",
         "judge_model",

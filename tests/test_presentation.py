@@ -24,7 +24,7 @@ from tests.conftest import CORPUS, House, document_in
 from tests.pipeline.homes import WITHOUT_BERTSCORE
 
 graph = defs.resolve_asset_graph()
-SOURCES = [dg.AssetKey(name) for name in ("source_documents", "source_queries")]
+SOURCES = [dg.AssetKey(name) for name in ("source_documents", "source_queries", "source_graph")]
 WITH_TABLE = [*sorted(graph.materializable_asset_keys), *SOURCES]
 ICONS = {"parquet", "python", "file", "source"}  # kinds that the UI has a picture for
 
@@ -149,7 +149,7 @@ def test_what_was_made_says_where_it_is_and_what_it_holds(
             table, total = table_of(key.path), 0
             made = materialized(instance, key.to_user_string())
             if not made:
-                assert key.path[0] in ("gae", "gor", "lightpal")  # no method of it was asked for
+                assert key.path[0] in ("gae", "gor", "graphrag", "lightpal")  # no method asked for
                 continue
             for metadata in made.values():
                 file = Path(metadata["file"])

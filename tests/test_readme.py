@@ -8,6 +8,7 @@ import duckdb
 from gsum_assets.cli import main
 from gsum_assets.corpus.importers import BENCHMARKS
 from gsum_assets.corpus.settings import CorpusSettings
+from gsum_assets.graphrag.compat import VIEWS
 from gsum_assets.retrieval.settings import RetrievalSettings
 from gsum_assets.run import known_methods
 from gsum_assets.tables import TABLES
@@ -61,6 +62,6 @@ def test_the_sql_shown_runs(tmp_path: Path) -> None:
     queries = re.findall(r'^\$ gsum sql "(.+?)"$', documentation, re.MULTILINE | re.DOTALL)
     assert len(queries) >= 2
     with duckdb.connect() as connection:
-        define_views(connection, ParquetStore(str(tmp_path)), TABLES.values())
+        define_views(connection, ParquetStore(str(tmp_path)), TABLES.values(), VIEWS)
         for query in queries:
             connection.sql(query).fetchall()

@@ -1,7 +1,7 @@
 """Taking a corpus folder in, and forgetting it: one rule for the sensor and the command line."""
 
-from collections.abc import Collection, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from gsum_assets.automation.currency import Requests
@@ -12,10 +12,11 @@ from gsum_resources.warehouse_io import WarehouseIO
 
 @dataclass(frozen=True)
 class Methods:
-    """The variants of all families, and those that a new corpus starts."""
+    """The variants of all families, those that a new corpus starts, and those of each family."""
 
     known: Sequence[str]
     default: Sequence[str]
+    families: Mapping[str, Sequence[str]] = field(default_factory=dict)
 
     def wanted(self, root: Path, corpus: str, names: Collection[str] = ("default",)) -> list[str]:
         """The variants that `names` stand for, if a corpus can be taken in.
@@ -23,8 +24,9 @@ class Methods:
         Parameters
         ----------
         root : the folder of all corpora.
-        names : variants; "default" stands for those that `corpus.toml` names, or else the
-            defaults of each family; "all" for every one.
+        names : variants; a family's name, unless a variant has it, stands for all of its variants,
+            "default" for those that `corpus.toml` names, or else the defaults of each family,
+            "all" for every one.
 
         Raises
         ------
@@ -39,7 +41,8 @@ class Methods:
         require_documents(folder, settings)
         defaults = settings.methods or self.default
         groups = {"default": defaults, "all": self.known}
-        wanted = [variant for name in names for variant in groups.get(name, [name])]
+        named = [one for name in names for one in groups.get(name, [name])]
+        wanted = [variant for name in named for variant in self._variants(name)]
         unknown = sorted(set(wanted) - set(self.known))
         if unknown:
             raise CorpusError(
@@ -47,6 +50,9 @@ class Methods:
                 f"choose from {', '.join(self.known)}"
             )
         return wanted
+
+    def _variants(self, name: str) -> Sequence[str]:
+        return [name] if name in self.known else self.families.get(name, [name])
 
 
 def forget_tables(warehouse: WarehouseIO, requests: Requests, corpus: str) -> None:

@@ -67,6 +67,23 @@ def source_queries(context: dg.OpExecutionContext) -> dg.DataVersionsByPartition
 @dg.observable_source_asset(
     partitions_def=corpora,
     group_name=GROUP,
+    required_resource_keys={"io_manager"},
+    **observed_table(
+        "source_graph",
+        "Observed: its version is the hash of the files. Where there are any, entities and "
+        "relationships are read from them instead of extracted.",
+    ),
+)
+def source_graph(context: dg.OpExecutionContext) -> dg.DataVersionsByPartition:
+    warehouse: WarehouseIO = context.resources.io_manager
+    return dg.DataVersionsByPartition(
+        {corpus: observe.graph(warehouse, corpus) for corpus in _watched(context)}
+    )
+
+
+@dg.observable_source_asset(
+    partitions_def=corpora,
+    group_name=GROUP,
     io_manager_key="settings",
     required_resource_keys={"settings"},
     description="The settings in `corpus.toml`. Observed; lineage names the sections read.",
@@ -209,6 +226,7 @@ def _joined(table: str, parts: list[pa.Table]) -> pa.Table:
 corpus_assets = [
     source_documents,
     source_queries,
+    source_graph,
     corpus_settings,
     documents,
     chunks,

@@ -2,6 +2,7 @@
 
 import hashlib
 import logging
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import Any
 
@@ -17,6 +18,7 @@ from gsum_resources.table import Table
 from gsum_resources.warehouse_io import WarehouseIO
 
 QUERIES_FILE = "queries.jsonl"
+GRAPH_FILES = ("graph/entities.parquet", "graph/relationships.parquet")
 
 
 def documents(
@@ -44,16 +46,25 @@ def documents(
 
 def queries(warehouse: WarehouseIO, corpus: str) -> str:
     """Version of the corpus's questions; kept in the table `source_queries`."""
-    file = warehouse.home.corpora / corpus / QUERIES_FILE
-    found = [file.read_bytes()] if file.is_file() else []
-    table = TABLES["source_queries"]
-    rows = pa.table(
-        [
-            pa.array([QUERIES_FILE for _ in found], pa.string()),
-            pa.array([hashlib.blake2b(b, digest_size=16).hexdigest() for b in found], pa.string()),
-        ],
-        schema=table.schema,
-    )
+    return _files(warehouse, corpus, TABLES["source_queries"], [QUERIES_FILE])
+
+
+def graph(warehouse: WarehouseIO, corpus: str) -> str:
+    """Version of the graph that the corpus brings along; kept in the table `source_graph`."""
+    return _files(warehouse, corpus, TABLES["source_graph"], GRAPH_FILES)
+
+
+def _files(warehouse: WarehouseIO, corpus: str, table: Table, names: Sequence[str]) -> str:
+    """Version of those of the named files that lie in the corpus folder."""
+    hashes = {}
+    for name in names:
+        file = warehouse.home.corpora / corpus / name
+        if file.is_file():
+            with file.open("rb") as stream:
+                digest = hashlib.file_digest(stream, lambda: hashlib.blake2b(digest_size=16))
+            hashes[name] = digest.hexdigest()
+    columns = [pa.array(list(column), pa.string()) for column in (hashes, hashes.values())]
+    rows = pa.table(columns, schema=table.schema)
     return _keep(warehouse.store, table, Partition(corpus), rows)
 
 

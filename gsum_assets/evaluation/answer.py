@@ -70,8 +70,9 @@ def with_spent(summaries: pa.Table, steps: Sequence[pa.Table]) -> pa.Table:
 
     Parameters
     ----------
-    steps : rows with a `query_id` and the columns `calls` to `cost_usd`.
+    steps : rows with a `query_id`; of those that ask a model, the columns `calls` to `cost_usd`.
     """
+    steps = [step for step in steps if set(_SPENT) <= set(step.column_names)]
     if not steps:
         return summaries
     taken: dict[str, list[float]] = {}

@@ -62,6 +62,14 @@ def spent(reply: Reply) -> Mapping[str, Any]:
     }
 
 
+def added(one: Mapping[str, Any], other: Mapping[str, Any]) -> dict[str, Any]:
+    """What two requests took together; the model is that of the second."""
+    return {
+        name: value if isinstance(value, str) else value + one[name]
+        for name, value in other.items()
+    }
+
+
 NOBODY_ASKED: Mapping[str, Any] = {
     "model": "",
     "calls": 0,

@@ -90,6 +90,7 @@ class Family:
     reads_by_corpus : the family's own assets by corpus that they may read.
     reads_by_variant : the family's own assets by corpus and variant that they may read.
     models : that `rank` may ask.
+    context_models : that `contexts` may ask.
     refinements : steps between `contexts` and `summaries`, in order; answers are written from the
         rows of the last one, whose columns are those of `contexts` at least.
     settings : checks the family's table of `corpus.toml`, whose tables a step reads one by one, as
@@ -105,6 +106,7 @@ class Family:
     reads_by_corpus: Sequence[str] = ()
     reads_by_variant: Sequence[str] = ()
     models: Sequence[str] = ("embedding_model",)
+    context_models: Sequence[str] = ()
     refinements: Sequence[Refinement] = ()
     settings: type[BaseModel] | None = None
 
@@ -145,7 +147,10 @@ def family_assets(family: Family) -> list[dg.AssetsDefinition]:
             "contexts",
             family.contexts,
             "All that the answer may rest on, in the order in which the model reads it.",
-            by_document | own | {"rankings": mine["rankings"]},
+            by_document
+            | own
+            | {"rankings": mine["rankings"]}
+            | {n: dg.AssetIn(n) for n in family.context_models},
         ),
         *(
             made(

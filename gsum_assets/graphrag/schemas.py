@@ -11,18 +11,14 @@ from pydantic import (
     AfterValidator,
     BaseModel,
     Field,
-    StringConstraints,
     create_model,
     model_validator,
 )
 
+from gsum_assets.graphrag.names import clean_name, name_key
 from gsum_assets.graphrag.settings import OTHER
 
-MOST_NAME_CHARS = 200  # of a name; what is longer is a text
-
-Name = Annotated[
-    str, StringConstraints(strip_whitespace=True, min_length=1, max_length=MOST_NAME_CHARS)
-]
+Name = Annotated[str, AfterValidator(clean_name)]
 
 
 class Relationship(BaseModel):
@@ -35,7 +31,7 @@ class Relationship(BaseModel):
 
     @model_validator(mode="after")
     def _joins_two(self) -> "Relationship":
-        if self.source.casefold() == self.target.casefold():
+        if name_key(self.source) == name_key(self.target):
             raise ValueError(f"'{self.source}' is related to itself; name two entities")
         return self
 

@@ -48,13 +48,14 @@ class _Spent:
     """What one request took, re-asks included.
 
     Attempts that got no answer stand apart from calls: they differ from run to run, and what is
-    stored of a reply must not.
+    stored of a reply must not. `last` is what the model said last.
     """
 
     calls: int = 0
     in_vain: int = 0
     tokens_in: int = 0
     tokens_out: int = 0
+    last: str = ""
 
 
 class OpenAICompatibleModel:
@@ -110,7 +111,7 @@ class OpenAICompatibleModel:
             error = f"{model}: {where}: {problem}"
         else:
             return Completion(text, model, **self._account(started, spent), parsed=parsed)
-        return CompletionError(error, model, **self._account(started, spent))
+        return CompletionError(error, model, **self._account(started, spent), text=spent.last)
 
     def _account(self, started: float, spent: _Spent) -> dict[str, Any]:
         """What a request took, as `Completion` and `CompletionError` have it."""
@@ -151,7 +152,7 @@ class OpenAICompatibleModel:
         changes: dict[str, Any] = {}
         while True:
             dialect = replace(self._dialect, **changes)
-            messages = _opening(request, dialect) + turns
+            messages = opening(request, dialect) + turns
             body = {"model": self._settings.model, "messages": messages}
             body |= dialect.parameters(request, room)
             try:
@@ -178,7 +179,8 @@ class OpenAICompatibleModel:
             self._dialect = replace(self._dialect, format="json_object")
 
 
-def _opening(request: Request, dialect: Dialect) -> list[dict[str, str]]:
+def opening(request: Request, dialect: Dialect) -> list[dict[str, str]]:
+    """The messages that a request begins with, directions for JSON included where they must be."""
     instructions = request.instructions
     if request.schema and dialect.format != "json_schema":
         instructions += "\n\n" + json_directions(request.schema)
@@ -220,11 +222,12 @@ def _count(answer: Answer[_Said], messages: list[dict[str, str]], spent: _Spent)
     spent.in_vain += answer.retries
     tokens_in, tokens_out = answer.tokens_in, answer.tokens_out
     if tokens_in is None:
-        tokens_in = sum(_estimate(message["content"]) for message in messages)
+        tokens_in = sum(estimated_tokens(message["content"]) for message in messages)
     spent.tokens_in += tokens_in
-    spent.tokens_out += _estimate(answer.value.text) if tokens_out is None else tokens_out
+    spent.tokens_out += estimated_tokens(answer.value.text) if tokens_out is None else tokens_out
+    spent.last = answer.value.text
 
 
-def _estimate(text: str) -> int:
+def estimated_tokens(text: str) -> int:
     """Tokens of a text, roughly: about four bytes each."""
     return -(-len(text.encode("utf-8", "replace")) // _BYTES_PER_TOKEN)

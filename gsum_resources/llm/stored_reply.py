@@ -13,7 +13,8 @@ _json = json.JSONEncoder(ensure_ascii=False).encode
 def storable(reply: Reply) -> tuple[Reply, bytes | None]:
     """A reply whose text can be written anywhere, and what the memo keeps of it."""
     if isinstance(reply, CompletionError):
-        return replace(reply, message=well_formed(reply.message)), None
+        said = well_formed(reply.text)
+        return replace(reply, message=well_formed(reply.message), text=said), None
     parsed = reply.parsed.model_dump(mode="json") if reply.parsed else None
     content = _json(vars(reply) | {"parsed": parsed})
     try:

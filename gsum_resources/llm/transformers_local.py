@@ -86,6 +86,7 @@ class TransformersModel:
                 self._name,
                 calls=len(generated),
                 retries=max(0, len(generated) - 1),
+                text=generated[-1].text if generated else "",
             )
         return Completion(
             text,

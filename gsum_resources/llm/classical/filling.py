@@ -72,10 +72,12 @@ def _adapt(value: Any, annotation: Any, info: FieldInfo | None, where: str) -> A
             raise UnfillableSchemaError(f"field '{where}' of type {annotation.__name__}")
         return fill(annotation, _item_lookup(value))
     if annotation is str:
-        return _as_text(value)
+        return _allowed(_as_text(value), info)
     if annotation in (int, float) and isinstance(value, Share):
         lowest, highest = _bounds(info)
         return grade(value, lowest, highest)
+    if annotation in (int, float) and isinstance(value, int | float):
+        return annotation(value)
     if annotation is Any:
         return value
     raise UnfillableSchemaError(f"field '{where}' of type {annotation}")
@@ -101,6 +103,13 @@ def _as_text(value: Any) -> str:
     if isinstance(value, Share):
         return str(grade(value, 1, 10))
     return str(value)
+
+
+def _allowed(text: str, info: FieldInfo | None) -> str:
+    """The text, or the last of the texts that the field's JSON schema allows if it is none."""
+    extra = info.json_schema_extra if info else None
+    allowed = extra.get("enum") if isinstance(extra, dict) else None
+    return str(allowed[-1]) if isinstance(allowed, list) and text not in allowed else text
 
 
 def _bounds(info: FieldInfo | None) -> tuple[int, int]:

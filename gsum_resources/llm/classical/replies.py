@@ -14,6 +14,7 @@ from gsum_resources.llm.classical.relevance import helpfulness
 from gsum_resources.llm.classical.rendering import render_sentences
 from gsum_resources.llm.classical.summarize import SummarySettings, choose_sentences
 from gsum_resources.llm.classical.topics import topic_title
+from gsum_resources.llm.classical.vocabulary import word_set
 from gsum_resources.protocols import Request
 
 _NAMES = {
@@ -31,7 +32,8 @@ _NAMES = {
     "reason": ("explanation", "rationale", "rating_explanation", "evidence", "quote"),
     "entities": ("nodes",),
     "relationships": ("relations", "edges"),
-    "facts": ("atomic_facts", "statements", "claims"),
+    "facts": ("atomic_facts", "statements"),
+    "claims": (),
     "findings": ("points", "key_points"),
     "elements": ("core_elements", "key_elements", "keywords", "keyphrases", "topics"),
 }
@@ -112,12 +114,39 @@ class Replies:
         return [fact.model_dump() for fact in found.facts]
 
     @cached_property
+    def claims(self) -> list[dict[str, Any]]:
+        """Statements about the entities, each with those that it names."""
+        names = {entity["name"] for entity in self.entities}
+        found = []
+        for fact in self.facts:
+            about = [element for element in fact["elements"] if element in names]
+            if about:
+                said = {"description": fact["statement"], "quote": fact["statement"]}
+                ends = {"subject": about[0], "object": about[1] if about[1:] else ""}
+                found.append({**fact, **said, **ends, "type": "statement", "status": "true"})
+        return found
+
+    @cached_property
     def findings(self) -> list[dict[str, Any]]:
-        """The summary's sentences, each with its subject."""
+        """The summary's sentences, each with its subject and the passage that says it."""
         return [
-            {"name": s.speaker or s.text.split(",")[0], "statement": s.text, "description": s.text}
+            {
+                "name": s.speaker or s.text.split(",")[0],
+                "statement": s.text,
+                "description": s.text,
+                "references": [self._passage_of(s.text)],
+            }
             for s in self.chosen
         ]
+
+    def _passage_of(self, sentence: str) -> int:
+        """Number, from 1, of the passage that has most of a sentence's words."""
+        wanted = word_set(sentence)
+        shared = [
+            (sentence in passage, len(wanted & word_set(passage)))
+            for passage in self._request.passages
+        ]
+        return 1 + max(range(len(shared)), key=lambda place: shared[place])
 
     @cached_property
     def elements(self) -> list[str]:

@@ -1,0 +1,1 @@
+"""Indexing overhead without the language model: gsum beside the `graphrag` package."""

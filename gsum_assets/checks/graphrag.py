@@ -1,0 +1,280 @@
+"""What should be true of what chunks name and tell, and of the graph that is merged from it."""
+
+from textwrap import shorten
+
+import pyarrow as pa
+
+from gsum_assets.checks.finding import Finding, count, found, together
+from gsum_assets.checks.references import are_among, lacking, times_among, unnested
+from gsum_resources.arrow import pc
+
+_INVENTED = 0.5  # share of names that no text holds, beyond which a model makes them up
+_STATES = ("true", "false", "suspected")
+_WEAKEST, _STRONGEST = 1, 10
+_REASON = 200  # characters
+
+
+def no_malformed_replies(extractions: pa.Table, corpus: str) -> Finding:
+    """No chunk got a malformed reply."""
+    is_malformed = pc.greater(pc.list_value_length(extractions["problems"]), 0)
+    wrong = extractions.filter(is_malformed).select(["chunk_id", "document_id", "problems"])
+    first = wrong["problems"][0][0].as_py() if wrong.num_rows else ""
+    return found(
+        count(extractions.num_rows, "chunk"),
+        wrong,
+        f"got malformed replies, of which no more than the valid items are kept (first: "
+        f"{shorten(first, _REASON, placeholder=' …')}); `gsum run {corpus}` asks for these once "
+        "more; if they stay, choose another model or structured_output in gsum.toml, [llm]",
+    )
+
+
+def of_chunks(mentions: pa.Table, chunks: pa.Table) -> Finding:
+    """Each mention is of a chunk that exists.
+
+    Parameters
+    ----------
+    mentions, chunks : `chunk_id` of the same buckets, of mentions also `name`.
+    """
+    return found(
+        count(mentions.num_rows, "mention"),
+        lacking(mentions, ["chunk_id"], chunks),
+        "are of no chunk that exists; materialize graphrag/entity_mentions again",
+    )
+
+
+def names_in_text(mentions: pa.Table) -> Finding:
+    """Most names that a model found stand in their chunks; a person's own file may say others."""
+    by_model = mentions.filter(pc.not_equal(mentions["model"], ""))
+    absent = by_model.filter(pc.invert(by_model["is_verbatim"]))
+    looked_at = count(by_model.num_rows, "mention")
+    if absent.num_rows <= _INVENTED * by_model.num_rows:
+        return Finding(looked_at)
+    return found(
+        looked_at,
+        absent.select(["chunk_id", "document_id", "name", "model"]),
+        "have a name that the text of their chunk does not hold: the model makes names up, or "
+        "translates them; choose another one in gsum.toml, [llm]",
+    )
+
+
+def join_mentions(relationships: pa.Table, mentions: pa.Table) -> Finding:
+    """Both ends of a relationship are mentioned in its chunk, and differ; strength is 1 to 10.
+
+    Parameters
+    ----------
+    relationships, mentions : `graphrag.relationship_mentions` and `graphrag.entity_mentions`, of
+        the same buckets; of mentions `chunk_id` and `name_key`.
+    """
+    shown = relationships.select(
+        ["chunk_id", "document_id", "source_key", "target_key", "strength"]
+    )
+    mentioned = [
+        are_among(shown, ["chunk_id", end], mentions, ["chunk_id", "name_key"])
+        for end in ("source_key", "target_key")
+    ]
+    strength = shown["strength"]
+    is_strength = pc.and_(pc.greater_equal(strength, _WEAKEST), pc.less_equal(strength, _STRONGEST))
+    looked_at = count(relationships.num_rows, "relationship")
+    remedy = "materialize graphrag/relationship_mentions again"
+    return together(
+        [
+            found(
+                looked_at,
+                shown.filter(pc.invert(pc.and_(*mentioned))),
+                f"have an end that their chunk does not mention; {remedy}",
+            ),
+            found(
+                looked_at,
+                shown.filter(pc.equal(shown["source_key"], shown["target_key"])),
+                f"join a name to itself; {remedy}",
+            ),
+            found(
+                looked_at,
+                shown.filter(pc.invert(is_strength)),
+                f"have a strength that is not {_WEAKEST} to {_STRONGEST}; {remedy}",
+            ),
+        ]
+    )
+
+
+def about_mentions(claims: pa.Table, mentions: pa.Table) -> Finding:
+    """A claim's subject is mentioned in its chunk; it is true, false or suspected.
+
+    Parameters
+    ----------
+    mentions : `chunk_id` and `name_key` of `graphrag.entity_mentions`, of the same buckets.
+    """
+    shown = claims.select(["chunk_id", "document_id", "subject_key", "status", "description"])
+    is_state = pc.is_in(shown["status"], value_set=pa.array(_STATES))
+    looked_at = count(claims.num_rows, "claim")
+    remedy = "materialize graphrag/claims again"
+    return together(
+        [
+            found(
+                looked_at,
+                lacking(shown, ["chunk_id", "subject_key"], mentions, ["chunk_id", "name_key"]),
+                f"are about what their chunk does not mention; {remedy}",
+            ),
+            found(
+                looked_at,
+                shown.filter(pc.invert(is_state)),
+                f"have a status other than {', '.join(_STATES)}; {remedy}",
+            ),
+        ]
+    )
+
+
+def names_resolve(aliases: pa.Table, mentions: pa.Table, chunks: pa.Table) -> Finding:
+    """Every name stands for an entity, which has one name of its own; merges have evidence.
+
+    Parameters
+    ----------
+    mentions : `name_key` of `graphrag.entity_mentions` of the whole corpus.
+    chunks : `chunk_id` of the whole corpus.
+    """
+    names = pa.table({"name_key": pc.unique(mentions["name_key"])})
+    is_own = pc.equal(aliases["rule"], "own")
+    entities = pa.table({"entity_id": pc.unique(aliases["entity_id"])})
+    n_own = times_among(entities, ["entity_id"], aliases.filter(is_own))
+    merged = aliases.filter(pc.invert(is_own)).select(
+        ["name_key", "entity_id", "rule", "evidence_chunk_ids"]
+    )
+    evidence = unnested(merged, ["name_key", "rule"], "evidence_chunk_ids", "chunk_id")
+    looked_at = count(aliases.num_rows, "name")
+    remedy = "materialize graphrag/aliases again"
+    return together(
+        [
+            found(
+                looked_at,
+                lacking(aliases.select(["name_key", "entity_id"]), ["name_key"], names),
+                f"are mentioned nowhere; {remedy}",
+            ),
+            found(
+                count(names.num_rows, "mentioned name"),
+                lacking(names, ["name_key"], aliases),
+                f"stand for no entity; {remedy}",
+            ),
+            found(
+                count(entities.num_rows, "entity", "entities"),
+                entities.filter(pc.not_equal(n_own, 1)),
+                f"have no name of their own, or several; {remedy}",
+            ),
+            found(
+                count(merged.num_rows, "merged name"),
+                merged.filter(pc.equal(pc.list_value_length(merged["evidence_chunk_ids"]), 0)),
+                f"have no evidence; {remedy}",
+            ),
+            found(
+                count(evidence.num_rows, "piece of evidence", "pieces of evidence"),
+                lacking(evidence, ["chunk_id"], chunks),
+                f"are no chunk that exists; {remedy}",
+            ),
+        ]
+    )
+
+
+def stand_for_mentions(entities: pa.Table, mentions: pa.Table, aliases: pa.Table) -> Finding:
+    """An entity names the chunks that mention it, and is described where one of them describes it.
+
+    Parameters
+    ----------
+    mentions : `chunk_id`, `name_key` and `description` of `graphrag.entity_mentions` of the whole
+        corpus.
+    """
+    said = pa.table(
+        {
+            "entity_id": _entity_ids(mentions["name_key"], aliases),
+            "chunk_id": mentions["chunk_id"],
+            "description": mentions["description"],
+        }
+    ).drop_null()  # names that stand for no entity: `names_resolve` tells of them
+    listed = unnested(entities, ["entity_id", "name"], "chunk_ids", "chunk_id")
+    shown = entities.select(["entity_id", "name"])
+    described = said.filter(pc.not_equal(said["description"], ""))
+    is_bare = pc.equal(entities["description"], "")
+    pair = ["entity_id", "chunk_id"]
+    looked_at = count(entities.num_rows, "entity", "entities")
+    remedy = "materialize graphrag/entities again"
+    return together(
+        [
+            found(
+                looked_at,
+                shown.filter(pc.and_(is_bare, are_among(shown, ["entity_id"], described))),
+                f"have no description though a chunk describes them; {remedy}",
+            ),
+            found(
+                count(listed.num_rows, "chunk of an entity", "chunks of entities"),
+                lacking(listed, pair, said),
+                f"do not mention it; {remedy}",
+            ),
+            found(
+                count(said.num_rows, "mention"),
+                lacking(said.select(pair), pair, listed),
+                f"are of an entity that does not name their chunk; {remedy}",
+            ),
+        ]
+    )
+
+
+def join_entities(
+    relationships: pa.Table, entities: pa.Table, mentions: pa.Table, aliases: pa.Table
+) -> Finding:
+    """Ends exist and differ; weights count mentions, and entities' degrees relationships.
+
+    Parameters
+    ----------
+    entities : `entity_id`, `name` and `degree`.
+    mentions : `source_key` and `target_key` of `graphrag.relationship_mentions` of the whole
+        corpus.
+    """
+    ends = ["source_id", "target_id"]
+    shown = relationships.select(["relationship_id", *ends, "weight"])
+    known = [are_among(shown, [end], entities, ["entity_id"]) for end in ends]
+    is_loop = pc.equal(*(shown[end] for end in ends))
+    told = _pairs(*(_entity_ids(mentions[end], aliases) for end in ("source_key", "target_key")))
+    told = told.filter(pc.not_equal(*told.columns))  # two names of one entity are not related
+    pairs = _pairs(*(shown[end] for end in ends))
+    n_told = times_among(pairs, pairs.column_names, told)
+    of_ends = pa.concat_tables(shown.select([end]).rename_columns(["entity_id"]) for end in ends)
+    n_related = times_among(entities, ["entity_id"], of_ends)
+    looked_at = count(relationships.num_rows, "relationship")
+    remedy = "materialize graphrag/relationships again"
+    return together(
+        [
+            found(
+                looked_at,
+                shown.filter(pc.invert(pc.and_(*known))),
+                f"have an end that is no entity; {remedy}",
+            ),
+            found(looked_at, shown.filter(is_loop), f"join an entity to itself; {remedy}"),
+            found(
+                looked_at,
+                shown.filter(pc.not_equal(shown["weight"], n_told)),
+                f"have a weight that is not the number of their mentions; {remedy}",
+            ),
+            found(
+                count(told.num_rows, "mention"),
+                lacking(told, told.column_names, pairs),
+                f"are of entities that no relationship joins; {remedy}",
+            ),
+            found(
+                count(entities.num_rows, "entity", "entities"),
+                entities.filter(pc.not_equal(entities["degree"], n_related)),
+                "have a degree that is not the number of their relationships; materialize "
+                "graphrag/entities and graphrag/relationships again",
+            ),
+        ]
+    )
+
+
+def _entity_ids(keys: pa.ChunkedArray, aliases: pa.Table) -> pa.ChunkedArray:
+    """The entity that each name stands for; null: none."""
+    place = pc.index_in(keys, value_set=aliases["name_key"].combine_chunks())
+    return pc.take(aliases["entity_id"], place)
+
+
+def _pairs(sources: pa.ChunkedArray, targets: pa.ChunkedArray) -> pa.Table:
+    """The two entities of each row that has both, in the order of their ids."""
+    is_swapped = pc.greater(sources, targets)
+    one, other = pc.if_else(is_swapped, targets, sources), pc.if_else(is_swapped, sources, targets)
+    return pa.table({"one_id": one, "other_id": other}).drop_null()

@@ -1,0 +1,129 @@
+"""Global and local answers from the index, and both baselines, as a family of methods."""
+
+import pyarrow as pa
+
+from gsum_assets.corpus.chunk import n_word_pieces
+from gsum_assets.evaluation.assets import Family, Inputs, Made, Refinement
+from gsum_assets.graphrag.contexts import (
+    Choose,
+    all_chunks,
+    all_reports,
+    context_rows,
+    nearest_chunks,
+)
+from gsum_assets.graphrag.index import Index
+from gsum_assets.graphrag.index_assets import GROUP
+from gsum_assets.graphrag.local import around_entities
+from gsum_assets.graphrag.map_reduce import partial_answers, reduced_contexts
+from gsum_assets.graphrag.rank import rank
+from gsum_assets.graphrag.settings import AnswerSettings, GraphRagSettings
+from gsum_assets.graphrag.variants import VARIANTS
+from gsum_assets.retrieval.collection import Collection, Questions
+from gsum_assets.tables import TABLES
+
+_INDEX = (
+    "entities",
+    "relationships",
+    "communities",
+    "community_reports",
+    "findings",
+    "embeddings",
+)
+
+
+def _settings(inputs: Inputs) -> AnswerSettings:
+    return AnswerSettings.model_validate(inputs.settings("graphrag.answers"))
+
+
+def _index(variant: str, inputs: Inputs) -> Index:
+    """The index; of a baseline that needs none, nothing is read."""
+    if VARIANTS[variant].reads in ("reports", "around"):
+        return Index(*(inputs.table(name) for name in _INDEX))
+    return Index(*(TABLES[f"graphrag.{name}"].empty() for name in _INDEX))
+
+
+def _rank(variant: str, inputs: Inputs) -> pa.Table:
+    queries = inputs.table("queries")
+    vectors = inputs.model("embedding_model").embed_queries(queries["retrieval_text"].to_pylist())
+    tables = (inputs.table(name) for name in ("documents", "chunks", "chunk_embeddings"))
+    return rank(
+        variant,
+        Collection.from_tables(*tables),
+        Questions.from_table(queries, vectors),
+        _index(variant, inputs),
+        _settings(inputs).n_entities,
+    )
+
+
+def _contexts(variant: str, inputs: Inputs) -> pa.Table:
+    return context_rows(inputs.table("queries"), _choice(variant, inputs))
+
+
+def _choice(variant: str, inputs: Inputs) -> Choose:
+    """How a method chooses what a question's answer is made from."""
+    chosen, settings = VARIANTS[variant], _settings(inputs)
+    if chosen.reads == "reports":
+        return all_reports(_index(variant, inputs), chosen.level, settings.seed)
+    if chosen.reads == "chunks":
+        return all_chunks(inputs.table("chunks"), settings.seed)
+    found = inputs.table("rankings"), inputs.table("chunks")
+    length = settings, inputs.settings("answer")["max_words"], n_word_pieces
+    if chosen.reads == "nearest":
+        return nearest_chunks(*found, *length)
+    queries = inputs.table("queries")
+    vectors = inputs.model("embedding_model").embed_queries(queries["retrieval_text"].to_pylist())
+    by_question = dict(zip(queries["query_id"].to_pylist(), vectors, strict=True))
+    return around_entities(_index(variant, inputs), *found, by_question, *length)
+
+
+def _partial_answers(variant: str, inputs: Inputs) -> Made:
+    if not VARIANTS[variant].maps:
+        return Made(TABLES["graphrag.partial_answers"].empty(), [])
+    asked = partial_answers(
+        inputs.table("contexts"),
+        inputs.table("queries"),
+        inputs.model("language_model"),
+        _settings(inputs),
+        inputs.settings("answer")["max_words"],
+        n_word_pieces,
+    )
+    return Made(asked.rows, asked.problems)
+
+
+def _reduced_contexts(_: str, inputs: Inputs) -> Made:
+    rows = reduced_contexts(
+        inputs.table("contexts"),
+        inputs.table("partial_answers"),
+        inputs.table("queries"),
+        _settings(inputs),
+        inputs.settings("answer")["max_words"],
+        n_word_pieces,
+    )
+    return Made(rows, [])
+
+
+GRAPHRAG = Family(
+    name=GROUP,
+    settings=GraphRagSettings,
+    variants=tuple(VARIANTS),
+    default=(),
+    rank=_rank,
+    contexts=_contexts,
+    reads=("documents", "chunks", "chunk_embeddings"),
+    reads_by_corpus=_INDEX,
+    context_models=("embedding_model",),
+    refinements=(
+        Refinement(
+            "partial_answers",
+            _partial_answers,
+            "The question answered from one pack of passages, and how much that helps.",
+        ),
+        Refinement(
+            "reduced_contexts",
+            _reduced_contexts,
+            "The most helpful partial answers, as many as one prompt takes; passages themselves "
+            "where all fit.",
+        ),
+    ),
+)
+"""Global answers from four levels of communities, local answers, and two baselines."""

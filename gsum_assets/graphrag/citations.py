@@ -1,0 +1,61 @@
+"""What a report's finding rests on: passages that were shown, and the chunks behind them."""
+
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+
+import pyarrow as pa
+
+from gsum_assets.graphrag.elements import Element, Elements
+from gsum_assets.graphrag.names import holds, name_key
+from gsum_assets.graphrag.schemas import Finding
+
+_MOST_CITED = 10  # chunks that a finding cites, and one for each entity that these do not mention
+
+
+class Citations:
+    """Which entities and chunks support a finding.
+
+    Parameters
+    ----------
+    entities : rows of `graphrag.entities`.
+    chunks : `chunk_id` and `document_id` of the corpus.
+    """
+
+    def __init__(self, elements: Elements, entities: pa.Table, chunks: pa.Table) -> None:
+        columns = (entities[name].to_pylist() for name in ("entity_id", "name", "chunk_ids"))
+        ids, names, chunk_ids = columns
+        self._elements = elements
+        self._keys = {i: name_key(name) for i, name in zip(ids, names, strict=True)}
+        self._chunks_of = {i: frozenset(c) for i, c in zip(ids, chunk_ids, strict=True)}
+        placed = (chunks[name].to_pylist() for name in ("chunk_id", "document_id"))
+        self._document_of = dict(zip(*placed, strict=True))
+
+    def cited(self, finding: Finding, shown: Sequence[Element]) -> list[Element]:
+        """The passages that a finding names; else the entities among them that it mentions."""
+        numbers = dict.fromkeys(n for n in finding.references if 1 <= n <= len(shown))
+        if numbers:
+            return [shown[n - 1] for n in numbers]
+        said = name_key(f"{finding.summary} {finding.explanation}")
+        ids = dict.fromkeys(e for element in shown for e in element.entity_ids)
+        return [self._elements.entities[e] for e in ids if holds(said, self._keys[e])]
+
+    def support(self, cited: Sequence[Element]) -> Mapping[str, list[str]]:
+        """Entities, chunks and documents of a finding: few chunks that mention many of them.
+
+        Every chunk mentions one of the entities, and every entity is mentioned by one of the
+        chunks.
+        """
+        entity_ids = list(dict.fromkeys(e for element in cited for e in element.entity_ids))
+        votes: dict[str, int] = defaultdict(int)
+        for element in cited:
+            for chunk_id in element.chunk_ids:
+                votes[chunk_id] += 1 + sum(chunk_id in self._chunks_of[e] for e in entity_ids)
+        kept = sorted(votes, key=lambda c: (-votes[c], c))[:_MOST_CITED]
+        for entity_id in entity_ids:
+            if not self._chunks_of[entity_id] & set(kept):
+                kept.append(min(self._chunks_of[entity_id]))
+        return {
+            "entity_ids": sorted(entity_ids),
+            "chunk_ids": sorted(kept),
+            "document_ids": sorted({self._document_of[c] for c in kept}),
+        }

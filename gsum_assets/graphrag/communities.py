@@ -1,0 +1,190 @@
+"""Hierarchical communities of all components (paper, 2.4), stable under what does not concern them.
+
+1. Components are parted one by one: what changes in one leaves the others as they were.
+2. One of at most `max_size` entities is a community as it stands; so is a single entity.
+3. A larger one is parted by Leiden (Traag et al., 2019), modularity, seeded, its edges in order of
+   their ids; and each part of over `max_size` entities again, from the part alone.
+4. What Leiden does not part any more is a leaf.
+"""
+
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+import pyarrow as pa
+
+from gsum_assets.graphrag.settings import CommunitySettings
+from gsum_assets.tables import TABLES
+from gsum_resources.content_hash import hash_texts
+
+# Of Leiden. The best of twenty: of 20 meetings' communities 58% stay as they are when one meeting
+# is left out, with one trial 50%, with fifty 60%; each that changes is a report to be paid for.
+_RANDOMNESS, _ITERATIONS, _TRIALS = 0.001, 3, 20
+_TITLED = 3  # entities that a title names
+Edge = tuple[str, str, float]
+
+
+@dataclass(frozen=True)
+class Community:
+    """Entities that belong together.
+
+    Attributes
+    ----------
+    members : entity_ids, in order.
+    parent : place of the community that it is a part of in the list of all; -1: none.
+    """
+
+    level: int
+    members: Sequence[str]
+    parent: int
+
+
+def communities(
+    entities: pa.Table, relationships: pa.Table, settings: CommunitySettings
+) -> pa.Table:
+    """Rows of `graphrag.communities`, ordered by number; a level's cut holds every entity once.
+
+    Parameters
+    ----------
+    entities, relationships : rows of these tables, in any order.
+    """
+    known = {row["entity_id"]: row for row in entities.to_pylist()}
+    related = relationships.select(["relationship_id", "source_id", "target_id", "weight"])
+    edges = sorted(
+        (*sorted((row["source_id"], row["target_id"])), row["weight"])
+        for row in related.to_pylist()
+    )
+    found = parted(sorted(known), edges, settings)
+    ids = [hash_texts(["community", str(c.level), *c.members]) for c in found]
+    children: dict[int, list[str]] = defaultdict(list)
+    for place, community in enumerate(found):
+        if community.parent >= 0:
+            children[community.parent].append(ids[place])
+    inside = _relationships_inside(found, related)
+    rows = []
+    for place, community in enumerate(found):
+        members = sorted(
+            community.members, key=lambda e: (-known[e]["degree"], known[e]["name"], e)
+        )
+        rows.append(
+            {
+                "community_id": ids[place],
+                "level": community.level,
+                "number": place,
+                "parent_id": ids[community.parent] if community.parent >= 0 else None,
+                "child_ids": children[place],
+                "title": ", ".join(known[e]["name"] for e in members[:_TITLED]),
+                "size": len(members),
+                "entity_ids": members,
+                "relationship_ids": inside[place],
+                "chunk_ids": sorted({c for e in members for c in known[e]["chunk_ids"]}),
+            }
+        )
+    return pa.Table.from_pylist(rows, TABLES["graphrag.communities"].schema)
+
+
+def parted(
+    entity_ids: Sequence[str], edges: Sequence[Edge], settings: CommunitySettings
+) -> list[Community]:
+    """Communities of all levels, by level, then largest first, then by their first member.
+
+    Parameters
+    ----------
+    entity_ids : in order.
+    edges : in order, each pair once.
+    """
+    found: list[tuple[Community, int]] = []  # with the parent's place in this list
+    for component, inside in _components(entity_ids, edges):
+        _part(component, inside, settings, 0, -1, found)
+    order = sorted(
+        range(len(found)),
+        key=lambda i: (found[i][0].level, -len(found[i][0].members), found[i][0].members),
+    )
+    place = {old: new for new, old in enumerate(order)} | {-1: -1}
+    return [replace(found[i][0], parent=place[found[i][1]]) for i in order]
+
+
+def _part(
+    members: Sequence[str],
+    edges: Sequence[Edge],
+    settings: CommunitySettings,
+    level: int,
+    parent: int,
+    found: list[tuple[Community, int]],
+) -> None:
+    """Add the parts of what is too large, and their parts; a whole component that is not."""
+    parts = [members] if len(members) <= settings.max_size else _leiden(edges, settings)
+    if level and len(parts) == 1:
+        return  # what Leiden does not part is a leaf, and stands there already
+    for part in parts:
+        place = len(found)
+        found.append((Community(level, part, -1), parent))
+        if len(part) > settings.max_size and len(parts) > 1:
+            own = set(part)
+            inside = [edge for edge in edges if edge[0] in own and edge[1] in own]
+            _part(part, inside, settings, level + 1, place, found)
+
+
+def _leiden(edges: Sequence[Edge], settings: CommunitySettings) -> list[list[str]]:
+    """The best of several partitions of a connected graph by modularity."""
+    from graspologic_native import leiden  # pyright: ignore[reportAttributeAccessIssue]
+
+    _, community_of = leiden(
+        edges=list(edges),
+        starting_communities=None,
+        resolution=settings.resolution,
+        randomness=_RANDOMNESS,
+        iterations=_ITERATIONS,
+        use_modularity=True,
+        seed=settings.seed,
+        trials=_TRIALS,
+    )
+    parts: dict[int, list[str]] = defaultdict(list)
+    for entity_id, community in sorted(community_of.items()):
+        parts[community].append(entity_id)
+    return list(parts.values())
+
+
+def _components(
+    entity_ids: Sequence[str], edges: Sequence[Edge]
+) -> Iterator[tuple[list[str], list[Edge]]]:
+    """Entities and edges of each component, both in order."""
+    from scipy.sparse import coo_array
+    from scipy.sparse.csgraph import connected_components
+
+    place = {entity_id: i for i, entity_id in enumerate(entity_ids)}
+    ends = np.array([[place[a], place[b]] for a, b, _ in edges], np.int64).reshape(-1, 2)
+    shape = (len(entity_ids), len(entity_ids))
+    joined = coo_array((np.ones(len(ends)), (ends[:, 0], ends[:, 1])), shape)
+    n, component_of = connected_components(joined, directed=False)
+    members: list[list[str]] = [[] for _ in range(n)]
+    inside: list[list[Edge]] = [[] for _ in range(n)]
+    for entity_id, component in zip(entity_ids, component_of.tolist(), strict=True):
+        members[component].append(entity_id)
+    for edge in edges:
+        inside[component_of[place[edge[0]]]].append(edge)
+    yield from zip(members, inside, strict=True)
+
+
+def _relationships_inside(found: Sequence[Community], related: pa.Table) -> list[list[str]]:
+    """Ids of the relationships with both ends in each community, in order."""
+    inside: list[list[str]] = [[] for _ in found]
+    of_entity: dict[str, list[int]] = defaultdict(list)
+    for place, community in enumerate(found):
+        for entity_id in community.members:
+            of_entity[entity_id].append(place)
+    for row in related.sort_by("relationship_id").to_pylist():
+        for place in set(of_entity[row["source_id"]]) & set(of_entity[row["target_id"]]):
+            inside[place].append(row["relationship_id"])
+    return inside
+
+
+def cut(communities: pa.Table, level: int) -> pa.Table:
+    """The communities that a level shows: its own, and the leaves above it; each entity once."""
+    levels = communities["level"].to_pylist()
+    n_children = [len(ids) for ids in communities["child_ids"].to_pylist()]
+    shown = [
+        at == level or (at < level and not n) for at, n in zip(levels, n_children, strict=True)
+    ]
+    return communities.filter(pa.array(shown, pa.bool_()))

@@ -1,0 +1,132 @@
+"""The views `graphrag_compat`: our tables under the names and columns of Microsoft GraphRAG 3.x.
+
+Columns, their order and types are those of the package's output files (graphrag 3.3.0,
+`data_model/schemas.py`), each after our `corpus`. What is not known here is null. The package's
+query code asks for three things that are easy to miss: ends of relationships and subjects of
+claims are titles of entities, titles of communities are unique, and types are in capitals.
+"""
+
+from gsum_resources.catalogue import View
+
+_ENTITIES = """
+SELECT corpus, entity_id AS id,
+       row_number() OVER (PARTITION BY corpus ORDER BY degree DESC, entity_id) - 1
+           AS human_readable_id,
+       name AS title, upper(type) AS type, description, chunk_ids AS text_unit_ids,
+       n_mentions::BIGINT AS frequency, degree::BIGINT AS degree
+FROM graphrag.entities
+"""
+
+# LEFT JOIN keeps the order of the joins: DuckDB, left to choose, pairs all entities of a corpus
+_RELATIONSHIPS = """
+SELECT r.corpus, relationship_id AS id,
+       row_number() OVER (PARTITION BY r.corpus ORDER BY combined_degree DESC, relationship_id) - 1
+           AS human_readable_id,
+       source.name AS source, target.name AS target, r.description, weight,
+       combined_degree::BIGINT AS combined_degree, r.chunk_ids AS text_unit_ids
+FROM graphrag.relationships r
+LEFT JOIN graphrag.entities source ON source.corpus = r.corpus AND source.entity_id = source_id
+LEFT JOIN graphrag.entities target ON target.corpus = r.corpus AND target.entity_id = target_id
+"""
+
+_COMMUNITIES = """
+WITH parts AS (
+    SELECT corpus, parent_id, list(number::BIGINT ORDER BY number) AS children
+    FROM graphrag.communities WHERE parent_id IS NOT NULL GROUP BY ALL
+)
+SELECT c.corpus, c.community_id AS id, c.number::BIGINT AS human_readable_id,
+       c.number::BIGINT AS community, c.level::BIGINT AS level,
+       coalesce(parent.number, -1)::BIGINT AS parent, coalesce(children, []) AS children,
+       'Community ' || c.number AS title, c.entity_ids, c.relationship_ids,
+       c.chunk_ids AS text_unit_ids, NULL::VARCHAR AS period, c.size::BIGINT AS size
+FROM graphrag.communities c
+LEFT JOIN graphrag.communities parent
+    ON parent.corpus = c.corpus AND parent.community_id = c.parent_id
+LEFT JOIN parts ON parts.corpus = c.corpus AND parts.parent_id = c.community_id
+"""
+
+_COMMUNITY_REPORTS = """
+WITH found AS (
+    SELECT corpus, community_id,
+           list({'explanation': explanation, 'summary': summary} ORDER BY position) AS findings
+    FROM graphrag.findings GROUP BY ALL
+)
+SELECT c.corpus, c.id, c.human_readable_id, c.community, c.level, c.parent, c.children,
+       r.title, r.summary, r.text AS full_content, r.rating AS rank, r.rating_explanation,
+       coalesce(found.findings, []) AS findings,
+       to_json({'title': r.title, 'summary': r.summary, 'findings': coalesce(found.findings, []),
+                'rating': r.rating, 'rating_explanation': r.rating_explanation})::VARCHAR
+           AS full_content_json,
+       c.period, c.size
+FROM graphrag.community_reports r
+JOIN graphrag_compat.communities c ON c.corpus = r.corpus AND c.id = r.community_id
+LEFT JOIN found ON found.corpus = r.corpus AND found.community_id = r.community_id
+"""
+
+_CLAIM_ID = "chunk_id || '-' || position"  # the key of graphrag.claims as one text
+
+_COVARIATES = f"""
+WITH named AS (
+    SELECT corpus, a.name_key, e.name
+    FROM graphrag.aliases a JOIN graphrag.entities e USING (corpus, entity_id)
+)
+SELECT c.corpus, {_CLAIM_ID} AS id,
+       row_number() OVER (PARTITION BY c.corpus ORDER BY document_id, chunk_id, position) - 1
+           AS human_readable_id,
+       'claim' AS covariate_type, upper(type) AS type, description,
+       coalesce(subject.name, subject_key) AS subject_id,
+       coalesce(object.name, object_key, 'NONE') AS object_id, upper(status) AS status,
+       coalesce(start_date, 'NONE') AS start_date, coalesce(end_date, 'NONE') AS end_date,
+       quote AS source_text, chunk_id AS text_unit_id
+FROM graphrag.claims c
+LEFT JOIN named subject ON subject.corpus = c.corpus AND subject.name_key = subject_key
+LEFT JOIN named object ON object.corpus = c.corpus AND object.name_key = object_key
+"""
+
+_TEXT_UNITS = f"""
+WITH entities AS (
+    SELECT corpus, chunk_id, list(entity_id ORDER BY entity_id) AS ids
+    FROM (SELECT corpus, entity_id, unnest(chunk_ids) AS chunk_id FROM graphrag.entities)
+    GROUP BY ALL
+), relationships AS (
+    SELECT corpus, chunk_id, list(relationship_id ORDER BY relationship_id) AS ids
+    FROM (SELECT corpus, relationship_id, unnest(chunk_ids) AS chunk_id
+          FROM graphrag.relationships)
+    GROUP BY ALL
+), covariates AS (
+    SELECT corpus, chunk_id, list({_CLAIM_ID} ORDER BY position) AS ids
+    FROM graphrag.claims GROUP BY ALL
+)
+SELECT corpus, chunk_id AS id,
+       row_number() OVER (PARTITION BY corpus ORDER BY document_id, position) - 1
+           AS human_readable_id,
+       text, n_tokens::BIGINT AS n_tokens, document_id,
+       coalesce(entities.ids, []) AS entity_ids,
+       coalesce(relationships.ids, []) AS relationship_ids,
+       coalesce(covariates.ids, []) AS covariate_ids
+FROM main.chunks
+LEFT JOIN entities USING (corpus, chunk_id) LEFT JOIN relationships USING (corpus, chunk_id)
+LEFT JOIN covariates USING (corpus, chunk_id)
+"""
+
+_DOCUMENTS = """
+WITH cut AS (
+    SELECT corpus, document_id, list(chunk_id ORDER BY position) AS text_unit_ids
+    FROM main.chunks GROUP BY ALL
+)
+SELECT corpus, document_id AS id,
+       row_number() OVER (PARTITION BY corpus ORDER BY document_id) - 1 AS human_readable_id,
+       title, text, coalesce(text_unit_ids, []) AS text_unit_ids,
+       NULL::VARCHAR AS creation_date, NULL::VARCHAR AS raw_data
+FROM main.documents LEFT JOIN cut USING (corpus, document_id)
+"""
+
+VIEWS = (
+    View("graphrag_compat.entities", "entity", _ENTITIES),
+    View("graphrag_compat.relationships", "pair of entities that are related", _RELATIONSHIPS),
+    View("graphrag_compat.communities", "community of entities", _COMMUNITIES),
+    View("graphrag_compat.community_reports", "community with a report", _COMMUNITY_REPORTS),
+    View("graphrag_compat.covariates", "claim that a chunk makes of an entity", _COVARIATES),
+    View("graphrag_compat.text_units", "chunk of a document", _TEXT_UNITS),
+    View("graphrag_compat.documents", "document", _DOCUMENTS),
+)

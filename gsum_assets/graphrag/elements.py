@@ -1,0 +1,140 @@
+"""What a community consists of, as a model reads it, and what of it fits into a prompt (2.5)."""
+
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+import pyarrow as pa
+
+from gsum_assets.evaluation.budget import CountTokens, Room, lengths
+from gsum_assets.graphrag.merge import by_document, entities_by_name
+
+
+@dataclass(frozen=True)
+class Element:
+    """An entity, a relationship, a claim, or a report on a part of a community.
+
+    Attributes
+    ----------
+    text : as a model reads it.
+    size : its word pieces.
+    entity_ids : entities that it speaks of.
+    chunk_ids : chunks that it rests on; each mentions one of these entities at least.
+    """
+
+    text: str
+    size: int
+    entity_ids: Sequence[str]
+    chunk_ids: Sequence[str]
+
+
+@dataclass(frozen=True)
+class Elements:
+    """All elements of a corpus.
+
+    Attributes
+    ----------
+    entities : by entity_id.
+    relationships : by relationship_id.
+    claims : of each entity, in reading order.
+    degrees : of each entity.
+    """
+
+    entities: Mapping[str, Element]
+    relationships: Mapping[str, Element]
+    claims: Mapping[str, Sequence[Element]]
+    degrees: Mapping[str, int]
+
+    def of(self, community: Mapping) -> list[Element]:
+        """A community's elements, those that matter most first.
+
+        Relationships come by the summed degree of their ends, each behind its ends and their
+        claims; what has no relationship inside the community comes last.
+        """
+        first = sorted(
+            (self.relationships[i] for i in community["relationship_ids"]),
+            key=lambda r: (-sum(self.degrees[e] for e in r.entity_ids), r.text),
+        )
+        ordered: dict[int, Element] = {}
+        for relationship in first:
+            for entity_id in relationship.entity_ids:
+                ordered |= {id(e): e for e in self._with_claims(entity_id)}
+            ordered[id(relationship)] = relationship
+        for entity_id in community["entity_ids"]:
+            ordered |= {id(e): e for e in self._with_claims(entity_id)}
+        return list(ordered.values())
+
+    def _with_claims(self, entity_id: str) -> Iterator[Element]:
+        yield self.entities[entity_id]
+        yield from self.claims.get(entity_id, ())
+
+
+def elements_of(
+    entities: pa.Table,
+    relationships: pa.Table,
+    claims: pa.Table,
+    aliases: pa.Table,
+    count_tokens: CountTokens,
+) -> Elements:
+    """The elements of a corpus from the rows of these tables."""
+    known = {row["entity_id"]: row for row in entities.to_pylist()}
+    related = {row["relationship_id"]: row for row in relationships.to_pylist()}
+    claimed: dict[str, dict[str, Element]] = defaultdict(dict)
+    texts = {entity_id: entity_text(row) for entity_id, row in known.items()}
+    joined = {i: relationship_text(row, known) for i, row in related.items()}
+    entity_of = entities_by_name(aliases)
+    said = [(entity_of[row["subject_key"]], row) for row in by_document(claims)]
+    about = [claim_text(row, known[entity_id]["name"]) for entity_id, row in said]
+    sizes = lengths([*texts.values(), *joined.values(), *about], count_tokens)
+    for (entity_id, row), text in zip(said, about, strict=True):
+        claim = Element(text, sizes[text], [entity_id], [row["chunk_id"]])
+        claimed[entity_id].setdefault(text, claim)
+    return Elements(
+        {i: Element(texts[i], sizes[texts[i]], [i], row["chunk_ids"]) for i, row in known.items()},
+        {
+            i: Element(
+                joined[i],
+                sizes[joined[i]],
+                [row["source_id"], row["target_id"]],
+                row["chunk_ids"],
+            )
+            for i, row in related.items()
+        },
+        {entity_id: list(found.values()) for entity_id, found in claimed.items()},
+        {i: row["degree"] for i, row in known.items()},
+    )
+
+
+def entity_text(entity: Mapping) -> str:
+    """An entity as a model reads it."""
+    kind = f" ({entity['type']})" if entity["type"] else ""
+    return f"{entity['name']}{kind}. {entity['description']}".strip()
+
+
+def relationship_text(relationship: Mapping, entities: Mapping[str, Mapping]) -> str:
+    """A relationship as a model reads it."""
+    source, target = (entities[relationship[end]]["name"] for end in ("source_id", "target_id"))
+    return f"{source} and {target}. {relationship['description']}".strip()
+
+
+def claim_text(claim: Mapping, subject: str) -> str:
+    """A claim as a model reads it."""
+    status = "" if claim["status"] == "true" else f", {claim['status']}"
+    dates = " to ".join(d for d in (claim["start_date"], claim["end_date"]) if d)
+    return f"Claim about {subject}{status}. {claim['description']}{f' ({dates})' if dates else ''}"
+
+
+def fitting(elements: Sequence[Element], room: Room) -> list[Element]:
+    """The first elements, as many as fit together."""
+    found, used = [], 0
+    for element in elements:
+        used += element.size + room.mark
+        if used > room.tokens:
+            break
+        found.append(element)
+    return found
+
+
+def total(elements: Sequence[Element], room: Room) -> int:
+    """Word pieces of a prompt's passages."""
+    return sum(element.size + room.mark for element in elements)

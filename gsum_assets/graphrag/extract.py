@@ -1,0 +1,233 @@
+"""Entities, relationships and claims of every chunk (paper, 2.2).
+
+One request extracts all three; a gleaning shows what was found and asks for what was missed, and
+an empty reply says that nothing was. That is one request a gleaning: the paper first asks whether
+anything was missed, and then for it.
+"""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import pyarrow as pa
+from pydantic import BaseModel
+
+from gsum_assets.evaluation.asked import NOBODY_ASKED, added, spent
+from gsum_assets.graphrag.names import holds, name_key
+from gsum_assets.graphrag.prompts import CLAIMS, EXTRACT, GLEAN
+from gsum_assets.graphrag.salvage import salvage
+from gsum_assets.graphrag.schemas import extraction_schema
+from gsum_assets.graphrag.settings import OTHER, ExtractionSettings
+from gsum_assets.tables import TABLES
+from gsum_resources.protocols import Completion, LanguageModel, Reply, Request
+
+_MAX_WORDS = 300  # of a reply, names and brackets aside
+OnRound = Callable[[int, int], None]
+"""Hears how many rounds of requests are done, and of how many."""
+
+
+@dataclass(frozen=True)
+class Extracted:
+    """Rows of four tables by their names, and a line for each chunk that was not read well."""
+
+    tables: Mapping[str, pa.Table]
+    problems: Sequence[str]
+
+
+@dataclass
+class ChunkGraph:
+    """What is known of one chunk, in the order in which it was found.
+
+    Attributes
+    ----------
+    chunk : its row of `chunks`.
+    entities, relationships, claims : rows of the tables of mentions.
+    problems : what was left out of a malformed reply.
+    """
+
+    chunk: Mapping[str, Any]
+    entities: dict[str, dict] = field(default_factory=dict)
+    relationships: dict[frozenset[str], dict] = field(default_factory=dict)
+    claims: dict[tuple[str, str], dict] = field(default_factory=dict)
+    problems: list[str] = field(default_factory=list)
+    n_rounds: int = 0
+    taken: dict[str, Any] = field(default_factory=lambda: dict(NOBODY_ASKED))
+    is_open: bool = True
+
+    def __post_init__(self) -> None:
+        self._text_key = name_key(self.chunk["text"])
+
+    def entity(self, name: str, kind: str, description: str, nth: int, model: str) -> None:
+        """Take a mention; what another round says of a known name is left aside."""
+        key, description = name_key(name), _one_line(description)
+        known = self.entities.get(key)
+        if known is None:
+            found = {"name": name, "name_key": key, "type": kind, "description": description}
+            own = {"round": nth, "is_verbatim": holds(self._text_key, key), "model": model}
+            self.entities[key] = found | own
+        elif not known["type"] or known["round"] == nth:
+            known["type"] = known["type"] or kind
+            known["description"] = _joined(known["description"], description)
+
+    def relationship(
+        self, ends: tuple[str, str], description: str, strength: int, nth: int, model: str
+    ) -> None:
+        """Take a relationship, and its ends where nothing else names them."""
+        source, target = (name_key(end) for end in ends)
+        for end in ends:
+            if name_key(end) not in self.entities:
+                self.entity(end, "", "", nth, model)
+        description = _one_line(description)
+        known = self.relationships.get(frozenset((source, target)))
+        if known is None:
+            self.relationships[frozenset((source, target))] = {
+                "source_key": source,
+                "target_key": target,
+                "description": description,
+                "strength": strength,
+                "round": nth,
+                "model": model,
+            }
+        elif known["round"] == nth:
+            known["description"] = _joined(known["description"], description)
+            known["strength"] = max(known["strength"], strength)
+
+    def claim(self, claim: Any, nth: int, model: str) -> None:
+        """Take a claim, and its subject where nothing else names it."""
+        subject, said = name_key(claim.subject), _one_line(claim.description)
+        if (subject, said) in self.claims:
+            return
+        if subject not in self.entities:
+            self.entity(claim.subject, "", "", nth, model)
+        other = name_key(claim.object)
+        self.claims[subject, said] = {
+            "subject_key": subject,
+            "object_key": other if other and other != subject else None,
+            "type": _one_line(claim.type).lower(),
+            "status": claim.status,
+            "description": said,
+            "start_date": claim.start_date.strip() or None,
+            "end_date": claim.end_date.strip() or None,
+            "quote": _one_line(claim.quote),
+            "round": nth,
+            "model": model,
+        }
+
+    def size(self) -> int:
+        """How much is known."""
+        return len(self.entities) + len(self.relationships) + len(self.claims)
+
+
+def extract(chunks: pa.Table, model: LanguageModel, settings: ExtractionSettings) -> Extracted:
+    """Ask `model` what each chunk names and tells, and up to `gleanings` times what was missed.
+
+    Each round goes out for all chunks together; a chunk whose last round brought nothing new, or
+    was malformed, is not asked further. What a malformed reply holds of good items is kept.
+
+    Parameters
+    ----------
+    chunks : chunk_id, document_id, position, text of one corpus, in any order.
+
+    Returns
+    -------
+    Extracted
+        Rows ordered by document, chunk and place.
+    """
+    schema = extraction_schema(tuple(settings.entity_types), settings.claims)
+    graphs = [ChunkGraph(row) for row in _in_order(chunks)]
+    asked = [graph for graph in graphs if graph.chunk["text"].strip()]
+    for nth in range(settings.gleanings + 1):
+        asked = [graph for graph in asked if graph.is_open]
+        replies = model.complete([_request(graph, nth, schema, settings) for graph in asked])
+        for graph, reply in zip(asked, replies, strict=True):
+            _take(graph, reply, nth, schema)
+    return tabulated(graphs)
+
+
+def tabulated(graphs: Sequence[ChunkGraph]) -> Extracted:
+    """The tables of what is known of all chunks."""
+    rows: dict[str, list[dict]] = {
+        name: [] for name in ("extractions", "entity_mentions", "relationship_mentions", "claims")
+    }
+    for graph in graphs:
+        own = {name: graph.chunk[name] for name in ("chunk_id", "document_id")}
+        found = (graph.entities, graph.relationships, graph.claims)
+        for table, mentions in zip(list(rows)[1:], found, strict=True):
+            for place, mention in enumerate(mentions.values()):
+                rows[table].append({**own, "position": place, **mention})
+        counts = zip(("n_entities", "n_relationships", "n_claims"), map(len, found), strict=True)
+        rows["extractions"].append(
+            {**own, "n_rounds": graph.n_rounds, **dict(counts), "problems": graph.problems}
+            | graph.taken
+        )
+    problems = [
+        f"document '{graph.chunk['document_id']}', chunk '{graph.chunk['chunk_id']}': "
+        f"{'; '.join(graph.problems)}"
+        for graph in graphs
+        if graph.problems
+    ]
+    tables = {
+        name: pa.Table.from_pylist(found, TABLES[f"graphrag.{name}"].schema)
+        for name, found in rows.items()
+    }
+    return Extracted(tables, problems)
+
+
+def _in_order(chunks: pa.Table) -> Iterator[dict]:
+    columns = ["chunk_id", "document_id", "position", "text"]
+    order = [("document_id", "ascending"), ("position", "ascending")]
+    yield from chunks.select(columns).sort_by(order).to_pylist()
+
+
+def _request(
+    graph: ChunkGraph, nth: int, schema: type[BaseModel], settings: ExtractionSettings
+) -> Request:
+    types = ", ".join(dict.fromkeys([*settings.entity_types, OTHER]))
+    claims = CLAIMS if settings.claims else ""
+    if nth:
+        known = "\n".join(f"- {mention['name']}" for mention in graph.entities.values())
+        instructions = GLEAN.format(known=known or "(none)", types=types, claims=claims)
+    else:
+        instructions = EXTRACT.format(types=types, claims=claims)
+    return Request(
+        task="entities",
+        instructions=instructions,
+        passages=(graph.chunk["text"],),
+        max_words=_MAX_WORDS,
+        schema=schema,
+        document_id=graph.chunk["document_id"],
+    )
+
+
+def _take(graph: ChunkGraph, reply: Reply, nth: int, schema: type[BaseModel]) -> None:
+    """Add what a reply tells; a chunk of which nothing new came is not asked further."""
+    before = graph.size()
+    found: Any = None
+    graph.taken = added(graph.taken, spent(reply))
+    if isinstance(reply, Completion):
+        found = reply.parsed
+        graph.n_rounds += 1
+    else:
+        found, slips = salvage(reply.text, schema)
+        lost = "nothing of it could be used" if found is None else "left out: " + "; ".join(slips)
+        graph.problems.append(f"{reply.message} ({lost})")
+    if found is not None:
+        for one in found.entities:
+            graph.entity(one.name, one.type, one.description, nth, reply.model)
+        for one in found.relationships:
+            ends = (one.source, one.target)
+            graph.relationship(ends, one.description, one.strength, nth, reply.model)
+        for one in getattr(found, "claims", ()):
+            graph.claim(one, nth, reply.model)
+    graph.is_open = isinstance(reply, Completion) and graph.size() > before
+
+
+def _one_line(text: str) -> str:
+    return " ".join(text.split())
+
+
+def _joined(one: str, other: str) -> str:
+    """Both texts, unless one holds the other."""
+    if other in one:
+        return one
+    return other if one in other else f"{one} {other}"

@@ -1,0 +1,194 @@
+"""Partial answers from packs of passages, and what of them the final answer reads (paper, 2.6)."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import pyarrow as pa
+
+from gsum_assets.evaluation.answer import question_text
+from gsum_assets.evaluation.asked import (
+    Asked,
+    Question,
+    questions_with_passages,
+    spent,
+    why,
+)
+from gsum_assets.evaluation.budget import CountTokens, Room, cut_to_tokens, lengths
+from gsum_assets.graphrag.contexts import answer_room
+from gsum_assets.graphrag.packs import packs
+from gsum_assets.graphrag.prompts import MAP
+from gsum_assets.graphrag.reports import structured_room
+from gsum_assets.graphrag.settings import AnswerSettings
+from gsum_assets.tables import TABLES
+from gsum_resources.arrow import pc
+from gsum_resources.content_hash import hash_texts
+from gsum_resources.llm.results import PartialAnswer
+from gsum_resources.protocols import Completion, LanguageModel, Request
+
+_LEAST = 16  # word pieces: of a partial answer that is cut, less says nothing
+
+
+@dataclass(frozen=True)
+class _Pack:
+    """Some passages of a question, asked together."""
+
+    question: Question
+    place: int
+    n_passages: int
+    request: Request
+    size: int
+
+
+def partial_answers(
+    contexts: pa.Table,
+    queries: pa.Table,
+    model: LanguageModel,
+    settings: AnswerSettings,
+    max_words: int,
+    count_tokens: CountTokens,
+) -> Asked:
+    """Ask `model` each question over each pack of its passages, all at once.
+
+    A question whose passages fit into its final prompt together is not asked here: that prompt
+    answers it (ours).
+
+    Parameters
+    ----------
+    contexts : rows of `contexts`, one context a question.
+    max_words : length of the final answer, words.
+
+    Returns
+    -------
+    Asked
+        Rows of `graphrag.partial_answers` ordered by its key.
+    """
+    sizes = lengths(pc.unique(contexts["text"]).to_pylist(), count_tokens)
+    asked = [
+        pack
+        for question in questions_with_passages(contexts, queries)
+        if not _fits(question, sizes, answer_room(question.row, settings, max_words, count_tokens))
+        for pack in _packs(question, sizes, settings, count_tokens)
+    ]
+    rows, problems = [], []
+    replies = model.complete([pack.request for pack in asked])
+    for pack, reply in zip(asked, replies, strict=True):
+        if isinstance(reply, Completion) and isinstance(reply.parsed, PartialAnswer):
+            row = {
+                "query_id": pack.question.query_id,
+                "pack": pack.place,
+                "n_passages": pack.n_passages,
+                "prompt_tokens": pack.size,
+                "helpfulness": reply.parsed.helpfulness,
+                "answer": reply.parsed.answer.strip(),
+            }
+            rows.append({**row, **spent(reply)})
+        else:
+            where = f"question '{pack.question.query_id}', pack {pack.place}"
+            problems.append(f"{where}: no partial answer: {why(reply)}")
+    return Asked(pa.Table.from_pylist(rows, TABLES["graphrag.partial_answers"].schema), problems)
+
+
+def reduced_contexts(
+    contexts: pa.Table,
+    partial: pa.Table,
+    queries: pa.Table,
+    settings: AnswerSettings,
+    max_words: int,
+    count_tokens: CountTokens,
+) -> pa.Table:
+    """The partial answers that help, most helpful first, as many as the final prompt takes.
+
+    Parameters
+    ----------
+    partial : rows of `graphrag.partial_answers`; a question without any reads its contexts.
+
+    Returns
+    -------
+    Rows of `graphrag.reduced_contexts` ordered by its key.
+    """
+    answers: dict[str, list[dict]] = {}
+    for row in partial.to_pylist():
+        answers.setdefault(row["query_id"], []).append(row)
+    sizes = lengths(pc.unique(contexts["text"]).to_pylist(), count_tokens)
+    rows: list[dict] = []
+    for question in questions_with_passages(contexts, queries):
+        room = answer_room(question.row, settings, max_words, count_tokens)
+        if own := answers.get(question.query_id):
+            rows += _reduced(question, own, room, count_tokens)
+        elif _fits(question, sizes, room):  # else it was mapped in vain
+            rows += [{**passage, "fate": "kept"} for passage in question.passages]
+    return pa.Table.from_pylist(rows, TABLES["graphrag.reduced_contexts"].schema)
+
+
+def _packs(
+    question: Question,
+    sizes: Mapping[str, int],
+    settings: AnswerSettings,
+    count_tokens: CountTokens,
+) -> list[_Pack]:
+    bare = Request(
+        task="answer",
+        instructions=MAP.format(max_words=settings.max_words),
+        question=question_text(question.row),
+        max_words=settings.max_words,
+        schema=PartialAnswer,
+        document_id=question.row["document_id"] or "",
+    )
+    own_size, room = structured_room(bare, settings.prompt_tokens, count_tokens)
+    most = room.tokens - room.mark
+    texts = [
+        row["text"]
+        if sizes[row["text"]] <= most
+        else cut_to_tokens(row["text"], most, count_tokens)
+        for row in question.passages
+    ]
+    lengths_of = [min(most, sizes[row["text"]]) + room.mark for row in question.passages]
+    keys = [row["node_id"] for row in question.passages]
+    return [
+        _Pack(
+            question,
+            place,
+            len(members),
+            replace(bare, passages=tuple(texts[i] for i in members)),
+            own_size + sum(lengths_of[i] for i in members),
+        )
+        for place, members in enumerate(packs(keys, lengths_of, room.tokens))
+    ]
+
+
+def _fits(question: Question, sizes: Mapping[str, int], room: Room) -> bool:
+    return sum(sizes[row["text"]] + room.mark for row in question.passages) <= room.tokens
+
+
+def _reduced(
+    question: Question, answers: Sequence[dict], room: Room, count_tokens: CountTokens
+) -> list[dict]:
+    ordered = sorted(answers, key=lambda row: (-row["helpfulness"], row["pack"]))
+    sizes = lengths((row["answer"] for row in ordered), count_tokens)
+    left, rows = room.tokens, []
+    for rank, row in enumerate(ordered, start=1):
+        free, text, fate = left - room.mark, row["answer"], "kept"
+        if not row["helpfulness"] or not text:
+            text, fate = "", "of no help"
+        elif sizes[text] > free:
+            is_cut = free >= _LEAST
+            text = cut_to_tokens(text, free, count_tokens) if is_cut else ""
+            fate = "cut" if is_cut else "over budget"
+            left = 0
+        else:
+            left = free - sizes[text]
+        rows.append(
+            {
+                "query_id": question.query_id,
+                "sample": 0,
+                "rank": rank,
+                "node_id": hash_texts(["pack", question.query_id, str(row["pack"])]),
+                "node_kind": "partial answer",
+                "document_id": question.row["document_id"],
+                "position": None,
+                "score": float(row["helpfulness"]),
+                "fate": fate,
+                "text": text,
+            }
+        )
+    return rows

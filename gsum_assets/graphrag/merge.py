@@ -1,0 +1,183 @@
+"""Mentions to entities and relationships: one of each name, whatever the chunks call it (2.3)."""
+
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+import pyarrow as pa
+
+from gsum_assets.evaluation.budget import CountTokens
+from gsum_assets.graphrag.descriptions import Described, merge_descriptions
+from gsum_assets.graphrag.settings import MergingSettings
+from gsum_assets.tables import TABLES
+from gsum_resources.content_hash import hash_texts
+from gsum_resources.protocols import LanguageModel
+
+
+@dataclass(frozen=True)
+class Merged:
+    """Rows of a table, and a line for each description that could not be merged."""
+
+    rows: pa.Table
+    problems: Sequence[str]
+
+
+@dataclass
+class _Gathered:
+    """What all mentions of one thing say."""
+
+    texts: dict[str, None] = field(default_factory=dict)
+    chunks: dict[str, None] = field(default_factory=dict)
+    documents: dict[str, None] = field(default_factory=dict)
+
+    def add(self, mention: Mapping) -> None:
+        if mention["description"]:
+            self.texts[mention["description"]] = None
+        self.chunks[mention["chunk_id"]] = None
+        self.documents[mention["document_id"]] = None
+
+
+@dataclass
+class _Entity(_Gathered):
+    types: Counter[str] = field(default_factory=Counter)
+
+
+@dataclass
+class _Pair(_Gathered):
+    directions: Counter[tuple[str, str]] = field(default_factory=Counter)
+    strengths: list[int] = field(default_factory=list)
+
+
+def merge_entities(
+    mentions: pa.Table,
+    relationship_mentions: pa.Table,
+    aliases: pa.Table,
+    model: LanguageModel,
+    settings: MergingSettings,
+    count_tokens: CountTokens,
+) -> Merged:
+    """One row of `graphrag.entities` for each, whose name most chunks write.
+
+    The type is that of most mentions, of equals the smaller word; all are kept as variants.
+    Descriptions are merged by `model` where there are several.
+
+    Parameters
+    ----------
+    mentions, relationship_mentions, aliases : rows of these tables of one corpus; of two
+        documents in any order, of one in reading order.
+
+    Returns
+    -------
+    Merged
+        Rows ordered by entity_id.
+    """
+    entity_of = entities_by_name(aliases)
+    gathered: dict[str, _Entity] = defaultdict(_Entity)
+    for mention in by_document(mentions):
+        entity = gathered[entity_of[mention["name_key"]]]
+        entity.add(mention)
+        if mention["type"]:
+            entity.types[mention["type"]] += 1
+    own = {row["entity_id"]: row for row in aliases.to_pylist() if row["rule"] == "own"}
+    degree = Counter(end for pair in _pairs(relationship_mentions, entity_of) for end in pair)
+    things = {
+        entity_id: Described(own[entity_id]["name"], list(entity.texts))
+        for entity_id, entity in sorted(gathered.items())
+    }
+    problems = merge_descriptions(things, model, settings, count_tokens)
+    rows = []
+    for entity_id, thing in things.items():
+        entity = gathered[entity_id]
+        types = sorted(entity.types.items(), key=lambda item: (-item[1], item[0]))
+        rows.append(
+            {
+                "entity_id": entity_id,
+                "name": thing.name,
+                "name_key": own[entity_id]["name_key"],
+                "type": types[0][0] if types else "",
+                "type_variants": [f"{kind}: {n}" for kind, n in types],
+                "description": thing.text,
+                "n_descriptions": len(entity.texts),
+                "n_mentions": len(entity.chunks),
+                "degree": degree[entity_id],
+                "chunk_ids": sorted(entity.chunks),
+                "document_ids": sorted(entity.documents),
+                **thing.taken,
+            }
+        )
+    return Merged(pa.Table.from_pylist(rows, TABLES["graphrag.entities"].schema), problems)
+
+
+def merge_relationships(
+    mentions: pa.Table,
+    aliases: pa.Table,
+    entities: pa.Table,
+    model: LanguageModel,
+    settings: MergingSettings,
+    count_tokens: CountTokens,
+) -> Merged:
+    """One row of `graphrag.relationships` for each pair, whichever end is named first.
+
+    A mention whose two names stand for one entity is left out. Parameters are those of
+    `merge_entities`.
+
+    Returns
+    -------
+    Merged
+        Rows ordered by relationship_id.
+    """
+    entity_of = entities_by_name(aliases)
+    known = {row["entity_id"]: row for row in entities.to_pylist()}
+    gathered = _pairs(mentions, entity_of)
+    things, ends_of = {}, {}
+    for ends, pair in gathered.items():
+        relationship_id = hash_texts(["relationship", *ends])
+        source, target = min(pair.directions, key=lambda ends: (-pair.directions[ends], ends))
+        ends_of[relationship_id] = source, target, pair
+        name = f"{known[source]['name']} and {known[target]['name']}"
+        things[relationship_id] = Described(name, list(pair.texts))
+    things = dict(sorted(things.items()))
+    problems = merge_descriptions(things, model, settings, count_tokens)
+    rows = []
+    for relationship_id, thing in things.items():
+        source, target, pair = ends_of[relationship_id]
+        rows.append(
+            {
+                "relationship_id": relationship_id,
+                "source_id": source,
+                "target_id": target,
+                "description": thing.text,
+                "n_descriptions": len(pair.texts),
+                "weight": float(len(pair.strengths)),
+                "strength": sum(pair.strengths) / len(pair.strengths),
+                "combined_degree": known[source]["degree"] + known[target]["degree"],
+                "chunk_ids": sorted(pair.chunks),
+                "document_ids": sorted(pair.documents),
+                **thing.taken,
+            }
+        )
+    return Merged(pa.Table.from_pylist(rows, TABLES["graphrag.relationships"].schema), problems)
+
+
+def entities_by_name(aliases: pa.Table) -> dict[str, str]:
+    """entity_id of each name_key."""
+    return dict(zip(aliases["name_key"].to_pylist(), aliases["entity_id"].to_pylist(), strict=True))
+
+
+def by_document(mentions: pa.Table) -> Iterable[dict]:
+    """Rows by document, those of one in the order that they have."""
+    return sorted(mentions.to_pylist(), key=lambda row: row["document_id"])
+
+
+def _pairs(mentions: pa.Table, entity_of: Mapping[str, str]) -> dict[tuple[str, str], _Pair]:
+    """What is said of each two entities, by their ids in order."""
+    found: dict[tuple[str, str], _Pair] = defaultdict(_Pair)
+    for mention in by_document(mentions):
+        source, target = entity_of[mention["source_key"]], entity_of[mention["target_key"]]
+        if source == target:
+            continue
+        pair = found[min(source, target), max(source, target)]
+        pair.add(mention)
+        pair.directions[source, target] += 1
+        pair.strengths.append(mention["strength"])
+    return found

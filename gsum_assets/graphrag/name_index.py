@@ -1,0 +1,61 @@
+"""Finds the texts that hold a name, for many names at once.
+
+A name can only stand in a text that has all of the name's pieces, so only such texts are searched.
+Pieces follow what `names.holds` takes for a word: runs of Latin letters and digits are found whole,
+other scripts by three characters in a row.
+"""
+
+import re
+from collections import defaultdict
+from collections.abc import Collection, Iterator, Sequence
+
+from gsum_assets.graphrag.names import holds
+
+_RUNS = re.compile(r"[a-z0-9]+|[^\x00-\x7f]+")
+_LENGTH = 3  # characters of a piece of a script whose words have no borders
+
+
+def texts_holding(keys: Collection[str], text_keys: Sequence[str]) -> dict[str, frozenset[int]]:
+    """The places of the texts that hold each name.
+
+    Parameters
+    ----------
+    keys : names as `name_key` makes them; one without a letter or digit is found nowhere.
+    text_keys : texts as `name_key` makes them.
+    """
+    pieces = {key: set(_pieces(key)) for key in keys}
+    wanted = set().union(*pieces.values())
+    texts_with: dict[str, set[int]] = defaultdict(set)
+    for place, text in enumerate(text_keys):
+        for piece in wanted.intersection(_all_pieces(text)):
+            texts_with[piece].add(place)
+    found = {}
+    for key, own in pieces.items():
+        rarest_first = sorted((texts_with.get(piece, set()) for piece in own), key=len)
+        candidates: set[int] = set.intersection(*rarest_first) if rarest_first else set()
+        if own != {key}:  # what is all one piece is held where that is
+            candidates = {place for place in candidates if holds(text_keys[place], key)}
+        found[key] = frozenset(candidates)
+    return found
+
+
+def _pieces(key: str) -> Iterator[str]:
+    """What a text must have to hold a name."""
+    for run in _RUNS.findall(key):
+        length = len(run) if run.isascii() else min(_LENGTH, len(run))
+        yield from _cut(run, length)
+
+
+def _all_pieces(text: str) -> Iterator[str]:
+    """Every piece that a name in a text can have."""
+    for run in set(_RUNS.findall(text)):
+        if run.isascii():
+            yield run
+        else:
+            for length in range(1, _LENGTH + 1):
+                yield from _cut(run, length)
+
+
+def _cut(run: str, length: int) -> Iterator[str]:
+    """All stretches of `length` characters."""
+    return (run[start : start + length] for start in range(len(run) - length + 1))

@@ -1,0 +1,121 @@
+"""What names of persons are made of: titles, a name proper, and its first and last word."""
+
+import re
+from typing import NamedTuple
+
+from gsum_resources.llm.classical.vocabulary import FUNCTION_WORDS, word_set
+
+# titles of whoever has the office, whatever the sex and whichever name follows
+_OFFICES = word_set(
+    """
+    dr prof captain lieutenant sergeant colonel major general admiral commander officer inspector
+    detective judge justice president senator governor minister mayor ambassador chancellor rev
+    """
+)
+# titles that tell one bearer of a name from another: husband from wife, uncle from nephew
+_TELLING = word_set(
+    """
+    mr mrs ms miss madam sir dame lord lady king queen prince princess saint pope father mother
+    brother sister uncle aunt cousin herr frau monsieur señor señora
+    """
+)
+_SPELLINGS = {
+    "doctor": "dr",
+    "professor": "prof",
+    "mister": "mr",
+    "capt": "captain",
+    "cap": "captain",
+    "lt": "lieutenant",
+    "sgt": "sergeant",
+    "reverend": "rev",
+    "mme": "madam",
+    "madame": "madam",
+    "st": "saint",
+    "auntie": "aunt",
+}
+_TITLES = _OFFICES | _TELLING | _SPELLINGS.keys()
+_TITLE = re.compile(rf"({'|'.join(sorted(_TITLES, key=len, reverse=True))})(?:\.\s*|\s+)(?=\w)")
+_JOINING = word_set("of the and & or for from in at on to with a an")
+_PARTICLES = word_set(
+    """
+    al ap bin bint d da dal de del della den der des di do dos du el ibn la le san ten ter van von
+    y zu
+    """
+)
+_DEGREE = re.compile(r",?\s+(?:ph\.?\s?d|m\.?d|esq)$")
+_AFTER = word_set("jr sr ii iii iv")
+# words by which one of several bearers, or all of them, are meant
+_OF_SEVERAL = word_set(
+    """
+    old young little big elder younger senior junior family families clan household couple brothers
+    sisters siblings twins children parents boys girls wife husband widow son daughter baby
+    """
+)
+
+
+class PersonName(NamedTuple):
+    """A name of a person, taken apart.
+
+    Attributes
+    ----------
+    titles : those before it, each in one spelling.
+    bare : `name_key` without them.
+    ends : first and last word of a name of several words; none of a description such as "the
+        mother of Lin".
+    is_proper : whether it names one person; "he", "Captain", "Old Lin", "A." and "Speaker 2" do not.
+    has_capitals : whether each word has one, titles and particles aside; as a description, "Lin
+        woman", has not. True in scripts without capitals.
+    """
+
+    titles: frozenset[str]
+    bare: str
+    ends: frozenset[str]
+    is_proper: bool
+    has_capitals: bool
+
+    @property
+    def telling(self) -> frozenset[str]:
+        """Those of its titles that tell one bearer of a name from another."""
+        return self.titles & _TELLING
+
+    @property
+    def is_single(self) -> bool:
+        """Whether the bare name is of one word."""
+        return " " not in self.bare
+
+
+def take_apart(name: str, key: str) -> PersonName:
+    """The parts of a name.
+
+    Parameters
+    ----------
+    name : as it is written; names begin with capitals in scripts that have them.
+    key : its `name_key`.
+    """
+    titles, bare = set(), key
+    while (match := _TITLE.match(bare)) and bare[match.end() :].split()[0] not in _JOINING:
+        titles.add(_SPELLINGS.get(match[1], match[1]))
+        bare = bare[match.end() :]
+    if match := _DEGREE.search(bare):
+        titles.add("dr")
+        bare = bare[: match.start()]
+    words = [word.strip(".,'’\"“”()") for word in bare.split()]
+    proper = [word for word in words if word and word not in _AFTER]
+    is_described = not proper or not _JOINING.isdisjoint(words)
+    ends = {proper[0], proper[-1]} - _TITLES if len(words) > 1 and not is_described else ()
+    is_proper = not (is_described or re.search(r"\d", bare)) and _OF_SEVERAL.isdisjoint(words)
+    if len(words) == 1:
+        is_proper &= words[0] not in _TITLES | FUNCTION_WORDS and not _is_initial(words[0])
+    return PersonName(frozenset(titles), bare, frozenset(ends), is_proper, _has_capitals(name))
+
+
+def _has_capitals(name: str) -> bool:
+    return not any(
+        word[0].islower()
+        and re.split(r"[-.'’]", word.casefold())[0] not in _TITLES | _PARTICLES | _AFTER
+        for word in name.split()
+    )
+
+
+def _is_initial(word: str) -> bool:
+    return len(word) == 1 and word.isascii()

@@ -1,0 +1,188 @@
+"""The picture of the largest communities."""
+
+from collections.abc import Sequence
+from textwrap import fill
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+
+from gsum_assets.plots.figure import (
+    COLOURS,
+    axes_at,
+    heading,
+    legend_beside,
+    new_figure,
+    nothing_to_show,
+    room_for,
+    to_png,
+)
+from gsum_assets.plots.point_labels import label_points
+from gsum_resources.arrow import pc
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+_LOOKS = [(colour, marker) for marker in "oD" for colour in COLOURS]  # of the largest communities
+_MOST_SHOWN = 15  # entities of each
+_COLUMNS = 3  # cells wide enough for names
+_FILLED = 0.78  # of a cell's width and height
+_WIDTH, _HEIGHT = 6.6, 5.8  # inches, of all cells
+_TITLE = 26  # characters of a line
+_MOST_LABELS = 36
+_BETWEEN = "#b5b5b5"
+
+
+class _Drawing(NamedTuple):
+    """What is shown.
+
+    Attributes
+    ----------
+    names, degrees : of each entity, `(n,)`.
+    communities : of each entity, 0 the largest, `(n,)`.
+    weights : of the relationship of two entities, symmetric, 0: none, `(n, n)`.
+    """
+
+    names: Sequence[str]
+    degrees: np.ndarray
+    communities: np.ndarray
+    weights: np.ndarray
+
+
+def communities_picture(
+    communities: pa.Table, entities: pa.Table, relationships: pa.Table, title: str
+) -> bytes:
+    """PNG of the twelve largest communities of level 0, and of what joins them.
+
+    Each has a cell, a colour and the 15 most connected of its entities, which grow with the number
+    of their relationships; communities with much in common lie side by side.
+
+    Parameters
+    ----------
+    communities, entities, relationships : rows of these tables of a corpus, in any order.
+    title : what is shown, 'tales: largest communities' for example.
+    """
+    top = communities.filter(pc.equal(communities["level"], 0)).sort_by("number")
+    if not top.num_rows:
+        return nothing_to_show(f"{title}: no community")
+    shown = top.slice(0, len(_LOOKS)).to_pylist()
+    drawing = _drawing([row["entity_ids"][:_MOST_SHOWN] for row in shown], entities, relationships)
+    titles = [
+        fill(f"{row['size']:,}: {row['title']}", _TITLE, max_lines=2, placeholder="…")
+        for row in shown
+    ]
+    lines = [line for text in titles for line in text.splitlines()]
+    figure = new_figure(_WIDTH + 0.8 + room_for(lines), _HEIGHT + 0.5)
+    heading(
+        figure,
+        f"{title} ({len(shown):,} of {top.num_rows:,}; {len(drawing.names):,} of "
+        f"{entities.num_rows:,} entities)",
+    )
+    axes = axes_at(figure, 0.1, 0.4, _WIDTH, _HEIGHT)
+    axes.set_axis_off()
+    axes.set(xlim=(0, 1), ylim=(0, 1))
+    _draw(axes, drawing, _places(drawing))
+    for (colour, marker), text in zip(_LOOKS, titles, strict=False):
+        axes.scatter([], [], s=30, color=colour, marker=marker, label=text)
+    legend_beside(axes, "entities: most connected")
+    return to_png(figure)
+
+
+def _drawing(
+    members: Sequence[Sequence[str]], entities: pa.Table, relationships: pa.Table
+) -> _Drawing:
+    """The entities of these communities, and the relationships among them."""
+    ids = pa.array([entity_id for some in members for entity_id in some], pa.string())
+    rows = entities.take(pc.index_in(ids, value_set=entities["entity_id"].combine_chunks()))
+    ends = [pc.index_in(relationships[end], value_set=ids) for end in ("source_id", "target_id")]
+    inside = pc.and_(*(pc.is_valid(end) for end in ends))
+    source, target = (end.filter(inside).to_numpy() for end in ends)
+    weights = np.zeros((len(ids), len(ids)))
+    weights[source, target] = relationships["weight"].filter(inside).to_numpy()
+    return _Drawing(
+        rows["name"].to_pylist(),
+        rows["degree"].to_numpy(),
+        np.repeat(np.arange(len(members)), [len(some) for some in members]),
+        np.maximum(weights, weights.T),
+    )
+
+
+def _places(drawing: _Drawing) -> np.ndarray:
+    """Where entities lie, `(n, 2)` between 0 and 1: each community in its cell."""
+    n = int(drawing.communities.max()) + 1
+    n_columns = min(_COLUMNS, n)
+    n_rows = -(-n // n_columns)
+    corners = np.array([(x, n_rows - 1 - y) for y in range(n_rows) for x in range(n_columns)])
+    cells = corners[_cells(drawing, corners)]
+    places = np.empty((len(drawing.names), 2))
+    for community, cell in enumerate(cells):
+        mine = np.flatnonzero(drawing.communities == community)
+        inside = _spread(drawing.weights[np.ix_(mine, mine)])
+        places[mine] = cell + 0.5 + _FILLED * (inside - 0.5)
+    return places / (n_columns, n_rows)
+
+
+def _cells(drawing: _Drawing, corners: np.ndarray) -> np.ndarray:
+    """The cell of each community, `(n_communities,)`, so that heavy relationships are short."""
+    from scipy.optimize import quadratic_assignment
+
+    n = int(drawing.communities.max()) + 1
+    member = np.eye(len(corners))[drawing.communities]  # (n_entities, n_cells)
+    between = np.sqrt(member.T @ drawing.weights @ member)
+    distances = np.linalg.norm(corners[:, None] - corners[None], axis=2)
+    found = quadratic_assignment(between, distances, options={"shuffle_input": False})
+    return found.col_ind[:n]
+
+
+def _spread(weights: np.ndarray) -> np.ndarray:
+    """Places of a community's entities by Kamada and Kawai, `(n, 2)`; they fill 0 to 1."""
+    import networkx as nx
+    from scipy.sparse.csgraph import shortest_path
+
+    lengths = shortest_path(weights, unweighted=True)
+    apart = np.isinf(lengths)
+    lengths[apart] = 1 + lengths[~apart].max()
+    graph = nx.from_numpy_array(weights)
+    found = nx.kamada_kawai_layout(graph, dist=dict(enumerate(map(dict, map(enumerate, lengths)))))
+    places = np.array([found[i] for i in range(len(weights))])
+    extent = np.ptp(places, axis=0)
+    return np.where(extent > 0, (places - places.min(axis=0)) / np.where(extent > 0, extent, 1), 0.5)
+
+
+def _draw(axes: "Axes", drawing: _Drawing, places: np.ndarray) -> None:
+    """Relationships, entities that grow with their degree, and names of the hubs."""
+    looks = [_LOOKS[community] for community in drawing.communities]
+    colours = np.array([colour for colour, _ in looks])
+    _draw_relationships(axes, drawing, places, colours)
+    sizes = 8 + 80 * drawing.degrees / max(20, drawing.degrees.max())
+    for community, (_, marker) in enumerate(_LOOKS[: drawing.communities.max() + 1]):
+        mine = drawing.communities == community
+        axes.scatter(
+            *places[mine].T,
+            s=sizes[mine],
+            c=colours[mine],
+            marker=marker,
+            zorder=2,
+            linewidths=0.3,
+            edgecolors="white",
+        )
+    rank = np.concatenate([np.arange(n) for n in np.bincount(drawing.communities)])
+    label_points(axes, drawing.names, places, np.argsort(rank, kind="stable").tolist(), _MOST_LABELS)
+
+
+def _draw_relationships(
+    axes: "Axes", drawing: _Drawing, places: np.ndarray, colours: np.ndarray
+) -> None:
+    """Thin lines, the heavier the darker; within a community in its colour."""
+    from matplotlib.collections import LineCollection
+    from matplotlib.colors import to_rgba_array
+
+    source, target = np.nonzero(np.triu(drawing.weights))
+    if not len(source):
+        return
+    weights = drawing.weights[source, target]
+    within = drawing.communities[source] == drawing.communities[target]
+    lines = to_rgba_array(np.where(within, colours[source], _BETWEEN))
+    lines[:, 3] = np.where(within, 0.25, 0.1) + 0.5 * np.minimum(weights / weights.max(), 1)
+    drawn = np.stack([places[source], places[target]], 1)  # (n_relationships, 2, 2)
+    axes.add_collection(LineCollection(list(drawn), colors=lines, linewidths=0.6))

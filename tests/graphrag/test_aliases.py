@@ -1,0 +1,370 @@
+"""Names become one entity where the corpus says so, and nowhere else."""
+
+from collections import Counter
+from collections.abc import Iterable
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from gsum_assets.graphrag.acronyms import Explained, explained
+from gsum_assets.graphrag.aliases import entity_id, resolve
+from gsum_assets.graphrag.names import name_key
+from gsum_assets.graphrag.settings import MergingSettings
+from gsum_assets.tables import TABLES
+
+Corpus = dict[str, list[str]]
+"""Document to its chunks, each the names that it mentions, apart by semicolons: `Lin; York:place`.
+A name without a type is a person."""
+
+
+def mentions_of(corpus: Corpus) -> pa.Table:
+    rows = []
+    for document, chunks in corpus.items():
+        for place, names in enumerate(chunks):
+            for mention in filter(None, names.split("; ")):
+                name, _, kind = mention.partition(":")
+                where = {"chunk_id": f"{document}{place}", "document_id": document}
+                kind = {"": "person", "?": ""}.get(kind, kind)
+                rows.append({"name_key": name_key(name), "name": name, "type": kind} | where)
+    columns = ("name_key", "name", "type", "chunk_id", "document_id")
+    return pa.Table.from_pylist(rows, pa.schema([(column, pa.string()) for column in columns]))
+
+
+def chunks_of(texts: dict[str, str]) -> pa.Table:
+    n = len(texts)
+    columns = {"chunk_id": list(texts), "document_id": ["d"] * n, "position": list(range(n))}
+    return pa.table(columns | {"text": pa.array(list(texts.values()), pa.string())})
+
+
+def rows_of(corpus: Corpus, texts: dict[str, str] | None = None, **settings) -> dict[str, dict]:
+    found = resolve(mentions_of(corpus), chunks_of(texts or {}), MergingSettings(**settings))
+    assert found.schema == TABLES["graphrag.aliases"].schema
+    keys = found["name_key"].to_pylist()
+    assert keys == sorted(set(mentions_of(corpus)["name_key"].to_pylist()))
+    return {row["name_key"]: row for row in found.to_pylist()}
+
+
+def merged(rows: dict[str, dict]) -> set[frozenset[str]]:
+    """The groups of several names."""
+    groups: dict[str, set[str]] = {}
+    for key, row in rows.items():
+        groups.setdefault(row["entity_id"], set()).add(key)
+    return {frozenset(group) for group in groups.values() if len(group) > 1}
+
+
+def groups(*names: str) -> set[frozenset[str]]:
+    return {frozenset(group.split("; ")) for group in names}
+
+
+def test_a_title_is_taken_off_where_one_document_has_both() -> None:
+    rows = rows_of({"a": ["Dr Lin", "Lin; Ann", "Lin"], "b": ["Dr Lin"]})
+    assert merged(rows) == groups("dr lin; lin")
+    assert rows["lin"] == {
+        "name_key": "lin",
+        "name": "Lin",
+        "entity_id": entity_id("dr lin"),
+        "rule": "title",
+        "evidence_chunk_ids": ["a0", "a1"],
+        "n_mentions": 2,
+    }
+    assert rows["dr lin"]["rule"] == rows["ann"]["rule"] == "own"
+    assert rows["ann"]["entity_id"] == entity_id("ann")
+    assert rows["ann"]["evidence_chunk_ids"] == []
+
+
+@pytest.mark.parametrize(
+    "titled",
+    [
+        "Dr. Lin",
+        "dr lin",
+        "Doctor Lin",
+        "Prof. Dr. Lin",
+        "Mrs Lin",
+        "MISS LIN",
+        "Captain Lin",
+        "capt. lin",
+        "Sir Lin",
+        "Professor Lin",
+        "Dr.Lin",
+        "Lin, PhD",
+        "Frau Lin",
+    ],
+)
+def test_titles_in_many_spellings(titled: str) -> None:
+    assert merged(rows_of({"a": [f"{titled}; Lin"]})) == groups(f"{name_key(titled)}; lin")
+
+
+@pytest.mark.parametrize(
+    ("why", "corpus"),
+    [
+        ("in different documents", {"a": ["Dr Lin"], "b": ["Lin"]}),
+        ("one of its documents has another", {"a": ["Dr Lin; Lin"], "b": ["Lin"]}),
+        ("two titles, two persons", {"a": ["Mr Lin; Mrs Lin; Lin"]}),
+        ("two offices, two persons", {"a": ["Dr Lin; Captain Lin; Lin"]}),
+        ("two titles in two documents", {"a": ["Dr Lin; Lin"], "b": ["Mrs Lin"]}),
+        ("a rival that only a relationship names", {"a": ["Dr Lin; Lin; Mrs Lin:?"]}),
+        ("not a person", {"a": ["Dr Pepper:thing; Pepper"]}),
+        ("more often a place", {"a": ["President Washington; Washington", "Washington:place"]}),
+        ("titles alone", {"a": ["Captain; Doctor; Dr; Mr President; President; the Captain"]}),
+        ("an office is no title", {"a": ["President of France; Mayor of France; of France"]}),
+        ("an initial", {"a": ["Professor A; A; Professor B; B"]}),
+        ("husband and wife", {"a": ["Mr John Smith; Mrs John Smith; John Smith"]}),
+        ("a pronoun", {"a": ["Mr He; He; Mr You; you"]}),
+    ],
+)
+def test_titles_that_say_nothing(why: str, corpus: Corpus) -> None:
+    assert merged(rows_of(corpus)) == set(), why
+
+
+def test_a_full_name_bears_several_titles() -> None:
+    names = "President Ann Lee; Senator Ann Lee; Ann Lee"
+    assert merged(rows_of({"a": [names]})) == groups(names.lower())
+    elsewhere = {"a": ["Dr Ann Lee; Ann Lee"], "b": ["Ann Lee"]}
+    assert merged(rows_of(elsewhere)) == groups("dr ann lee; ann lee")
+
+
+def test_a_short_form_belongs_to_the_only_longer_name() -> None:
+    rows = rows_of({"a": ["Mei Lin; Boat:thing", "Lin", "Mei"], "b": ["Mei Lin"]})
+    assert merged(rows) == groups("mei lin; lin; mei")
+    assert [rows[key]["rule"] for key in ("mei lin", "lin", "mei")] == ["own", *["short form"] * 2]
+    assert rows["lin"]["evidence_chunk_ids"] == ["a0", "a1"]
+    assert rows["mei"]["evidence_chunk_ids"] == ["a0", "a2"]
+
+
+def test_one_chunk_that_has_both_is_evidence_enough_and_five_are_told() -> None:
+    rows = rows_of({document: ["", "Lin; Mei Lin", "Lin"] for document in "gfedcba"})
+    assert rows["lin"]["evidence_chunk_ids"] == ["a1", "b1", "c1", "d1", "e1"]
+
+
+@pytest.mark.parametrize(
+    ("why", "corpus"),
+    [
+        ("two Smiths", {"a": ["John Smith; Mary Smith; Smith"]}),
+        ("two Smiths in two documents", {"a": ["John Smith; Smith"], "b": ["Mary Smith"]}),
+        ("first of one, last of another", {"a": ["Lin Chen; Mei Lin; Lin"]}),
+        ("a document without the longer name", {"a": ["Mei Lin; Lin"], "b": ["Lin"]}),
+        ("father and son", {"a": ["John Smith; John Smith Jr.; Smith"]}),
+        ("a rival that only a relationship names", {"a": ["John Smith; Mary Smith:?; Smith"]}),
+        ("husband or wife", {"a": ["Jane Smith; Mr Smith"]}),
+        ("husband, wife, or either", {"a": ["Jane Smith; Mr Smith; Smith"]}),
+        ("a month", {"a": ["Jo March; March:concept", "March:event"]}),
+        ("a place", {"a": ["George Washington; Washington", "Washington:place"]}),
+        ("only a place is longer", {"a": ["Lake Lin:place; Lin"]}),
+        ("the family", {"a": ["Lin; Lin Family"]}),
+        ("a description", {"a": ["Lin; mother of Lin; Lin's mother; the Lin woman; Lin woman"]}),
+        ("the other Lin", {"a": ["Lin; Old Lin"]}),
+        ("a pronoun", {"a": ["He Ling; He; he"]}),
+        ("a title", {"a": ["Queen Ann; Queen; King Lear; King"]}),
+        ("a number", {"a": ["Speaker 2; Speaker"]}),
+        ("a middle name", {"a": ["Martin Luther King; Luther"]}),
+        ("a part of a word", {"a": ["Ann-Lin Moe; Lin; Ann"]}),
+        ("no titles for Mei", {"a": ["Mei Lin; Lin; Dr Lin"], "b": ["Dr Lin"]}),
+    ],
+)
+def test_short_forms_that_may_be_somebody_else(why: str, corpus: Corpus) -> None:
+    assert merged(rows_of(corpus)) == set(), why
+
+
+def test_a_particle_and_an_apostrophe_are_no_description() -> None:
+    assert merged(
+        rows_of({"a": ["Vincent van Gogh; Gogh; Charles d'Artagnan; Charles"]})
+    ) == groups("vincent van gogh; gogh", "charles d'artagnan; charles")
+
+
+def test_chains_end_in_one_entity() -> None:
+    rows = rows_of({"a": ["Mei Lin; Lin", "Dr Lin; Lin"], "b": ["Mei Lin; Mei"]})
+    assert {row["entity_id"] for row in rows.values()} == {entity_id("mei lin")}
+    assert Counter(row["rule"] for row in rows.values()) == {"own": 1, "title": 1, "short form": 2}
+    assert rows["dr lin"]["rule"] == "title"
+    titled = rows_of({"a": ["Mr John Smith; Smith; Mr Smith; John Smith"]})
+    assert merged(titled) == groups("mr john smith; john smith; mr smith; smith")
+
+
+def test_a_new_document_takes_a_merge_back() -> None:
+    corpus = {"a": ["John Smith; Smith"]}
+    assert merged(rows_of(corpus)) == groups("john smith; smith")
+    assert merged(rows_of(corpus | {"b": ["Mary Smith"]})) == set()
+
+
+TVA = "Tennessee Valley Authority"
+
+
+@pytest.mark.parametrize(
+    ("text", "short", "long"),
+    [
+        (f"The {TVA} (TVA) built dams.", "TVA", TVA),
+        (f"The TVA ({TVA}) built dams.", "TVA", TVA),
+        (f"the {TVA} (the “TVA”)", "TVA", TVA),
+        (f"the '{TVA}' (hereafter TVA, or T.)", "TVA", TVA),
+        (f"{TVA} (T.V.A.) built", "T.V.A", TVA),
+        (f"TVA ({TVA}, founded in 1933)", "TVA", TVA),
+        ("the Tennessee\n Valley Authority(TVA)", "TVA", "Tennessee\n Valley Authority"),
+        ("the Department of Defense (DoD)", "DoD", "Department of Defense"),
+        ("at Bank of America (BOA)", "BOA", "Bank of America"),
+        ("at Bank of America (BA)", "BA", "Bank of America"),
+        ("of the Order of Oman (OO)", "OO", "Order of Oman"),
+        ("The Nature Conservancy (TNC)", "TNC", "The Nature Conservancy"),
+        ("all Non-Governmental Organizations (NGOs)", "NGOs", "Non-Governmental Organizations"),
+        ("Research & Development (R&D)", "R&D", "Research & Development"),
+        ("École Nationale d'Administration (ENA)", "ENA", "École Nationale d'Administration"),
+        ("Организация Объединённых Наций（ООН）", "ООН", "Организация Объединённых Наций"),
+        (
+            "UNESCO (United Nations Educational, Scientific and Cultural Organization)",
+            "UNESCO",
+            "United Nations Educational, Scientific and Cultural Organization",
+        ),
+    ],
+)
+def test_a_text_explains_an_acronym(text: str, short: str, long: str) -> None:
+    assert list(explained(text)) == [Explained(short, long)]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "The authority of the valley in Tennessee (TVA)",
+        "Valley Authority (TVA) and Tennessee",
+        "It was Tennessee. Valley Authority (TVA)",
+        "he told us (us) and them (T)",
+        "the boat (old) and (1998) and (a) and () and ((",
+        "TVA (the dam builder of the valley)",
+        f"XTVA ({TVA}) and {TVA} (TVB)",
+        f"{TVA} built dams (TVA)",
+        "世界卫生组织（世卫）",
+        "",
+    ],
+)
+def test_a_text_that_explains_none(text: str) -> None:
+    assert list(explained(text)) == []
+
+
+@given(st.text(st.sampled_from("AaBb-.&'( )（）of,1\n"), max_size=80))
+def test_what_is_explained_stands_in_the_text(text: str) -> None:
+    for one in explained(text):
+        assert one.short in text
+        assert one.long in text
+        assert one.long.strip() == one.long != ""
+
+
+ORGANIZATIONS: Corpus = {"a": [f"{TVA}:organization"], "b": ["TVA:organization", "TVA:?"]}
+SAYS = {"a0": f"The {TVA} (TVA).", "z9": f"TVA ({TVA}).", "b0": "TVA (no more)."}
+
+
+def test_an_acronym_is_merged_with_what_a_chunk_says_it_means() -> None:
+    rows = rows_of(ORGANIZATIONS, SAYS)
+    assert rows["tva"]["entity_id"] == entity_id(TVA.lower())
+    assert rows["tva"]["rule"] == "acronym"
+    assert rows["tva"]["evidence_chunk_ids"] == ["a0", "z9"]
+    assert rows[TVA.lower()]["rule"] == "own"
+    assert merged(rows_of(ORGANIZATIONS, {"a0": f"The {TVA}. The TVA."})) == set()
+
+
+@pytest.mark.parametrize(
+    ("corpus", "text"),
+    [
+        (ORGANIZATIONS, "It is a Two Valve Amplifier (TVA)."),
+        (ORGANIZATIONS, "It is a Two Valve Amplifier (T.V.A.)."),
+        ({"a": [f"{TVA}:organization; TVA; Lin"]}, ""),
+        ({"a": [f"{TVA}:organization; tva:organization"]}, ""),
+        ({"a": [f"{TVA}:organization"]}, ""),
+        ({"a": ["TVA:organization"]}, ""),
+    ],
+)
+def test_an_acronym_of_two_things_is_its_own(corpus: Corpus, text: str) -> None:
+    assert merged(rows_of(corpus, SAYS | {"c0": text})) == set()
+
+
+def test_a_pronoun_is_no_acronym() -> None:
+    says = {"a0": "The United States (US) told us."}
+    states = "United States:place"
+    for others, n_merged in (("US:place; US:place", 1), ("us:person; US:place", 0), ("us", 0)):
+        assert len(merged(rows_of({"a": [f"{states}; {others}"]}, says))) == n_merged
+
+
+def test_a_name_may_say_what_its_acronym_means() -> None:
+    corpus = {"a": [f"{TVA} (TVA):organization"], "b": ["TVA:organization"]}
+    rows = rows_of(corpus)
+    whole = name_key(f"{TVA} (TVA)")
+    assert merged(rows) == {frozenset({whole, "tva"})}
+    assert rows["tva"]["evidence_chunk_ids"] == ["a0"]
+    with_long = rows_of(corpus | {"c": [f"{TVA}:organization"]})
+    assert merged(with_long) == {frozenset({whole, "tva", TVA.lower()})}
+    assert with_long[whole]["entity_id"] == entity_id(TVA.lower())
+    other = "Two Valve Amplifier (TVA)"
+    ambiguous = rows_of(corpus | {"c": [f"{TVA}:organization", f"{other}:thing"]})
+    assert merged(ambiguous) == {frozenset({whole, TVA.lower()})}
+
+
+def test_an_article_does_not_matter() -> None:
+    says = {"a0": "The Nature Conservancy (TNC)", "a1": "the TNC (Nature Conservancy)"}
+    corpus = {"a": ["Nature Conservancy:organization; TNC:organization"]}
+    assert merged(rows_of(corpus, says | {"a1": ""})) == groups("nature conservancy; tnc")
+
+
+def test_the_commonest_spelling_is_the_name_and_ties_fall_to_the_smallest() -> None:
+    rows = rows_of({"a": ["LIN; Boat:thing", "Lin; boat:thing", "Lin"]})
+    assert (rows["lin"]["name"], rows["lin"]["n_mentions"]) == ("Lin", 3)
+    assert rows["boat"]["name"] == "Boat"
+
+
+CHAIN: Corpus = {"a": ["Mei Lin; Lin", "Dr Lin; Lin"]}
+
+
+def test_settings_merge_nothing_or_keep_apart() -> None:
+    assert merged(rows_of(CHAIN)) == groups("mei lin; lin; dr lin")
+    off = rows_of(CHAIN, aliases=False)
+    assert merged(off) == set()
+    assert {row["rule"] for row in off.values()} == {"own"}
+    assert merged(rows_of(CHAIN, apart=[(" LIN", "“Dr Lin”")])) == groups("mei lin; lin")
+    assert merged(rows_of(CHAIN, apart=[("Mei Lin", "Lin")])) == groups("dr lin; lin")
+    apart = [("Mei Lin", "Lin"), ("Dr Lin", "Lin")]
+    assert merged(rows_of(CHAIN, apart=apart)) == groups("mei lin; dr lin")
+    assert merged(rows_of(CHAIN, apart=[("Nobody", "Lin")])) == groups("mei lin; lin; dr lin")
+
+
+def test_nothing_is_resolved_of_nothing() -> None:
+    assert rows_of({}) == {}
+
+
+NAMES = ["Lin", "Dr Lin", "Mei Lin", "Mei", "Mr Lin", "Jun Lin", "lin", "TVA", "TVA:place"]
+NAMES += [f"{TVA}:organization", f"{TVA} (TVA)", "Two Valve Amplifier:thing", "Lin:place", "Lin:?"]
+TEXTS = ["", f"{TVA} (TVA)", "TVA (Two Valve Amplifier)", "Mei Lin (ML)"]
+
+
+@st.composite
+def corpora(draw: st.DrawFn) -> tuple[Corpus, dict[str, str]]:
+    chunks = st.lists(st.lists(st.sampled_from(NAMES), max_size=4).map("; ".join), max_size=3)
+    corpus = draw(st.dictionaries(st.sampled_from("abcd"), chunks, max_size=4))
+    texts = draw(st.dictionaries(st.sampled_from(["a0", "b1", "c2"]), st.sampled_from(TEXTS)))
+    return corpus, texts
+
+
+@given(corpora(), st.randoms(use_true_random=False))
+def test_the_order_of_rows_does_not_matter(made, random) -> None:
+    mentions, chunks = mentions_of(made[0]), chunks_of(made[1])
+    found = resolve(mentions, chunks, MergingSettings())
+    assert resolve(shuffled(mentions, random), shuffled(chunks, random), MergingSettings()) == found
+
+
+def shuffled(table: pa.Table, random) -> pa.Table:
+    return table.take(pa.array(np.array(random.sample(range(len(table)), len(table)), np.int64)))
+
+
+@given(corpora(), st.lists(st.tuples(*[st.sampled_from(NAMES)] * 2), max_size=3))
+def test_entities_are_names_that_stand_for_themselves(made, apart: Iterable) -> None:
+    pairs = [tuple(name.partition(":")[0] for name in pair) for pair in apart]
+    rows = rows_of(*made, apart=pairs)
+    for key, row in rows.items():
+        assert (row["rule"] == "own") == (row["entity_id"] == entity_id(key))
+        assert bool(row["evidence_chunk_ids"]) == (row["rule"] != "own")
+        assert len(row["evidence_chunk_ids"]) <= 5
+        assert row["evidence_chunk_ids"] == sorted(set(row["evidence_chunk_ids"]))
+    own = {row["entity_id"] for row in rows.values() if row["rule"] == "own"}
+    assert {row["entity_id"] for row in rows.values()} == own
+    for one, other in pairs:
+        keys = name_key(one), name_key(other)
+        if keys[0] != keys[1] and all(key in rows for key in keys):
+            assert rows[keys[0]]["entity_id"] != rows[keys[1]]["entity_id"]

@@ -1,0 +1,275 @@
+"""What users of Microsoft GraphRAG know is there: its tables, columns, types and joins."""
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import duckdb
+import pandas as pd
+import pyarrow.parquet as pq
+import pytest
+from click.testing import CliRunner
+
+from gsum_assets.cli import main
+from gsum_assets.graphrag.compat import VIEWS
+from gsum_assets.tables import TABLES
+from gsum_resources.catalogue import define_views
+from gsum_resources.parquet_store import ParquetStore, Partition
+from tests.conftest import House
+from tests.graphrag.harbour import ANN, BOAT, CORPUS, LAMP, LIN, write_graph
+
+TEXT, NUMBER, TEXTS = "VARCHAR", "BIGINT", "VARCHAR[]"
+FINDINGS = "STRUCT(explanation VARCHAR, summary VARCHAR)[]"
+COLUMNS = {  # of graphrag 3.3.0, data_model/schemas.py, with the types that its workflows write
+    "entities": {
+        "id": TEXT,
+        "human_readable_id": NUMBER,
+        "title": TEXT,
+        "type": TEXT,
+        "description": TEXT,
+        "text_unit_ids": TEXTS,
+        "frequency": NUMBER,
+        "degree": NUMBER,
+    },
+    "relationships": {
+        "id": TEXT,
+        "human_readable_id": NUMBER,
+        "source": TEXT,
+        "target": TEXT,
+        "description": TEXT,
+        "weight": "DOUBLE",
+        "combined_degree": NUMBER,
+        "text_unit_ids": TEXTS,
+    },
+    "communities": {
+        "id": TEXT,
+        "human_readable_id": NUMBER,
+        "community": NUMBER,
+        "level": NUMBER,
+        "parent": NUMBER,
+        "children": "BIGINT[]",
+        "title": TEXT,
+        "entity_ids": TEXTS,
+        "relationship_ids": TEXTS,
+        "text_unit_ids": TEXTS,
+        "period": TEXT,
+        "size": NUMBER,
+    },
+    "community_reports": {
+        "id": TEXT,
+        "human_readable_id": NUMBER,
+        "community": NUMBER,
+        "level": NUMBER,
+        "parent": NUMBER,
+        "children": "BIGINT[]",
+        "title": TEXT,
+        "summary": TEXT,
+        "full_content": TEXT,
+        "rank": "DOUBLE",
+        "rating_explanation": TEXT,
+        "findings": FINDINGS,
+        "full_content_json": TEXT,
+        "period": TEXT,
+        "size": NUMBER,
+    },
+    "covariates": {
+        "id": TEXT,
+        "human_readable_id": NUMBER,
+        "covariate_type": TEXT,
+        "type": TEXT,
+        "description": TEXT,
+        "subject_id": TEXT,
+        "object_id": TEXT,
+        "status": TEXT,
+        "start_date": TEXT,
+        "end_date": TEXT,
+        "source_text": TEXT,
+        "text_unit_id": TEXT,
+    },
+    "text_units": {
+        "id": TEXT,
+        "human_readable_id": NUMBER,
+        "text": TEXT,
+        "n_tokens": NUMBER,
+        "document_id": TEXT,
+        "entity_ids": TEXTS,
+        "relationship_ids": TEXTS,
+        "covariate_ids": TEXTS,
+    },
+    "documents": {
+        "id": TEXT,
+        "human_readable_id": NUMBER,
+        "title": TEXT,
+        "text": TEXT,
+        "text_unit_ids": TEXTS,
+        "creation_date": TEXT,
+        "raw_data": TEXT,
+    },
+}
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> ParquetStore:
+    return ParquetStore(str(tmp_path))
+
+
+@pytest.fixture
+def connection(store: ParquetStore) -> Iterator[duckdb.DuckDBPyConnection]:
+    """The views over two corpora with the same graph."""
+    write_graph(store)
+    write_graph(store, "another")
+    with duckdb.connect() as connection:
+        define_views(connection, store, TABLES.values(), VIEWS)
+        yield connection
+
+
+def frame(connection: duckdb.DuckDBPyConnection, name: str) -> pd.DataFrame:
+    """What `pd.read_parquet(f"{name}.parquet")` is for a user of the package."""
+    query = f"from graphrag_compat.{name} where corpus = '{CORPUS}' order by human_readable_id"
+    return connection.sql(query).df().drop(columns="corpus")
+
+
+@pytest.mark.parametrize("is_filled", [False, True])
+def test_columns_order_and_types_are_the_packages(store: ParquetStore, is_filled: bool) -> None:
+    if is_filled:
+        write_graph(store)
+    with duckdb.connect() as connection:
+        define_views(connection, store, TABLES.values(), VIEWS)
+        for name, columns in COLUMNS.items():
+            relation = connection.sql(f"from graphrag_compat.{name}")
+            found = dict(zip(relation.columns, map(str, relation.types), strict=True))
+            assert list(found.items()) == [("corpus", TEXT), *columns.items()], name
+            assert bool(relation.fetchall()) == is_filled
+    assert {view.name for view in VIEWS} == {f"graphrag_compat.{name}" for name in COLUMNS}
+
+
+def test_each_says_what_a_row_is(connection: duckdb.DuckDBPyConnection) -> None:
+    found = connection.sql(
+        "select view_name, comment from duckdb_views() where schema_name = 'graphrag_compat'"
+    ).fetchall()
+    assert len(found) == len(COLUMNS)
+    assert all(comment.startswith("One row per ") for _, comment in found)
+
+
+@pytest.mark.parametrize("name", list(COLUMNS))
+def test_corpora_stand_apart_and_order_of_rows_does_not_matter(
+    connection: duckdb.DuckDBPyConnection, store: ParquetStore, name: str
+) -> None:
+    before = frame(connection, name)
+    if name not in ("communities", "community_reports"):  # these have the community's number
+        assert before["human_readable_id"].tolist() == list(range(len(before)))
+    assert before["id"].is_unique
+    write_graph(store, reverse=True)
+    pd.testing.assert_frame_equal(frame(connection, name), before)
+
+
+def test_entities_of_the_most_connected_communities(connection: duckdb.DuckDBPyConnection) -> None:
+    """As the package's query code does, `read_indexer_entities`."""
+    entities, communities = frame(connection, "entities"), frame(connection, "communities")
+    assert entities["title"].tolist()[0] == "Boat"  # number 0 is the most connected
+    assert entities.set_index("id").loc[LIN, "type"] == "PERSON"
+    join = communities.explode("entity_ids").loc[:, ["community", "level", "entity_ids"]]
+    nodes = entities.merge(join, left_on="id", right_on="entity_ids", how="left")
+    found = nodes[nodes["level"] <= 1].groupby("id").agg({"community": set})["community"]
+    assert found.to_dict() == {BOAT: {0, 2}, LIN: {0, 2}, LAMP: {0, 3}, ANN: {1}}
+
+
+def test_the_hierarchy_goes_both_ways(connection: duckdb.DuckDBPyConnection) -> None:
+    communities = frame(connection, "communities").set_index("community")
+    assert communities["parent"].to_dict() == {0: -1, 1: -1, 2: 0, 3: 0}
+    children = communities["children"].map(list).to_dict()
+    assert children == {0: [2, 3], 1: [], 2: [], 3: []}
+    assert communities["title"].tolist() == [f"Community {n}" for n in range(4)]
+    assert communities["size"].tolist() == communities["entity_ids"].map(len).tolist()
+    assert communities["period"].isna().all()
+
+
+def test_reports_of_a_level_by_rank(connection: duckdb.DuckDBPyConnection) -> None:
+    reports = frame(connection, "community_reports")
+    best = reports[reports["level"] == 0].sort_values("rank", ascending=False)
+    assert best["title"].tolist() == ["Report 0", "Report 1"]
+    first = best.iloc[0]
+    expected = [{"explanation": "x0", "summary": "s0"}, {"explanation": "x1", "summary": "s1"}]
+    assert list(first["findings"]) == expected
+    assert json.loads(first["full_content_json"]) == {
+        "title": "Report 0",
+        "summary": "In short.",
+        "findings": expected,
+        "rating": 8.0,
+        "rating_explanation": "It matters so much.",
+    }
+    assert list(best.iloc[1]["findings"]) == []
+    part = reports[reports["community"] == 2].iloc[0]
+    assert (part["parent"], part["size"], list(part["children"])) == (0, 2, [])
+    communities = frame(connection, "communities")
+    assert reports.merge(communities, on="community").shape[0] == 3
+
+
+def test_relationships_join_entities_by_title(connection: duckdb.DuckDBPyConnection) -> None:
+    entities = frame(connection, "entities").set_index("title")
+    relationships = frame(connection, "relationships")
+    assert relationships[["source", "target"]].values.tolist() == [
+        ["Lin", "Boat"],
+        ["Boat", "Lamp"],
+    ]
+    degrees = entities.loc[relationships["source"], "degree"].to_numpy()
+    degrees = degrees + entities.loc[relationships["target"], "degree"].to_numpy()
+    assert degrees.tolist() == relationships["combined_degree"].tolist()
+
+
+def test_text_units_point_back(connection: duckdb.DuckDBPyConnection) -> None:
+    units = frame(connection, "text_units").set_index("id")
+    assert units["document_id"].to_dict() == {"c0": "d0", "c1": "d0", "c2": "d1"}
+    for name, column in (("entities", "entity_ids"), ("relationships", "relationship_ids")):
+        there = frame(connection, name).explode("text_unit_ids")
+        back = units.explode(column)[column].dropna()
+        assert {(unit, one) for unit, one in back.items()} == set(
+            zip(there["text_unit_ids"], there["id"], strict=True)
+        )
+    assert units["covariate_ids"].map(list).to_dict() == {
+        "c0": [],
+        "c1": ["c1-0", "c1-1"],
+        "c2": [],
+    }
+    documents = frame(connection, "documents").set_index("id")
+    assert documents["text_unit_ids"].map(list).to_dict() == {"d0": ["c0", "c1"], "d1": ["c2"]}
+
+
+def test_claims_are_found_by_the_title_of_their_subject(
+    connection: duckdb.DuckDBPyConnection,
+) -> None:
+    claims = frame(connection, "covariates").set_index("id")
+    known = claims.loc["c1-0", ["subject_id", "object_id", "type", "status"]].tolist()
+    assert known == ["Lin", "Boat", "OWNERSHIP", "TRUE"]  # said of "Dr Lin"
+    assert claims.loc["c1-0", ["start_date", "end_date"]].tolist() == ["1999", "NONE"]
+    assert claims.loc["c1-1", ["subject_id", "object_id"]].tolist() == ["a stranger", "NONE"]
+    entities = frame(connection, "entities")
+    assert claims.merge(entities, left_on="subject_id", right_on="title").shape[0] == 1
+
+
+def test_files_of_an_older_version_do_not_stop_the_others(store: ParquetStore) -> None:
+    write_graph(store)
+    path = store.path(TABLES["graphrag.entities"], Partition(CORPUS))
+    rows = pq.read_table(path, partitioning=None)
+    pq.write_table(rows.drop_columns(["degree"]), path)
+    with duckdb.connect() as connection:
+        define_views(connection, store, TABLES.values(), VIEWS)
+        assert len(frame(connection, "communities")) == 4
+        with pytest.raises(duckdb.CatalogException):
+            frame(connection, "entities")
+
+
+def test_the_catalogue_and_gsum_sql_have_them(house: House) -> None:
+    write_graph(house.store)
+    house.pipeline().warehouse.rebuild_catalogue()
+    with duckdb.connect(str(house.home.catalogue), read_only=True) as connection:
+        assert len(frame(connection, "entities")) == 4
+    with duckdb.connect() as connection:  # under a name of the user's own
+        connection.execute(f"attach '{house.home.catalogue}' as mine (read_only)")
+        query = "select count(*) from mine.graphrag_compat.text_units"
+        assert connection.sql(query).fetchall() == [(3,)]
+    query = "select title from graphrag_compat.entities where degree = 2"
+    result = CliRunner().invoke(main, ["sql", query, "--csv"])
+    assert result.output.split() == ["title", "Boat"]
+    listed = CliRunner().invoke(main, ["sql", "show all tables", "--csv"]).output
+    assert all(f"graphrag_compat,{name}," in listed for name in COLUMNS)

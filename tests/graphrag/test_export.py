@@ -1,0 +1,143 @@
+"""The entity graph as GraphML: what others read from the file is what the tables hold."""
+
+import io
+from pathlib import Path
+
+import networkx as nx
+import pytest
+from click.testing import CliRunner, Result
+from hypothesis import given
+from hypothesis import strategies as st
+
+from gsum_assets.cli import main
+from gsum_assets.graphrag.export import entity_graph, graphml
+from gsum_assets.tables import TABLES
+from gsum_resources.home import Home
+from gsum_resources.parquet_store import ParquetStore
+from tests.graphrag.harbour import (
+    ANN,
+    BOAT,
+    COMMUNITIES,
+    CORPUS,
+    ENTITIES,
+    LAMP,
+    LIN,
+    RELATIONSHIPS,
+    Rows,
+    table_of_rows,
+    write_graph,
+    write_rows,
+)
+
+
+def graph_of(entities: Rows, relationships: Rows, communities: Rows) -> nx.Graph:
+    names = ("graphrag.entities", "graphrag.relationships", "graphrag.communities")
+    rows = (entities, relationships, communities)
+    return entity_graph(*(table_of_rows(TABLES[n], r) for n, r in zip(names, rows, strict=True)))
+
+
+def read_back(content: bytes) -> nx.Graph:
+    return nx.read_graphml(io.BytesIO(content))
+
+
+def export(*arguments: str) -> Result:
+    return CliRunner().invoke(main, ["export", *arguments])
+
+
+@pytest.fixture
+def store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> ParquetStore:
+    monkeypatch.setenv("GSUM_HOME", str(tmp_path / "home"))
+    monkeypatch.delenv("GSUM_WAREHOUSE", raising=False)
+    monkeypatch.chdir(tmp_path)
+    return ParquetStore(Home.from_environment().warehouse)
+
+
+def test_a_reader_finds_all_of_the_graph() -> None:
+    graph = graph_of(ENTITIES, RELATIONSHIPS, COMMUNITIES)
+    read = read_back(graphml(graph))
+    assert not read.is_directed()
+    assert dict(read.nodes(data=True)) == dict(graph.nodes(data=True))
+    assert read.nodes[BOAT] == {
+        "name": "Boat",
+        "label": "Boat",
+        "type": "thing",
+        "description": "About Boat.",
+        "degree": 2,
+        "n_mentions": 2,
+        "documents": "d0; d1",
+        "community_0": 0,
+        "community_0_title": "Boat, Lin",
+        "community_1": 2,
+        "community_1_title": "Boat, Lin",
+    }
+    assert set(map(frozenset, read.edges)) == {frozenset({LIN, BOAT}), frozenset({BOAT, LAMP})}
+    assert read.edges[LIN, BOAT] == {
+        "id": "r-0",
+        "relationship_id": "r-0",
+        "weight": 2.0,
+        "strength": 5.0,
+        "description": "One has the other.",
+        "chunks": "c0",
+    }
+
+
+def test_who_is_in_no_community_of_a_level_has_no_attribute_of_it() -> None:
+    nodes = read_back(graphml(graph_of(ENTITIES, RELATIONSHIPS, COMMUNITIES))).nodes
+    assert "community_1" not in nodes[ANN]
+    assert nodes[ANN]["community_0"] == 1
+    assert nodes[ANN]["type"] == ""
+
+
+def test_order_of_rows_does_not_change_a_byte() -> None:
+    content = graphml(graph_of(ENTITIES, RELATIONSHIPS, COMMUNITIES))
+    again = graphml(graph_of(ENTITIES[::-1], RELATIONSHIPS[::-1], COMMUNITIES[::-1]))
+    assert again == content
+
+
+@given(name=st.text(), description=st.text(), title=st.text())
+def test_hostile_texts_come_back_but_for_what_xml_forbids(
+    name: str, description: str, title: str
+) -> None:
+    entity = ENTITIES[0] | {"name": name, "description": description}
+    community = COMMUNITIES[1] | {"entity_ids": [LIN], "title": title}
+    node = read_back(graphml(graph_of([entity], [], [community]))).nodes[LIN]
+    for key, text in (("name", name), ("description", description), ("community_0_title", title)):
+        allowed = [c for c in text if c in "\t\n\r" or (c >= " " and c not in "\ufffe\uffff")]
+        expected = "".join(allowed).replace("\r\n", "\n").replace("\r", "\n")  # as XML has lines
+        assert node[key] == expected
+
+
+def test_mark_up_stays_text() -> None:
+    name = ']]></data><!-- &lt; \x00\x1b[31m "Q" 李博士'
+    node = read_back(graphml(graph_of([ENTITIES[0] | {"name": name}], [], []))).nodes[LIN]
+    assert node["name"] == ']]></data><!-- &lt; [31m "Q" 李博士'
+
+
+def test_the_command_writes_where_it_says(store: ParquetStore, tmp_path: Path) -> None:
+    write_graph(store)
+    result = export(CORPUS)
+    assert result.exit_code == 0, result.output
+    assert result.output.startswith("harbour.graphml: 4 entities, 2 relationships, ")
+    written = (tmp_path / "harbour.graphml").read_bytes()
+    assert written == graphml(graph_of(ENTITIES, RELATIONSHIPS, COMMUNITIES))
+    assert export(CORPUS, "--output", str(tmp_path / "other.graphml")).exit_code == 0
+    assert (tmp_path / "other.graphml").read_bytes() == written
+
+
+def test_what_is_missing_is_told_with_its_remedy(store: ParquetStore, tmp_path: Path) -> None:
+    write_rows(store, "graphrag.entities", ENTITIES, "half")
+    write_rows(store, "graphrag.entities", [], "empty")
+    write_graph(store)
+    for arguments, parts in (
+        (["elsewhere"], ["'graphrag.entities'", "gsum run elsewhere --methods graphrag"]),
+        (["half"], ["'graphrag.relationships'", "gsum run half --methods graphrag"]),
+        (["empty"], ["corpus 'empty'", "no entities"]),
+        (["../up"], ["corpus '../up'", "use letters"]),
+        ([CORPUS, "--output", "/no/where"], ["/no/where: No such file", "--output"]),
+        ([CORPUS, "--output", str(tmp_path)], ["Is a directory", "--output"]),
+    ):
+        result = export(*arguments)
+        assert result.exit_code == 1
+        assert isinstance(result.exception, SystemExit)
+        said = " ".join(result.output.split())
+        assert all(part in said for part in parts), said

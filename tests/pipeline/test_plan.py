@@ -1,0 +1,211 @@
+"""`gsum plan`: what it tells before a run is what a server then counts, and it touches nothing."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from gsum_assets.automation.corpora import Methods
+from gsum_assets.cli import main
+from gsum_assets.corpus.settings import CorpusError
+from gsum_assets.definitions import METHODS, pipeline_for
+from gsum_assets.plan import Plan, plan
+from gsum_assets.plan_lines import EARLIER, ESTIMATE, Spoken, call_line
+from gsum_assets.run import drive
+from gsum_assets.tables import TABLES
+from gsum_resources.llm.rehearsal import UNDERSTUDY, Recalled
+from gsum_resources.models import Models
+from gsum_resources.rehearsal import LetterHashes
+from gsum_resources.settings import LlmSettings
+from tests.conftest import CORPUS, House, document_in, keep_no_step_logs
+from tests.pipeline.homes import WITHOUT_BERTSCORE, house_at, write_lines
+from tests.servers.extractive import extractive_says
+from tests.servers.scripted import ScriptedServer, scripted_server
+
+NEAR = 0.15
+METHODS_PLANNED = ["bm25", "full_context", "gor", "gae"]
+_SMALL = f"""{WITHOUT_BERTSCORE}
+[chunking]
+max_tokens = 60
+[retrieval]
+k = 2
+[answer]
+max_words = 30
+[gor.simulation]
+n_queries = 3
+[gor.training]
+epochs = 2
+[gae.training]
+epochs = 2
+"""
+TALES = {
+    document_in(0): "The ferry broke its pump in March. Ann ordered a new pump from the yard at "
+    "Quarry Landing. The yard asked for nine hundred pounds and six weeks. Bob paid the yard in "
+    "April out of the winter fund. The ferry sailed again in May with a full deck of walkers. "
+    "The harbour board thanked Ann for her patience with the yard.",
+    document_in(3): "The library closed its reading room when the roof leaked. Cleo counted forty "
+    "ruined books on the lower shelves. Dan carried the dry books to the school gymnasium. The "
+    "council promised a slate roof before the autumn storms. Cleo opened a reading corner beside "
+    "the climbing ropes. Children read more there than they ever did in the old room.",
+}
+
+
+@pytest.fixture
+def house(tmp_path: Path) -> Iterator[House]:
+    """Two tales and four questions."""
+    with house_at(tmp_path / "home") as made:
+        for document_id, text in TALES.items():
+            made.write_document(document_id, text)
+        asked = ["What broke?", "Who paid, and for what?", "What did the council promise?"]
+        rows = [
+            {"query_id": f"q{i}", "text": text, "references": ["It."]}
+            for i, text in enumerate(asked)
+        ]
+        write_lines(made.folder / "queries.jsonl", rows)
+        (made.folder / "corpus.toml").write_text(_SMALL)
+        keep_no_step_logs(made.home)
+        yield made
+
+
+def models_of(house: House) -> Models:
+    """Those of `gsum.toml`, with an embedder that is loaded in no time."""
+    overrides = {"embedding_model": house.embedder}
+    return Models(house.home.settings(), house.store, TABLES["llm_calls"], overrides)
+
+
+def planned(house: House, methods: list[str] | None = None) -> Plan:
+    """A plan; that it wrote nothing is checked each time."""
+    before = stamps(house.home.root)
+    found = plan(house.home, CORPUS, methods, models=models_of(house))
+    assert stamps(house.home.root) == before
+    return found
+
+
+def stamps(root: Path) -> dict[str, tuple[int, int]]:
+    return {
+        str(path): (path.stat().st_mtime_ns, path.stat().st_size)
+        for path in root.rglob("*")
+        if path.is_file()
+    }
+
+
+@contextmanager
+def served(house: House, log: Path) -> Iterator[ScriptedServer]:
+    """A server that replies as the extractive model does, with a price."""
+    with scripted_server(log, extractive_says(LetterHashes())) as server:
+        (house.home.root / "gsum.toml").write_text(
+            '[llm]\nbackend = "openai_compatible"\nmodel = "scripted"\napi_key_env = ""\n'
+            f'base_url = "{server.base_url}"\n'
+            "usd_per_million_tokens_in = 2.0\nusd_per_million_tokens_out = 6.0\n"
+        )
+        yield server
+
+
+def spent_in_a_run(
+    house: House, server: ScriptedServer, methods: list[str] | None = None
+) -> tuple[int, int, float]:
+    """Calls and tokens that the server counts, and the money that the ledger does."""
+    before, paid = server.lines("/chat/completions"), usd(house)
+    with house.instance() as instance:
+        report = drive(pipeline_for(house.home, models_of(house)), instance, CORPUS, methods)
+    assert report.is_complete, report
+    lines = server.lines("/chat/completions")[len(before) :]
+    return len(lines), sum(line["tokens"] for line in lines), usd(house) - paid
+
+
+def usd(house: House) -> float:
+    from gsum_resources.appended import read_appended
+
+    return sum(read_appended(house.store, TABLES["llm_calls"], CORPUS)["cost_usd"].to_pylist())
+
+
+def figures(found: Plan) -> tuple[int, int, float]:
+    total = found.total()
+    return total.n, total.tokens_in + total.tokens_out, total.usd
+
+
+def test_a_plan_is_near_what_the_run_then_spends(house: House, tmp_path: Path) -> None:
+    with served(house, tmp_path / "log.jsonl") as server:
+        first = planned(house, METHODS_PLANNED)
+        assert server.lines() == []
+        spent = spent_in_a_run(house, server, METHODS_PLANNED)
+        assert spent[0] > 20
+        assert figures(first) == pytest.approx(spent, rel=NEAR)
+        by_stage = {line.asset: line.stage for line in first.lines}
+        assert by_stage["gor/simulated_queries"] == by_stage["gor/historical_responses"] == "index"
+        assert {by_stage[f"{family}/summaries"] for family in ("retrieval", "gor", "gae")} == {
+            "query"
+        }
+        assert first.n_questions == 3
+
+        current = planned(house)
+        assert current.is_current
+        assert figures(current) == (0, 0, 0)
+
+        document_id = document_in(3)
+        house.write_document(document_id, TALES[document_id].replace("slate", "copper"))
+        edited = planned(house)
+        assert figures(edited) < figures(first)
+        assert figures(edited) == pytest.approx(spent_in_a_run(house, server), rel=NEAR)
+
+
+def test_tokens_are_put_right_by_what_was_counted_before() -> None:
+    """Ten requests of 100 estimated tokens each, of which a server counts 130."""
+    asked = {"cached": False, "model": UNDERSTUDY, "tokens_in": 100, "tokens_out": 5, "cost_usd": 0}
+    rows = [asked] * 10 + [asked | {"cached": True}] * 4
+    settings = LlmSettings(
+        backend="openai_compatible",
+        model="m",
+        usd_per_million_tokens_in=1.0,
+        usd_per_million_tokens_out=10.0,
+    )
+    plain = call_line("a", "index", rows, Recalled(), Spoken(), settings)
+    assert (plain.n, plain.from_memo, plain.tokens_in, plain.tokens_out) == (10, 4, 1000, 50)
+    assert (plain.tokens_in_from, plain.tokens_out_from) == (ESTIMATE, ESTIMATE)
+    assert plain.usd == pytest.approx((1000 + 500) / 1e6)
+    few = call_line("a", "index", rows, Recalled(19, 19, 1300, 1000), Spoken(19, 9000), settings)
+    assert few == plain
+    recalled, spoken = Recalled(20, 24, 2600, 2000), Spoken(30, 2100)
+    known = call_line("a", "index", rows, recalled, spoken, settings)
+    assert (known.n, known.tokens_in, known.tokens_out) == (12, 1300, 700)
+    assert (known.tokens_in_from, known.tokens_out_from) == (EARLIER, EARLIER)
+    assert known.usd == pytest.approx((1300 + 7000) / 1e6)
+
+
+def test_without_questions_the_index_alone_is_planned(house: House, tmp_path: Path) -> None:
+    (house.folder / "queries.jsonl").unlink()
+    with served(house, tmp_path / "log.jsonl"):
+        found = planned(house, ["gor"])
+    assert found.n_questions == 0
+    assert found.total("query").n == 0
+    assert found.total("index").n > 0
+
+
+def test_a_family_stands_for_its_variants(house: House) -> None:
+    methods = Methods(["a", "b", "gor"], ["a"], {"letters": ["a", "b"], "gor": ["gor", "x"]})
+    root = house.home.corpora
+    assert methods.wanted(root, CORPUS, ["letters"]) == ["a", "b"]
+    assert methods.wanted(root, CORPUS, ["gor"]) == ["gor"]
+    assert "bm25" in METHODS.wanted(root, CORPUS, ["retrieval"])
+    with pytest.raises(CorpusError, match="unknown methods words"):
+        methods.wanted(root, CORPUS, ["words"])
+
+
+def test_the_command_names_what_is_wrong_and_prints_the_plan(house: House, tmp_path: Path) -> None:
+    def said(*arguments: str) -> str:
+        result = CliRunner().invoke(main, ["plan", *arguments])
+        assert "Traceback" not in result.output
+        return f"{result.exit_code} {' '.join(result.output.split())}"
+
+    assert said("nowhere").startswith("1 Error: corpus")
+    assert str(house.home.corpora / "nowhere") in said("nowhere")
+    assert "unknown methods bm26; choose from" in said(CORPUS, "--methods", "bm26")
+    with served(house, tmp_path / "log.jsonl") as server:
+        found = said(CORPUS, "--methods", "bm25")
+        assert server.lines() == []
+    assert found.startswith("0 ")
+    assert "retrieval/summaries │ query │ 3 calls" in found
+    assert "each of 3 questions" in found
+    assert found.endswith(f"next: gsum run {CORPUS} --methods bm25")
