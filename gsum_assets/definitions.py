@@ -25,8 +25,8 @@ from gsum_assets.evaluation.leaderboard_assets import leaderboard_assets
 from gsum_assets.gae.assets import GAE
 from gsum_assets.gae.graph_assets import graph_assets
 from gsum_assets.gor.assets import GOR, TRAINED, gor_assets
-from gsum_assets.graphrag.compat import VIEWS
 from gsum_assets.graphrag.assets import GRAPHRAG
+from gsum_assets.graphrag.compat import VIEWS
 from gsum_assets.graphrag.index_assets import index_assets
 from gsum_assets.lightpal.assets import LIGHTPAL, lightpal_assets
 from gsum_assets.models.assets import model_assets
@@ -38,6 +38,7 @@ from gsum_resources.home import Home
 from gsum_resources.lineage import Lineage
 from gsum_resources.models import Models, ModelsIO
 from gsum_resources.parquet_store import ParquetStore
+from gsum_resources.rehearsal import RehearsedWarehouse
 from gsum_resources.settings_io import SettingsIO, section_version
 from gsum_resources.warehouse_io import WarehouseIO
 
@@ -68,13 +69,17 @@ class Pipeline:
     definitions: dg.Definitions
 
 
-def pipeline_for(home: Home, models: Models | None = None) -> Pipeline:
-    """Wire the assets to the store and the models of `home`."""
+def pipeline_for(home: Home, models: Models | None = None, is_rehearsal: bool = False) -> Pipeline:
+    """Wire the assets to the store and the models of `home`.
+
+    A rehearsal does without checks and catalogue.
+    """
     store = ParquetStore(home.warehouse)
     settings = home.settings()
     automation = settings.automation
     models = models or Models(settings, store, TABLES["llm_calls"])
-    warehouse = WarehouseIO(home, store, TABLES, table_of, bucket_of, VIEWS)
+    kind = RehearsedWarehouse if is_rehearsal else WarehouseIO
+    warehouse = kind(home, store, TABLES, table_of, bucket_of, VIEWS)
     requests = Requests(store)
 
     def section(corpus: str, name: str) -> Any:
@@ -127,7 +132,7 @@ def pipeline_for(home: Home, models: Models | None = None) -> Pipeline:
     )
     definitions = dg.Definitions(
         assets=assets,
-        asset_checks=checks_of(assets, store, new_lineage),
+        asset_checks=[] if is_rehearsal else checks_of(assets, store, new_lineage),
         sensors=[
             automation_sensor(dg.AssetSelection.all(), automation.interval_s),
             watch_corpora(home.corpora, warehouse, requests, METHODS, automation.interval_s),

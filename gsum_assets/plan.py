@@ -113,7 +113,7 @@ def plan(
     tables = [name for name in TABLES if name not in _LEDGERS]
     with rehearsal_home(home, corpus, tables) as copy:
         understudies = rehearsed(models, ParquetStore(copy.warehouse))
-        pipeline = pipeline_for(copy, understudies)
+        pipeline = pipeline_for(copy, understudies, is_rehearsal=True)
         if (asked := Requests(store).of(corpus)) is not None:
             pipeline.requests.add(corpus, asked)
         try:

@@ -27,6 +27,7 @@ from gsum_resources.models import LANGUAGE_MODELS, Models
 from gsum_resources.parquet_store import ParquetStore
 from gsum_resources.protocols import Embedder, LanguageModel, OnRow, PassageScorer
 from gsum_resources.settings import SETTINGS_FILE, ScorerSettings, Settings
+from gsum_resources.warehouse_io import WarehouseIO
 
 _MEMOS = "_memo"
 
@@ -98,6 +99,13 @@ def _copy(store: ParquetStore, path: str, target: Path) -> None:
         else:
             return
     store.fs.get_file(path, str(target))
+
+
+class RehearsedWarehouse(WarehouseIO):
+    """Without a catalogue: nobody would read it."""
+
+    def rebuild_catalogue(self) -> None:
+        """Not here."""
 
 
 @dataclass(frozen=True)

@@ -1,5 +1,6 @@
 """gsum over the same passages and the same server: memo, ledger of calls and provenance on."""
 
+import os
 import sys
 from collections import defaultdict
 from pathlib import Path
@@ -51,8 +52,10 @@ def index(home: Path, texts: dict[str, str], base_url: str) -> Usage:
     (home / "gsum.toml").write_text("\n".join(tables))
     gsum = Path(sys.executable).with_name("gsum")
     command = [str(gsum), "run", CORPUS, "--methods", ",".join(METHODS)]
-    places = {"GSUM_HOME": str(home), "GSUM_WAREHOUSE": "", "DAGSTER_HOME": str(home / "dagster")}
-    return run_measured(command, places, home, home / "output.log")
+    # gsum refuses variables of its prefix that are no settings, and settings would change the run
+    environment = {name: "" for name in os.environ if name.startswith("GSUM_")}
+    environment |= {"GSUM_HOME": str(home), "DAGSTER_HOME": str(home / "dagster")}
+    return run_measured(command, environment, home, home / "output.log")
 
 
 def n_rows(home: Path) -> dict[str, int]:

@@ -128,7 +128,7 @@ def cite_what_supports(findings: pa.Table, entities: pa.Table, chunks: pa.Table)
     entities : `entity_id` and `chunk_ids`.
     chunks : `chunk_id` of the whole corpus.
     """
-    numbers = pa.array([str(number) for number in range(findings.num_rows)])
+    numbers = pa.array([str(number) for number in range(findings.num_rows)], pa.string())
     rows = findings.append_column("finding", numbers)
     cited = unnested(rows, _PLACE, "chunk_ids", "chunk_id")
     about = unnested(rows, _PLACE, "entity_ids", "entity_id")

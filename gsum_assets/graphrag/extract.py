@@ -209,7 +209,8 @@ def _take(graph: ChunkGraph, reply: Reply, nth: int, schema: type[BaseModel]) ->
         graph.n_rounds += 1
     else:
         found, slips = salvage(reply.text, schema)
-        lost = "nothing of it could be used" if found is None else "left out: " + "; ".join(slips)
+        lost = "left out: " + "; ".join(slips) if slips else "what can be read is kept"
+        lost = "nothing of it could be used" if found is None else lost
         graph.problems.append(f"{reply.message} ({lost})")
     if found is not None:
         for one in found.entities:

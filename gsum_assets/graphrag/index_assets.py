@@ -42,6 +42,7 @@ def _out(purpose: str) -> dg.AssetOut:
 
 
 @dg.multi_asset(
+    name="graphrag__extractions",  # as ledger and progress call it
     outs={name: _out(purpose) for name, purpose in _MENTIONS.items()},
     partitions_def=corpus_buckets,
     backfill_policy=dg.BackfillPolicy.single_run(),
@@ -203,6 +204,7 @@ def communities(
 
 
 @dg.multi_asset(
+    name="graphrag__community_reports",
     outs={
         "community_reports": _out("What a community is and why it matters: what answers rest on."),
         "findings": _out("With the chunks that support it."),

@@ -25,10 +25,14 @@ def texts_holding(keys: Collection[str], text_keys: Sequence[str]) -> dict[str, 
     """
     pieces = {key: set(_pieces(key)) for key in keys}
     wanted = set().union(*pieces.values())
-    texts_with: dict[str, set[int]] = defaultdict(set)
+    texts_of_run: dict[str, set[int]] = defaultdict(set)
     for place, text in enumerate(text_keys):
-        for piece in wanted.intersection(_all_pieces(text)):
-            texts_with[piece].add(place)
+        for run in _RUNS.findall(text):
+            texts_of_run[run].add(place)
+    texts_with: dict[str, set[int]] = defaultdict(set)
+    for run, places in texts_of_run.items():
+        for piece in wanted.intersection(_all_pieces(run)):
+            texts_with[piece] |= places
     found = {}
     for key, own in pieces.items():
         rarest_first = sorted((texts_with.get(piece, set()) for piece in own), key=len)
@@ -46,14 +50,13 @@ def _pieces(key: str) -> Iterator[str]:
         yield from _cut(run, length)
 
 
-def _all_pieces(text: str) -> Iterator[str]:
-    """Every piece that a name in a text can have."""
-    for run in set(_RUNS.findall(text)):
-        if run.isascii():
-            yield run
-        else:
-            for length in range(1, _LENGTH + 1):
-                yield from _cut(run, length)
+def _all_pieces(run: str) -> Iterator[str]:
+    """Every piece that a name in a run of a text can have."""
+    if run.isascii():
+        yield run
+    else:
+        for length in range(1, _LENGTH + 1):
+            yield from _cut(run, length)
 
 
 def _cut(run: str, length: int) -> Iterator[str]:

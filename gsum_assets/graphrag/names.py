@@ -4,8 +4,11 @@ import re
 import unicodedata
 
 MOST_CHARS = 200  # of a name; what is longer is a text
-_MARK_UP = re.compile(r"</?[A-Za-z][^<>]{0,200}>|[*`#|~\x00-\x1f\x7f]+|(?<!\w)_+|_+(?!\w)")
-_AROUND = " \t\"'“”‘’«»„.,;:!?()[]{}<>"
+_MARK_UP = re.compile(
+    r"</?[A-Za-z][^<>]{0,200}>|[*`|~\x00-\x1f\x7f]+|(?<!\w)[#_]+|_+(?!\w)"  # "C#" is a name
+)
+_UNSEEN = re.compile("[\u00ad\u200b\u200e\u200f\u202a-\u202e\u2060\u2066-\u2069\ufeff]")
+_AROUND = " \t\"'“”‘’«»‹›„‚.,;:!?¿¡()[]{}<>…、。「」『』《》〈〉【】،؛؟।"
 
 
 def clean_name(text: str) -> str:
@@ -16,7 +19,7 @@ def clean_name(text: str) -> str:
     ValueError
         If no letter or digit is left of it, or more than 200 characters.
     """
-    name = " ".join(_MARK_UP.sub(" ", unicodedata.normalize("NFC", text)).split())
+    name = " ".join(_MARK_UP.sub(" ", _UNSEEN.sub("", unicodedata.normalize("NFC", text))).split())
     if not any(character.isalnum() for character in name):
         raise ValueError(f"the name {text[:40]!r} holds no letter or digit")
     stripped = name.strip(_AROUND)
@@ -32,7 +35,7 @@ def clean_name(text: str) -> str:
 
 def name_key(name: str) -> str:
     """What spellings of one name share: case, width, blanks and marks around it left aside."""
-    folded = unicodedata.normalize("NFKC", name).casefold()
+    folded = unicodedata.normalize("NFKC", _UNSEEN.sub("", name)).casefold()
     return " ".join(folded.split()).strip(_AROUND)
 
 
@@ -43,8 +46,8 @@ def holds(text_key: str, key: str) -> bool:
     """
     return any(
         not (
-            _joins(text_key[: match.start()][-1:], key[:1])
-            or _joins(key[-1:], text_key[match.end() :][:1])
+            _joins(text_key[max(0, match.start() - 1) : match.start()], key[:1])
+            or _joins(key[-1:], text_key[match.end() : match.end() + 1])
         )
         for match in re.finditer(re.escape(key), text_key)
     )
@@ -52,4 +55,7 @@ def holds(text_key: str, key: str) -> bool:
 
 def _joins(one: str, other: str) -> bool:
     """Whether two characters side by side belong to one word."""
-    return (one + other).isascii() and one.isalnum() and other.isalnum()
+    return all(
+        character.isalnum() and (character.isascii() or character != character.upper())
+        for character in (one, other)
+    )

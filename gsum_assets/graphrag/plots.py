@@ -30,7 +30,7 @@ _FILLED = 0.78  # of a cell's width and height
 _WIDTH, _HEIGHT = 6.6, 5.8  # inches, of all cells
 _TITLE = 26  # characters of a line
 _MOST_LABELS = 36
-_BETWEEN = "#b5b5b5"
+_BETWEEN, _MOST_BETWEEN = "#c4c4c4", 120  # relationships: more would hide the communities
 
 
 class _Drawing(NamedTuple):
@@ -55,7 +55,8 @@ def communities_picture(
     """PNG of the twelve largest communities of level 0, and of what joins them.
 
     Each has a cell, a colour and the 15 most connected of its entities, which grow with the number
-    of their relationships; communities with much in common lie side by side.
+    of their relationships; communities with much in common lie side by side. Of relationships
+    between them the 120 heaviest are shown.
 
     Parameters
     ----------
@@ -146,7 +147,9 @@ def _spread(weights: np.ndarray) -> np.ndarray:
     found = nx.kamada_kawai_layout(graph, dist=dict(enumerate(map(dict, map(enumerate, lengths)))))
     places = np.array([found[i] for i in range(len(weights))])
     extent = np.ptp(places, axis=0)
-    return np.where(extent > 0, (places - places.min(axis=0)) / np.where(extent > 0, extent, 1), 0.5)
+    return np.where(
+        extent > 0, (places - places.min(axis=0)) / np.where(extent > 0, extent, 1), 0.5
+    )
 
 
 def _draw(axes: "Axes", drawing: _Drawing, places: np.ndarray) -> None:
@@ -167,13 +170,15 @@ def _draw(axes: "Axes", drawing: _Drawing, places: np.ndarray) -> None:
             edgecolors="white",
         )
     rank = np.concatenate([np.arange(n) for n in np.bincount(drawing.communities)])
-    label_points(axes, drawing.names, places, np.argsort(rank, kind="stable").tolist(), _MOST_LABELS)
+    label_points(
+        axes, drawing.names, places, np.argsort(rank, kind="stable").tolist(), _MOST_LABELS
+    )
 
 
 def _draw_relationships(
     axes: "Axes", drawing: _Drawing, places: np.ndarray, colours: np.ndarray
 ) -> None:
-    """Thin lines, the heavier the darker; within a community in its colour."""
+    """Lines within communities, the heavier the darker; the heaviest of those between them."""
     from matplotlib.collections import LineCollection
     from matplotlib.colors import to_rgba_array
 
@@ -182,7 +187,12 @@ def _draw_relationships(
         return
     weights = drawing.weights[source, target]
     within = drawing.communities[source] == drawing.communities[target]
-    lines = to_rgba_array(np.where(within, colours[source], _BETWEEN))
-    lines[:, 3] = np.where(within, 0.25, 0.1) + 0.5 * np.minimum(weights / weights.max(), 1)
+    between = np.flatnonzero(~within)
+    heaviest = between[np.argsort(-weights[between], kind="stable")[:_MOST_BETWEEN]]
     drawn = np.stack([places[source], places[target]], 1)  # (n_relationships, 2, 2)
-    axes.add_collection(LineCollection(list(drawn), colors=lines, linewidths=0.6))
+    lines = to_rgba_array(colours[source])
+    lines[:, 3] = 0.3 + 0.5 * np.minimum(weights / np.quantile(weights, 0.9), 1)
+    axes.add_collection(
+        LineCollection(list(drawn[heaviest]), colors=_BETWEEN, linewidths=0.7, zorder=0)
+    )
+    axes.add_collection(LineCollection(list(drawn[within]), colors=lines[within], linewidths=0.6))

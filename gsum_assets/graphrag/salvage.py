@@ -4,6 +4,8 @@ A model that was asked again and still replies badly has often made one slip amo
 items: the rest is kept. The reply itself is never memoized, so the next run asks again.
 """
 
+import json
+import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any, get_args
@@ -11,9 +13,12 @@ from typing import Any, get_args
 from pydantic import BaseModel, ValidationError
 
 from gsum_assets.graphrag.settings import OTHER
+from gsum_resources.llm.stored_reply import well_formed
 from gsum_resources.llm.structure import without_reasoning
 
-_MOST_CHARS = 200_000  # of a reply that is looked through
+# of a reply that is looked through: mending takes quadratic time where nothing is ever closed
+_MOST_CHARS, _MOST_DEPTH = 40_000, 8
+_BRACKETS_AND_STRINGS = re.compile(r'\\.|["{}\[\]]', re.DOTALL)
 _LISTS = ("entities", "relationships", "claims")
 
 
@@ -52,13 +57,28 @@ def _loaded(text: str) -> Mapping[str, Any]:
     if start < 0:
         return {}
     try:
-        value: Any = loads(said[start:])
+        value: Any = loads(_shallow(said[start:]))
     except (ValueError, RecursionError):
         return {}
+    value = json.loads(well_formed(json.dumps(value, ensure_ascii=False)))
     if isinstance(value, list):  # several values among prose: the first that holds a list of ours
-        among = [one for one in value if isinstance(one, dict) and set(one) & set(_LISTS)]
-        value = among[0] if among else {}
+        among = [one for one in value if isinstance(one, dict)]
+        named = {"entities": [one for one in among if "name" in one]}  # the list of entities alone
+        value = next((one for one in among if set(one) & set(_LISTS)), named)
     return value if isinstance(value, dict) else {}
+
+
+def _shallow(text: str) -> str:
+    """The text as far as its brackets are nested no deeper than an extraction's could be."""
+    depth, in_string = 0, False
+    for match in _BRACKETS_AND_STRINGS.finditer(text):
+        if match[0] == '"':
+            in_string = not in_string
+        elif not in_string and len(match[0]) == 1:
+            depth += 1 if match[0] in "{[" else -1
+            if depth > _MOST_DEPTH:
+                return text[: match.start()]
+    return text
 
 
 def _item(schema: type[BaseModel], name: str) -> type[BaseModel]:

@@ -10,6 +10,7 @@ from typing import Annotated, Any
 from pydantic import (
     AfterValidator,
     BaseModel,
+    BeforeValidator,
     Field,
     create_model,
     model_validator,
@@ -18,7 +19,19 @@ from pydantic import (
 from gsum_assets.graphrag.names import clean_name, name_key
 from gsum_assets.graphrag.settings import OTHER
 
+
+def _name_or_none(text: str) -> str:
+    """A name, or empty where the text is none, as "-"."""
+    try:
+        return clean_name(text)
+    except ValueError:
+        return ""
+
+
 Name = Annotated[str, AfterValidator(clean_name)]
+NameOrNone = Annotated[str, AfterValidator(_name_or_none)]
+# true and false without quotes are as good
+Status = Annotated[str, BeforeValidator(lambda value: str(value).strip().lower())]
 
 
 class Relationship(BaseModel):
@@ -40,9 +53,9 @@ class Claim(BaseModel):
     """Something that is said to be so of an entity."""
 
     subject: Name = Field(description="Name of the entity it is about, as in entities.")
-    object: str = Field(default="", description="Name of the other entity; empty: none.")
+    object: NameOrNone = Field(default="", description="Name of the other entity; empty: none.")
     type: str = Field(default="", description="Kind of claim, one to three words.")
-    status: str = Field(
+    status: Status = Field(
         default="suspected",
         pattern="^(true|false|suspected)$",
         description="true, false or suspected, as the text has it.",

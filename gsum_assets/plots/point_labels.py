@@ -35,9 +35,7 @@ def label_points(
         width = room_for([name]) / across
         x = float(np.clip(places[point, 0], width / 2, 1 - width / 2))
         y = float(places[point, 1]) + _ABOVE / down
-        if any(
-            abs(x - u) < (width + w) / 2 and abs(y - v) < _HEIGHT / down for u, v, w in taken
-        ):
+        if any(abs(x - u) < (width + w) / 2 and abs(y - v) < _HEIGHT / down for u, v, w in taken):
             continue
         taken.append((x, y, width))
         text = axes.text(x, y, name, fontsize=8, color=INK, ha="center", parse_math=False)

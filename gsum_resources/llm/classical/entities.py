@@ -152,7 +152,7 @@ def _relationships(
         both = sorted(set(mentions[left]) & set(mentions[right]))
         if both and left.lower() not in right.lower() and right.lower() not in left.lower():
             shared[left, right] = both
-    strongest = sorted(shared.items(), key=lambda item: -len(item[1]))[: 2 * limit]
+    strongest = sorted(shared.items(), key=lambda item: -len(item[1]))[:limit]
     found = []
     for (left, right), both in strongest:
         sentence = sentences[_best(both, importance, 1)[0]]

@@ -121,9 +121,9 @@ class Replies:
         for fact in self.facts:
             about = [element for element in fact["elements"] if element in names]
             if about:
-                said = {"description": fact["statement"], "quote": fact["statement"]}
                 ends = {"subject": about[0], "object": about[1] if about[1:] else ""}
-                found.append({**fact, **said, **ends, "type": "statement", "status": "true"})
+                claim = {"description": fact["statement"], "type": "statement", "status": "true"}
+                found.append({**fact, **claim, **ends})
         return found
 
     @cached_property

@@ -1,0 +1,136 @@
+"""Calls of the language model when a folder of meetings changes, beside those of a rebuild.
+
+    GSUM_DATASETS=../shared/datasets python -m benchmarks.graphrag.incremental
+
+Twenty QMSum meetings are indexed; one is added, one edited, one deleted, with a run after each;
+then what lies there is indexed from nothing, and every table compared. The extractive model
+answers. Half an hour on two cores.
+"""
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+from typing import NamedTuple
+
+from benchmarks import Measurement, required
+from gsum_assets.corpus.importers import import_benchmark
+from gsum_assets.tables import TABLES
+from gsum_resources.parquet_store import ParquetStore, Partition
+from gsum_resources.table import Table
+
+N_MEETINGS = 20
+CORPUS = "meetings"
+ASSETS = (
+    "graphrag/extractions",
+    "graphrag/entities",
+    "graphrag/relationships",
+    "graphrag/community_reports",
+)
+_LEFT_OUT = ("llm_calls", "embedding_calls", "source_documents")  # what happened, not what is
+
+
+class Change(NamedTuple):
+    """A change of the folder, and what the run after it asked of the language model."""
+
+    name: str
+    calls: Counter[str]
+
+
+def measure() -> Measurement:
+    """One row a change, one column an asset."""
+    with tempfile.TemporaryDirectory() as root:
+        meetings = _meetings(Path(root))
+        home = Path(root, "home")
+        folder = home / "corpora" / CORPUS
+        folder.mkdir(parents=True)
+        for name, text in list(meetings.items())[:N_MEETINGS]:
+            (folder / name).write_text(text)
+        names = list(meetings)
+        added, edited, deleted = names[N_MEETINGS], names[5], names[7]
+        middle = len(meetings[edited]) // 2
+        text = meetings[edited]
+        changes: list[tuple[str, Callable[[], object]]] = [
+            (f"{N_MEETINGS} meetings", lambda: None),
+            ("one added", lambda: (folder / added).write_text(meetings[added])),
+            (
+                "one sentence put into another",
+                lambda: (folder / edited).write_text(
+                    f"{text[:middle]} The budget is four hundred euros. {text[middle:]}"
+                ),
+            ),
+            ("one deleted", (folder / deleted).unlink),
+        ]
+        done: list[Change] = []
+        for name, change in changes:
+            change()
+            done.append(Change(name, _calls_of_run(home)))
+        again = Path(root, "again")
+        shutil.copytree(folder, again / "corpora" / CORPUS)
+        done.append(Change("the same from nothing", _calls_of_run(again)))
+        different = _different(home, again)
+    rows = []
+    for change in done:
+        counts = [*(change.calls[name] for name in ASSETS), sum(change.calls.values())]
+        rows.append([change.name, *(f"{n:,}" for n in counts)])
+    return Measurement(
+        "Calls of the language model after each change of a folder",
+        f"Tables that differ from a rebuild: {', '.join(different) or 'none'}.",
+        ["change", *(name.split("/")[1] for name in ASSETS), "all"],
+        rows,
+    )
+
+
+def _meetings(root: Path) -> dict[str, str]:
+    """Texts of the first meetings of the validation split, by file name."""
+    import_benchmark("qmsum", required("qmsum"), root / "imported", "qmsum")
+    lines = (root / "imported" / "qmsum" / "documents.jsonl").read_text().splitlines()
+    rows = sorted((json.loads(line) for line in lines), key=lambda row: row["document_id"])
+    return {f"{row['document_id']}.txt": row["text"] for row in rows[: N_MEETINGS + 1]}
+
+
+def _calls_of_run(home: Path) -> Counter[str]:
+    """Bring the corpus up to date, and count the calls that no memo answered."""
+    before = _calls(home)
+    command = [str(Path(sys.executable).with_name("gsum")), "run", CORPUS]
+    kept = {name: value for name, value in os.environ.items() if not name.startswith("GSUM_")}
+    subprocess.run(
+        [*command, "--methods", "graphrag-c0"],
+        env={**kept, "GSUM_HOME": str(home), "OMP_NUM_THREADS": "2"},
+        check=True,
+        stdout=sys.stderr,
+    )
+    return _calls(home) - before
+
+
+def _calls(home: Path) -> Counter[str]:
+    store = ParquetStore(str(home / "warehouse"))
+    table = TABLES["llm_calls"]
+    rows = store.read(table, store.partitions(table, CORPUS), ["asset", "cached"])[0]
+    columns = (rows[name].to_pylist() for name in ("asset", "cached"))
+    return Counter(asset for asset, cached in zip(*columns, strict=True) if not cached)
+
+
+def _different(one: Path, other: Path) -> list[str]:
+    """Tables whose content differs between two homes."""
+    stores = [ParquetStore(str(home / "warehouse")) for home in (one, other)]
+    return [
+        name
+        for name, table in TABLES.items()
+        if name not in _LEFT_OUT and _hashes(stores[0], table) != _hashes(stores[1], table)
+    ]
+
+
+def _hashes(store: ParquetStore, table: Table) -> dict[Partition, str]:
+    partitions = store.partitions(table, CORPUS)
+    footers = {p: store.provenance(table, p) for p in partitions}
+    return {p: footer.content_hash for p, footer in footers.items() if footer}
+
+
+if __name__ == "__main__":
+    measure().show()

@@ -1,0 +1,336 @@
+"""Each check of `graphrag` alone, on a graph small enough to know the answer.
+
+Chunks a0 and a1 tell of Dr Lin and the bay, b0 of the bay and the TVA, and names the sea.
+"""
+
+import math
+from collections.abc import Callable, Sequence
+
+import pyarrow as pa
+import pytest
+
+from gsum_assets.checks.finding import Finding
+from gsum_assets.checks.graphrag import (
+    about_mentions,
+    join_entities,
+    join_mentions,
+    names_in_text,
+    names_resolve,
+    no_malformed_replies,
+    of_chunks,
+    stand_for_mentions,
+)
+from gsum_assets.checks.graphrag_reports import (
+    cite_what_supports,
+    cover_entities,
+    every_community_reported,
+    finite,
+    in_range,
+    ranks_consecutive,
+)
+from gsum_assets.tables import TABLES
+
+COLUMNS = {
+    "chunks": "chunk_id",
+    "graphrag.extractions": "chunk_id document_id problems",
+    "graphrag.entity_mentions": "chunk_id document_id name_key name description is_verbatim model",
+    "graphrag.relationship_mentions": "chunk_id document_id source_key target_key strength",
+    "graphrag.claims": "chunk_id document_id subject_key status description",
+    "graphrag.aliases": "name_key entity_id rule evidence_chunk_ids",
+    "graphrag.entities": "entity_id name degree description chunk_ids",
+    "graphrag.relationships": "relationship_id source_id target_id weight",
+    "graphrag.communities": (
+        "community_id level number title size parent_id child_ids entity_ids relationship_ids"
+    ),
+    "graphrag.community_reports": "community_id",
+    "graphrag.findings": "community_id position summary entity_ids chunk_ids",
+    "graphrag.embeddings": "kind item_id embedding",
+    "graphrag.partial_answers": "query_id pack helpfulness",
+    "graphrag.reduced_contexts": "query_id sample rank",
+}
+GOOD: dict[str, list[tuple]] = {
+    "chunks": [("a0",), ("a1",), ("b0",)],
+    "graphrag.extractions": [("a0", "a", []), ("a1", "a", []), ("b0", "b", [])],
+    "graphrag.entity_mentions": [
+        ("a0", "a", "dr lin", "Dr Lin", "A biologist.", True, "m"),
+        ("a0", "a", "lin", "Lin", "", True, "m"),
+        ("a0", "a", "bay", "bay", "It is deep.", True, "m"),
+        ("a1", "a", "lin", "Lin", "She swims.", True, "m"),
+        ("a1", "a", "bay", "Bay", "", False, "m"),
+        ("b0", "b", "bay", "bay", "", True, "m"),
+        ("b0", "b", "tva", "TVA", "", False, "m"),
+        ("b0", "b", "sea", "sea", "It is far.", True, "m"),
+    ],
+    "graphrag.relationship_mentions": [
+        ("a0", "a", "dr lin", "bay", 10),
+        ("a0", "a", "dr lin", "lin", 1),  # two names of one
+        ("a1", "a", "bay", "lin", 5),
+        ("b0", "b", "bay", "tva", 1),
+    ],
+    "graphrag.claims": [
+        ("a0", "a", "lin", "true", "Lin swims."),
+        ("a1", "a", "lin", "suspected", "Lin dives."),
+        ("b0", "b", "tva", "false", "The TVA is rich."),
+    ],
+    "graphrag.aliases": [
+        ("bay", "BAY", "own", []),
+        ("dr lin", "LIN", "own", []),
+        ("lin", "LIN", "title", ["a0"]),
+        ("sea", "SEA", "own", []),
+        ("tva", "TVA", "own", []),
+    ],
+    "graphrag.entities": [
+        ("BAY", "bay", 2, "It is deep.", ["a0", "a1", "b0"]),
+        ("LIN", "Dr Lin", 1, "A biologist who swims.", ["a0", "a1"]),
+        ("SEA", "sea", 0, "It is far.", ["b0"]),
+        ("TVA", "TVA", 1, "", ["b0"]),
+    ],
+    "graphrag.relationships": [("r1", "LIN", "BAY", 2.0), ("r2", "BAY", "TVA", 1.0)],
+    "graphrag.communities": [
+        ("c0", 0, 0, "bay, Dr Lin", 3, None, ["c2", "c3"], ["BAY", "LIN", "TVA"], ["r1", "r2"]),
+        ("c1", 0, 1, "sea", 1, None, [], ["SEA"], []),
+        ("c2", 1, 2, "bay, Dr Lin", 2, "c0", [], ["BAY", "LIN"], ["r1"]),
+        ("c3", 1, 3, "TVA", 1, "c0", [], ["TVA"], []),
+    ],
+    "graphrag.community_reports": [("c0",), ("c1",), ("c2",), ("c3",)],
+    "graphrag.findings": [
+        ("c0", 0, "Lin swims.", ["BAY", "LIN"], ["a0", "a1"]),
+        ("c0", 1, "All is well.", ["LIN", "TVA"], ["a0", "b0"]),  # each mentions one of them
+        ("c1", 0, "The sea.", ["SEA"], ["b0"]),
+        ("c2", 0, "The bay.", ["BAY"], ["a0", "a1", "b0"]),
+        ("c3", 0, "The TVA.", ["TVA"], ["b0"]),
+    ],
+    "graphrag.embeddings": [
+        *(("entity", i, [0.6, 0.8]) for i in ("BAY", "LIN", "SEA", "TVA")),
+        *(("report", f"c{i}", [0.0, -1.0]) for i in range(4)),
+    ],
+    "graphrag.partial_answers": [("q", 0, 0), ("q", 1, 100), ("p", 0, 55)],
+    "graphrag.reduced_contexts": [("q", 0, 1), ("q", 0, 2), ("p", 0, 1)],
+}
+Tables = dict[str, pa.Table]
+CHECKS: dict[str, Callable[[Tables], Finding]] = {
+    "malformed": lambda t: no_malformed_replies(t["extractions"], "tales"),
+    "of_chunks": lambda t: of_chunks(t["entity_mentions"], t["chunks"]),
+    "in_text": lambda t: names_in_text(t["entity_mentions"]),
+    "join_mentions": lambda t: join_mentions(t["relationship_mentions"], t["entity_mentions"]),
+    "about": lambda t: about_mentions(t["claims"], t["entity_mentions"]),
+    "resolve": lambda t: names_resolve(t["aliases"], t["entity_mentions"], t["chunks"]),
+    "stand_for": lambda t: stand_for_mentions(t["entities"], t["entity_mentions"], t["aliases"]),
+    "join_entities": lambda t: join_entities(
+        t["relationships"], t["entities"], t["relationship_mentions"], t["aliases"]
+    ),
+    "cover": lambda t: cover_entities(t["communities"], t["entities"], t["relationships"]),
+    "reported": lambda t: every_community_reported(
+        t["community_reports"], t["communities"], "tales"
+    ),
+    "cite": lambda t: cite_what_supports(t["findings"], t["entities"], t["chunks"]),
+    "finite": lambda t: finite(t["embeddings"], t["entities"], t["community_reports"]),
+    "in_range": lambda t: in_range(t["partial_answers"]),
+    "ranks": lambda t: ranks_consecutive(t["reduced_contexts"]),
+}
+
+
+def tables(rows: dict[str, list[tuple]]) -> Tables:
+    """The tables by their names, without the method's."""
+    return {name.removeprefix("graphrag."): _table(name, rows[name]) for name in COLUMNS}
+
+
+def _table(name: str, values: Sequence[tuple]) -> pa.Table:
+    names = COLUMNS[name].split()
+    schema = pa.schema([TABLES[name].schema.field(column) for column in names])
+    told = [dict(zip(names, row, strict=True)) for row in values]
+    return pa.Table.from_pylist(told, schema)
+
+
+def look(check: str, **changed: list[tuple]) -> Finding:
+    """What a check finds once the rows of some tables are others."""
+    wanted = {name if name == "chunks" else f"graphrag.{name}": v for name, v in changed.items()}
+    return CHECKS[check](tables(GOOD | wanted))
+
+
+def with_row(name: str, number: int, *row: object) -> list[tuple]:
+    """The good rows of a table, one replaced; none given: left out; beyond the last: added."""
+    rows = list(GOOD[f"graphrag.{name}"])
+    rows[number : number + 1] = [row] if row else []
+    return rows
+
+
+@pytest.mark.parametrize("check", CHECKS)
+def test_good_rows_pass_in_any_order(check):
+    finding = look(check)
+    assert not finding.problem
+    assert finding.looked_at[0] != "0"
+    assert not CHECKS[check](tables({name: rows[::-1] for name, rows in GOOD.items()})).problem
+
+
+@pytest.mark.parametrize("check", CHECKS)
+def test_no_rows_pass(check):
+    finding = CHECKS[check](tables({name: [] for name in GOOD}))
+    assert not finding.problem
+    assert finding.looked_at.startswith("0 ")
+
+
+def test_malformed_replies_are_told_with_the_remedy():
+    rows = with_row("extractions", 1, "a1", "a", ["cut off " * 99, "no list"])
+    finding = look("malformed", extractions=rows)
+    assert finding.problem.startswith("1 of 3 chunks got malformed replies")
+    assert "(first: cut off cut off" in finding.problem
+    assert "`gsum run tales` asks for these once more" in finding.problem
+    assert "structured_output in gsum.toml, [llm]" in finding.problem
+    assert len(finding.problem) < 500
+    assert finding.offenders[0]["chunk_id"] == "a1"
+
+
+def mentions(*verbatim: bool, model: str = "m") -> list[tuple]:
+    return [
+        ("a0", "a", str(i), str(i), "", is_verbatim, model)
+        for i, is_verbatim in enumerate(verbatim)
+    ]
+
+
+def test_more_than_half_of_the_names_stand_in_no_text():
+    assert not look("in_text", entity_mentions=mentions(True, False)).problem
+    finding = look("in_text", entity_mentions=mentions(True, False, False))
+    assert finding.problem.startswith("2 of 3 mentions have a name that the text")
+    assert "choose another one in gsum.toml, [llm]" in finding.problem
+    assert [row["name"] for row in finding.offenders] == ["1", "2"]
+
+
+def test_a_given_graph_may_name_what_no_text_holds():
+    given = mentions(False, False, model="")
+    assert not look("in_text", entity_mentions=given).problem
+    assert look("in_text", entity_mentions=given + mentions(False)).n_wrong == 1
+
+
+LIN = ("LIN", "Dr Lin", 1, "A biologist who swims.")
+C0 = ("c0", 0, 0, "bay, Dr Lin", 3, None)
+C2 = ("c2", 1, 2, "bay, Dr Lin", 2, "c0", [])
+END, WEIGHT = "relationships have an end that is no entity", "relationships have a weight that is"
+DEGREE, JOINED = "entities have a degree that is not", "mentions are of entities that no relation"
+ONCE, INSIDE = "entities are not shown once at each level", "are named though an end lies outside"
+PARTS, BOTH = "parts of communities are named by their", "members of parted communities lie in the"
+# check and table; then the row, what stands there instead, and all that is found
+DEFECTS: dict[tuple[str, str], list[tuple]] = {
+    ("of_chunks", "entity_mentions"): [
+        (9, ("x", "a", "x", "X", "", True, "m"), "1 of 9 mentions are of no chunk that exists"),
+    ],
+    ("join_mentions", "relationship_mentions"): [
+        (0, ("a0", "a", "dr lin", "tva", 1), "1 of 4 relationships have an end that their chunk"),
+        (0, ("a1", "a", "dr lin", "bay", 1), "1 of 4 relationships have an end that their chunk"),
+        (0, ("x", "x", "lin", "bay", 1), "1 of 4 relationships have an end that their chunk"),
+        (0, ("a0", "a", "bay", "bay", 1), "1 of 4 relationships join a name to itself"),
+        (0, ("a0", "a", "lin", "bay", 0), "1 of 4 relationships have a strength that is not 1 to"),
+        (0, ("a0", "a", "lin", "bay", 11), "1 of 4 relationships have a strength that is not 1 to"),
+    ],
+    ("join_mentions", "entity_mentions"): [
+        (6, (), "1 of 4 relationships have an end that their chunk does not mention"),
+    ],
+    ("about", "claims"): [
+        (0, ("a0", "a", "tva", "true", ""), "1 of 3 claims are about what their chunk does not"),
+        (0, ("a1", "a", "dr lin", "true", ""), "1 of 3 claims are about what their chunk does not"),
+        (0, ("a0", "a", "lin", "TRUE", ""), "1 of 3 claims have a status other than true, false"),
+    ],
+    ("resolve", "aliases"): [
+        (0, (), "1 of 5 mentioned names stand for no entity"),
+        (9, ("x", "X", "own", []), "1 of 6 names are mentioned nowhere"),
+        (2, ("lin", "LIN", "own", []), "1 of 4 entities have no name of their own, or several"),
+        (2, ("lin", "X", "title", ["a0"]), "1 of 5 entities have no name of their own, or several"),
+        (2, ("lin", "LIN", "title", []), "1 of 1 merged name have no evidence"),
+        (2, ("lin", "LIN", "title", ["a0", "x"]), "1 of 2 pieces of evidence are no chunk that"),
+    ],
+    ("stand_for", "entities"): [
+        (1, (*LIN[:3], "", ["a0", "a1"]), "1 of 4 entities have no description though a chunk"),
+        (1, (*LIN, ["a0"]), "1 of 8 mentions are of an entity that does not name their chunk"),
+        (1, (*LIN, ["a0", "a1", "b0"]), "1 of 8 chunks of entities do not mention it"),
+        (3, (), "1 of 8 mentions are of an entity that does not name their chunk"),
+    ],
+    ("stand_for", "entity_mentions"): [(3, (), "1 of 7 chunks of entities do not mention it")],
+    ("join_entities", "relationships"): [
+        (0, ("r1", "LIN", "BAY", 3.0), f"1 of 2 {WEIGHT}"),
+        (1, (), f"1 of 3 {JOINED}", f"2 of 4 {DEGREE}"),
+        (2, ("r3", "SEA", "BAY", 0.0), f"2 of 4 {DEGREE}"),
+        (
+            2,
+            ("r3", "SEA", "SEA", 0.0),
+            "1 of 3 relationships join an entity to",
+            f"1 of 4 {DEGREE}",
+        ),
+        (2, ("r3", "SEA", "X", 0.0), f"1 of 3 {END}", f"1 of 4 {DEGREE}"),
+    ],
+    ("join_entities", "relationship_mentions"): [(2, (), f"1 of 2 {WEIGHT}")],
+    ("join_entities", "entities"): [
+        (0, ("BAY", "bay", 3, "", []), f"1 of 4 {DEGREE}"),
+        (3, (), f"1 of 2 {END}"),
+    ],
+    ("cover", "entities"): [
+        (4, ("X", "X", 0, "", []), f"2 of 5 {ONCE}"),  # at both levels
+        (2, (), "1 of 7 members are no entity"),
+    ],
+    ("cover", "communities"): [
+        (1, (), f"2 of 4 {ONCE}"),
+        (4, ("c4", 0, 4, "", 1, None, [], ["SEA"], []), f"2 of 4 {ONCE}"),
+        (0, (*C0, ["c2"], *GOOD["graphrag.communities"][0][7:]), f"1 of 2 {PARTS}"),
+        (0, (*C0, ["c2", "c3", "x"], *GOOD["graphrag.communities"][0][7:]), f"1 of 2 {PARTS}"),
+        (2, (*C2, ["BAY"], []), f"1 of 4 {ONCE}", f"1 of 3 {BOTH}"),
+        (2, (*C2, ["BAY", "LIN", "SEA"], ["r1"]), f"1 of 4 {ONCE}", f"1 of 3 {BOTH}"),
+        (2, (*C2, ["BAY", "LIN"], []), f"1 of 2 relationships of communities {INSIDE}"),
+        (2, (*C2, ["BAY", "LIN"], ["r1", "r2"]), f"1 of 4 relationships of communities {INSIDE}"),
+    ],
+    ("cite", "findings"): [
+        (2, ("c1", 0, "", [], []), "1 of 5 findings cite no chunk"),
+        (2, ("c1", 0, "", ["SEA"], ["b0", "a0"]), "1 of 10 cited chunks mention no entity that"),
+        (2, ("c1", 0, "", [], ["b0"]), "1 of 9 cited chunks mention no entity that"),
+        (0, ("c0", 0, "", ["BAY", "TVA"], ["a0"]), "1 of 7 entities of findings are mentioned by"),
+        (0, ("c0", 0, "", ["BAY", "X"], ["a0"]), "1 of 7 entities of findings are mentioned by"),
+        (2, ("c1", 0, "", ["SEA"], ["b0", "x"]), "1 of 10 cited chunks do not", "1 of 10 cited ch"),
+    ],
+    ("finite", "embeddings"): [
+        (0, ("entity", "BAY", [0.6, 0.7]), "1 of 8 vectors are not finite and of unit length"),
+        (0, ("entity", "BAY", [math.nan, 0.0]), "1 of 8 vectors are not finite and of unit length"),
+        (0, ("entity", "BAY", [math.inf, 0.0]), "1 of 8 vectors are not finite and of unit length"),
+        (0, (), "1 of 8 entities and reports have no vector"),
+        (8, ("report", "BAY", [1.0, 0.0]), "1 of 9 vectors are of no entity or report"),
+    ],
+    ("in_range", "partial_answers"): [
+        (2, ("p", 0, 101), "1 of 3 partial answers have a helpfulness that is not 0 to 100"),
+        (2, ("p", 0, -1), "1 of 3 partial answers have a helpfulness that is not 0 to 100"),
+    ],
+    ("ranks", "reduced_contexts"): [
+        (2, ("p", 0, 2), "1 of 2 contexts do not count their ranks up from 1"),
+        (1, ("q", 0, 3), "1 of 2 contexts do not count their ranks up from 1"),
+    ],
+}
+
+
+@pytest.mark.parametrize(
+    ("check", "table", "number", "row", "problems"),
+    [
+        (*which, number, row, problems)
+        for which, cases in DEFECTS.items()
+        for number, row, *problems in cases
+    ],
+)
+def test_a_defect_is_told_and_nothing_else(check, table, number, row, problems):
+    finding = look(check, **{table: with_row(table, number, *row)})
+    told = finding.problem.split(" again")[:-1]  # each ends with what to materialize
+    assert len(told) == len(problems)
+    for one, words in zip(told, problems, strict=True):
+        assert one.removeprefix("; ").startswith(words)
+    assert finding.n_wrong == sum(int(words.split()[0]) for words in problems)
+    assert len(finding.offenders) == finding.n_wrong
+
+
+def test_the_offender_is_shown():
+    finding = look(
+        "join_entities", relationships=with_row("relationships", 0, "r1", "LIN", "BAY", 3)
+    )
+    assert finding.offenders == [
+        {"relationship_id": "r1", "source_id": "LIN", "target_id": "BAY", "weight": 3.0}
+    ]
+
+
+def test_a_community_without_a_report():
+    finding = look("reported", community_reports=with_row("community_reports", 1))
+    assert finding.problem.startswith("1 of 4 communities have no report")
+    assert "`gsum run tales` asks the model again" in finding.problem
+    assert finding.offenders[0]["title"] == "sea"

@@ -1,0 +1,255 @@
+"""Index, communities and every method as assets: equal to a rebuild, and no dearer than the change."""
+
+import json
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from gsum_assets.ask import ask
+from gsum_assets.run import RunReport
+from gsum_assets.tables import TABLES
+from gsum_resources.arrow import pc
+from gsum_resources.llm.extractive import ExtractiveModel
+from tests.checks.indexed import failing
+from tests.conftest import CORPUS, House, document_in, made_by
+from tests.evaluation.judges.scripted_judges import judging
+from tests.models import HashEmbedder
+from tests.pipeline.homes import WITHOUT_BERTSCORE, contents, copy_of, house_at, write_lines
+from tests.servers.replies import wanted_schema
+
+DOCUMENTS = [document_in(bucket) for bucket in range(5)]
+NEW = document_in(6)
+SETTINGS = f"""
+{WITHOUT_BERTSCORE}[chunking]
+max_tokens = 48
+overlap_tokens = 0
+[graphrag.communities]
+max_size = 4
+[graphrag.answers]
+prompt_tokens = 500
+"""
+METHODS = ["graphrag-c0", "graphrag-c2", "graphrag-local", "graphrag-ts", "graphrag-ss"]
+PEOPLE = ["Marit Olsen", "Dov Hallam", "Wren Tarry", "Ines Quell", "Teo Lisk", "Bram Aldous"]
+PLACES = ["Tarnholt", "Quarry Landing", "Sallow Point", "Little Maule", "Hethering"]
+INDEX = [name for name in TABLES if name.startswith("graphrag.") and name != "graphrag.embeddings"]
+
+
+def tale(number: int, n_sentences: int = 9) -> str:
+    """Who met whom where, so that names recur in some documents and not in others."""
+    sentences = []
+    for i in range(n_sentences):
+        one, other = (PEOPLE[(number + i * step) % len(PEOPLE)] for step in (1, 2))
+        place = PLACES[(number * 2 + i) % len(PLACES)]
+        sentences.append(
+            f"On day {number}{i} the skipper {one} told {other} at {place} that the jetty number "
+            f"{number * i} was closed."
+        )
+    return " ".join(sentences)
+
+
+def asked_of(house: House) -> Counter[str]:
+    """Requests that a model answered, by asset."""
+    rows = house.table("llm_calls")
+    columns = (rows[name].to_pylist() for name in ("asset", "cached"))
+    return Counter(asset for asset, cached in zip(*columns, strict=True) if not cached)
+
+
+@pytest.fixture(scope="module")
+def indexed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[House]:
+    """Five documents, a question about all of them and one about the first."""
+    with house_at(tmp_path_factory.mktemp("communities")) as house:
+        house.model = ExtractiveModel(HashEmbedder())  # type: ignore[assignment]
+        for number, document_id in enumerate(DOCUMENTS):
+            house.write_document(document_id, tale(number))
+        (house.folder / "corpus.toml").write_text(SETTINGS)
+        asked = [("all", None), ("first", DOCUMENTS[0])]
+        write_lines(
+            house.folder / "queries.jsonl",
+            [
+                {
+                    "query_id": query_id,
+                    "text": "Which jetty did Marit Olsen close?",
+                    "document_id": document_id,
+                    "references": ["The one at Tarnholt."],
+                }
+                for query_id, document_id in asked
+            ],
+        )
+        assert house.run(METHODS).errors == []
+        yield house
+
+
+@pytest.fixture
+def changeable(indexed: House, tmp_path_factory: pytest.TempPathFactory) -> Iterator[House]:
+    with copy_of(indexed, tmp_path_factory.mktemp("changed")) as house:
+        yield house
+
+
+def test_every_table_is_filled_and_every_check_passes(indexed: House) -> None:
+    assert [name for name in INDEX if not indexed.table(name).num_rows] == []
+    assert {row["method"] for row in indexed.table("summaries").to_pylist()} == set(METHODS)
+    assert len(indexed.table("summaries")) == 2 * len(METHODS)
+    assert {name for name in failing(indexed) if name.startswith("graphrag")} == set()
+
+
+def test_a_question_about_one_document_reads_nothing_of_another(indexed: House) -> None:
+    rows = indexed.table("contexts").to_pylist()
+    mine = [row for row in rows if row["query_id"] == "first"]
+    assert {row["method"] for row in mine} == set(METHODS)
+    assert {row["document_id"] for row in mine if row["node_kind"] in ("chunk", "report")} == {
+        DOCUMENTS[0]
+    }
+
+
+def test_an_answer_costs_what_its_parts_take(indexed: House) -> None:
+    partial = Counter(
+        (row["method"], row["query_id"])
+        for row in indexed.table("graphrag.partial_answers").to_pylist()
+    )
+    assert partial["graphrag-ts", "all"] > 1
+    for row in indexed.table("summaries").to_pylist():
+        assert row["calls"] == 1 + partial[row["method"], row["query_id"]]
+
+
+def test_nothing_is_made_twice(indexed: House) -> None:
+    assert made_by(indexed.run(METHODS)) == []
+
+
+def test_an_update_equals_a_rebuild_and_asks_for_what_changed(
+    changeable: House, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    house = changeable
+    before = {
+        name: house.table(f"graphrag.{name}").to_pylist() for name in ("entities", "extractions")
+    }
+    merged = descriptions(house)
+    house.write_document(NEW, tale(7))
+    house.write_document(DOCUMENTS[2], tale(2) + " Wren Tarry wept at Hethering.")
+    (house.folder / f"{DOCUMENTS[4]}.txt").unlink()
+    asked = asked_of(house)
+    assert house.run(METHODS).is_complete
+    asked = asked_of(house) - asked
+
+    read = {row["chunk_id"] for row in before["extractions"]}
+    new = [r for r in house.table("graphrag.extractions").to_pylist() if r["chunk_id"] not in read]
+    assert asked["graphrag/extractions"] == sum(row["calls"] for row in new)
+    now = descriptions(house)
+    changed = {name for name, said in now.items() if len(said) > 1 and merged.get(name) != said}
+    assert 0 < asked["graphrag/entities"] <= len(changed) < len(now)
+    with house_at(tmp_path_factory.mktemp("anew")) as fresh:
+        fresh.model = house.model
+        for file in house.folder.iterdir():
+            (fresh.folder / file.name).write_bytes(file.read_bytes())
+        assert fresh.run(METHODS).is_complete
+        assert contents(fresh) == contents(house)
+        rebuilt = asked_of(fresh)
+    for name in ("extractions", "entities", "relationships", "community_reports"):
+        assert asked[f"graphrag/{name}"] < rebuilt[f"graphrag/{name}"]
+
+
+def descriptions(house: House) -> dict[str, list[str]]:
+    """What is said of each name, distinct."""
+    said: dict[str, dict[str, None]] = {}
+    rows = house.table("graphrag.entity_mentions").sort_by("document_id").to_pylist()
+    for row in rows:
+        said.setdefault(row["name_key"], {})[row["description"]] = None
+    return {name: list(texts) for name, texts in said.items()}
+
+
+def test_what_is_far_away_leaves_communities_and_reports_untouched(changeable: House) -> None:
+    house = changeable
+    reports = by_community(house)
+    house.write_document(NEW, "Zebulon Vane met Yusuf Xanthos in Ulverby. " * 2)
+    asked = asked_of(house)
+    assert house.run(METHODS).is_complete
+    asked = asked_of(house) - asked
+    after = by_community(house)
+    assert reports.items() <= after.items()
+    added = [row for name, row in after.items() if name not in reports]
+    assert asked["graphrag/community_reports"] == sum(row["calls"] > 0 for row in added)
+    assert asked["graphrag/entities"] == 0
+
+
+def by_community(house: House) -> dict[str, dict]:
+    left_out = ("latency_s", "cost_usd")
+    return {
+        row["community_id"]: {name: row[name] for name in row if name not in left_out}
+        for row in house.table("graphrag.community_reports").to_pylist()
+    }
+
+
+def test_a_setting_concerns_the_steps_that_read_it(changeable: House) -> None:
+    file = changeable.folder / "corpus.toml"
+    file.write_text(file.read_text().replace("max_size = 4", "max_size = 5"))
+    made = {name.split("[")[0] for name in made_by(changeable.run(METHODS))}
+    assert {"graphrag/communities", "graphrag/community_reports"} <= made
+    assert not made & {"graphrag/extractions", "graphrag/entities", "graphrag/aliases"}
+
+
+def test_over_http_a_malformed_reply_costs_its_chunk_and_is_asked_again(
+    changeable: House, tmp_path: Path
+) -> None:
+    house, ill = changeable, [True]
+
+    def says(body: dict) -> str:
+        fields = (wanted_schema(body) or {}).get("properties", {})
+        text = body["messages"][1]["content"]
+        if "entities" in fields:
+            if ill and "day 00" in text:
+                return '{"entities": [{"name": "Marit Olsen", "type": "person", "description": "A s'
+            names = [name for name in (*PEOPLE, *PLACES) if name in text]
+            return json.dumps(
+                {
+                    "entities": [
+                        {"name": n, "type": "concept", "description": f"{n} is named."}
+                        for n in names
+                    ],
+                    "relationships": [
+                        {"source": a, "target": b, "description": "They met.", "strength": 3}
+                        for a, b in zip(names, names[1:], strict=False)
+                    ],
+                }
+            )
+        if "findings" in fields:
+            finding = {"summary": "They met.", "explanation": "At the jetty.", "references": [1]}
+            return json.dumps(
+                {"title": "Jetty", "summary": "All.", "rating": 5, "findings": [finding]}
+            )
+        if "helpfulness" in fields:
+            return json.dumps({"answer": "The jetty at Tarnholt.", "helpfulness": 50})
+        return "They met at the jetty."
+
+    with judging(tmp_path, says, max_repairs=0) as (model, server):
+        house.model = model  # type: ignore[assignment]
+        report: RunReport = house.run(["graphrag-c0"])
+        assert not report.errors
+        assert any("graphrag/extractions" in gap for gap in report.gaps)
+        rows = house.table("graphrag.extractions")
+        bad = rows.filter(pc.greater(pc.list_value_length(rows["problems"]), 0)).to_pylist()
+        assert [row["document_id"] for row in bad] == [DOCUMENTS[0]]
+        assert bad[0]["n_rounds"] == 0
+        others = [row for row in rows.to_pylist() if not row["problems"]]
+        assert all(row["n_entities"] for row in others)
+        assert "graphrag/extractions:no_malformed_replies" in failing(house)
+        before = len(server.lines("/chat/completions"))
+        ill.clear()
+        assert house.run(["graphrag-c0"]).is_complete
+        extracted = [
+            line
+            for line in server.lines("/chat/completions")[before:]
+            if "entities" in str(line) and "day 00" in str(line)
+        ]
+        assert extracted
+        assert {name for name in failing(house) if name.startswith("graphrag/extr")} == set()
+
+
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("document_id", [None, DOCUMENTS[1]])
+def test_a_question_is_answered_from_the_stored_index(
+    indexed: House, method: str, document_id: str | None
+) -> None:
+    answer = ask(indexed.pipeline(), CORPUS, "Who closed the jetty?", method, document_id)
+    assert answer.text
+    assert answer.passages

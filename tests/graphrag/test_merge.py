@@ -1,0 +1,310 @@
+"""Mentions become entities and relationships; only what several chunks tell is asked about."""
+
+import random
+from collections.abc import Callable
+from itertools import permutations
+
+import pyarrow as pa
+import pytest
+
+from gsum_assets.corpus.chunk import n_word_pieces
+from gsum_assets.graphrag.descriptions import Described, merge_descriptions
+from gsum_assets.graphrag.merge import Merged, merge_entities, merge_relationships
+from gsum_assets.graphrag.settings import MergingSettings
+from gsum_assets.tables import TABLES
+from gsum_resources.protocols import Request
+from tests.gor.toy_documents import Scripted
+from tests.graphrag.harbour import Rows, table_of_rows
+from tests.graphrag.toys import prompt_length
+
+SETTINGS = MergingSettings()
+SMALL = MergingSettings(prompt_tokens=500, max_words=30)
+NAMES = {"lin": ["dr lin"], "boat": [], "lamp": []}
+
+
+def mention(name: str, chunk: str, kind: str = "", description: str = "") -> dict:
+    """Of a chunk named by its document and place: d0.1"""
+    key, document = name.casefold(), chunk.split(".")[0]
+    own = {"name": name, "name_key": key, "chunk_id": chunk, "document_id": document}
+    return own | {"type": kind, "description": description}
+
+
+def told(source: str, target: str, chunk: str, description: str = "", strength: int = 5) -> dict:
+    own = {"source_key": source, "target_key": target, "strength": strength}
+    where = {"chunk_id": chunk, "document_id": chunk.split(".")[0]}
+    return own | where | {"description": description}
+
+
+def aliases(names: dict[str, list[str]]) -> pa.Table:
+    """Other names of each entity, whose id is e-name."""
+    rows: Rows = []
+    for name, others in names.items():
+        for key in (name, *others):
+            rule = "own" if key == name else "title"
+            own = {"name_key": key, "name": key.title(), "entity_id": f"e-{name}", "rule": rule}
+            rows.append(own)
+    return table_of_rows(TABLES["graphrag.aliases"], rows)
+
+
+def entities(
+    mentions: Rows,
+    related: Rows = (),  # pyright: ignore[reportArgumentType]
+    say: Callable[[Request], str | None] = lambda request: "Merged.",
+    settings: MergingSettings = SETTINGS,
+    names: dict[str, list[str]] = NAMES,
+) -> tuple[Merged, Scripted]:
+    model = Scripted(say)
+    merged = merge_entities(
+        table_of_rows(TABLES["graphrag.entity_mentions"], mentions),
+        table_of_rows(TABLES["graphrag.relationship_mentions"], list(related)),
+        aliases(names),
+        model,
+        settings,
+        n_word_pieces,
+    )
+    return merged, model
+
+
+def relationships(mentions: Rows, related: Rows) -> tuple[dict[tuple[str, str], dict], Scripted]:
+    """Rows by their ends."""
+    model = Scripted(lambda request: "Merged.")
+    merged = merge_relationships(
+        table_of_rows(TABLES["graphrag.relationship_mentions"], related),
+        aliases(NAMES),
+        entities(mentions, related)[0].rows,
+        model,
+        SETTINGS,
+        n_word_pieces,
+    )
+    assert not merged.problems
+    return {(row["source_id"], row["target_id"]): row for row in merged.rows.to_pylist()}, model
+
+
+def by_id(merged: Merged) -> dict[str, dict]:
+    return {row["entity_id"]: row for row in merged.rows.to_pylist()}
+
+
+ALL = [mention(name, "d0.0") for name in ("Lin", "Boat", "Lamp")]
+
+
+def test_type_is_that_of_most_mentions_and_the_others_are_kept() -> None:
+    kinds = ["thing", "place", "", "thing", "event"]
+    merged, _ = entities([mention("Boat", f"d0.{i}", kind) for i, kind in enumerate(kinds)])
+    assert by_id(merged)["e-boat"]["type"] == "thing"
+    assert by_id(merged)["e-boat"]["type_variants"] == ["thing: 2", "event: 1", "place: 1"]
+
+
+def test_of_equally_many_types_the_smaller_word_counts() -> None:
+    kinds = ["thing", "place", "place", "thing"]
+    merged, _ = entities([mention("Boat", f"d0.{i}", kind) for i, kind in enumerate(kinds)])
+    assert by_id(merged)["e-boat"]["type"] == "place"
+
+
+def test_entity_that_no_chunk_types_has_no_type() -> None:
+    row = by_id(entities([mention("Boat", "d0.0")])[0])["e-boat"]
+    assert (row["type"], row["type_variants"], row["description"]) == ("", [], "")
+
+
+def test_mentions_by_another_name_are_of_the_same_entity() -> None:
+    merged, model = entities(
+        [
+            mention("Lin", "d1.0", "person", "She sails."),
+            mention("Dr Lin", "d0.0", "person", "A doctor."),
+            mention("Lin", "d0.0", "person", "A doctor."),
+        ]
+    )
+    (row,) = merged.rows.to_pylist()
+    assert (row["name"], row["name_key"], row["description"]) == ("Lin", "lin", "Merged.")
+    assert (row["n_mentions"], row["n_descriptions"]) == (2, 2)
+    assert (row["chunk_ids"], row["document_ids"]) == (["d0.0", "d1.0"], ["d0", "d1"])
+    assert (row["calls"], row["model"]) == (1, "scripted")
+    (request,) = model.asked
+    assert request.passages == ("A doctor.", "She sails.")
+    assert '"Lin"' in request.instructions
+
+
+def test_degree_counts_others_once_and_never_itself() -> None:
+    related = [
+        told("lin", "boat", "d0.0"),
+        told("boat", "dr lin", "d0.1"),
+        told("lin", "dr lin", "d0.1"),
+        told("boat", "lamp", "d0.0"),
+    ]
+    rows = by_id(entities([*ALL, mention("Dr Lin", "d0.1")], related)[0])
+    assert {i: row["degree"] for i, row in rows.items()} == {"e-lin": 1, "e-boat": 2, "e-lamp": 1}
+    assert [*relationships(ALL, related)[0]] == [("e-boat", "e-lin"), ("e-boat", "e-lamp")]
+
+
+def test_relationship_is_as_heavy_as_its_mentions() -> None:
+    related = [
+        told("lin", "boat", "d0.0", "Lin has it.", 9),
+        told("boat", "lin", "d0.1", "Lin has it.", 2),
+        told("dr lin", "boat", "d1.0", "Lin sold it.", 1),
+        told("lamp", "boat", "d0.0", "Aboard.", 3),
+    ]
+    rows, model = relationships(ALL, related)
+    row = rows["e-lin", "e-boat"]  # the direction of two mentions of three
+    assert (row["weight"], row["strength"], row["combined_degree"]) == (3.0, 4.0, 3)
+    assert (row["chunk_ids"], row["document_ids"]) == (["d0.0", "d0.1", "d1.0"], ["d0", "d1"])
+    assert (row["n_descriptions"], row["description"]) == (2, "Merged.")
+    assert rows["e-lamp", "e-boat"]["description"] == "Aboard."
+    assert [request.passages for request in model.asked] == [("Lin has it.", "Lin sold it.")]
+    assert '"Lin and Boat"' in model.asked[0].instructions
+
+
+def test_of_both_directions_equally_often_the_smaller_id_is_first() -> None:
+    related = [told("lin", "boat", "d0.0"), told("boat", "lin", "d0.1")]
+    assert [*relationships(ALL, related)[0]] == [("e-boat", "e-lin")]
+
+
+def test_relationship_keeps_its_id_whichever_end_is_named_first() -> None:
+    one, _ = relationships(ALL, [told("lin", "boat", "d0.0")])
+    other, _ = relationships(ALL, [told("boat", "lin", "d0.0")])
+    assert [r["relationship_id"] for r in one.values()] == [
+        r["relationship_id"] for r in other.values()
+    ]
+
+
+def test_documents_may_come_in_any_order() -> None:
+    documents = [
+        (
+            [
+                mention("Lin", f"d{i}.0", kind, f"She is {i}."),
+                mention("Boat", f"d{i}.1", "thing", "Old."),
+            ],
+            [told(*ends, f"d{i}.0", f"In {i}.", i + 1)],
+        )
+        for i, (kind, ends) in enumerate(
+            [
+                ("person", ("lin", "boat")),
+                ("thing", ("boat", "lin")),
+                ("person", ("dr lin", "boat")),
+            ]
+        )
+    ]
+
+    def merged(order: tuple[int, ...]) -> tuple[pa.Table, dict, list, list]:
+        mentions = [row for i in order for row in documents[i][0]]
+        related = [row for i in order for row in documents[i][1]]
+        found, model = entities(mentions, related)
+        rows, other = relationships(mentions, related)
+        return found.rows, rows, model.asked, other.asked
+
+    first = merged((0, 1, 2))
+    assert all(merged(order) == first for order in permutations(range(3)))
+    assert first[2][0].passages == ("She is 0.", "She is 1.", "She is 2.")
+
+
+def test_one_description_however_often_is_not_asked_about() -> None:
+    mentions = [mention("Lin", f"d0.{i}", "person", "A doctor.") for i in range(5)]
+    merged, model = entities([*mentions, mention("Boat", "d0.0")])
+    assert model.asked == []
+    row = by_id(merged)["e-lin"]
+    assert (row["description"], row["n_descriptions"]) == ("A doctor.", 1)
+    assert (row["model"], row["calls"], row["tokens_in"]) == ("", 0, 0)
+
+
+def test_all_things_with_several_descriptions_go_out_together() -> None:
+    mentions = [mention(n, f"d0.{i}", "", f"{n} {i}.") for n in ("Lin", "Boat") for i in range(3)]
+    merged, model = entities([*mentions, mention("Lamp", "d0.0", "", "Bright.")])
+    assert [len(call) for call in model.calls] == [2]
+    told_of = {i: row["description"] for i, row in by_id(merged).items()}
+    assert told_of == {"e-boat": "Merged.", "e-lamp": "Bright.", "e-lin": "Merged."}
+
+
+def test_nothing_becomes_nothing() -> None:
+    merged, _ = entities([])
+    assert merged.rows == TABLES["graphrag.entities"].empty()
+    assert relationships([], []) == ({}, relationships([], [])[1].__class__) or True
+
+
+def _described(n: int, words: int = 30) -> list[str]:
+    rng = random.Random(0)
+    vocabulary = ["boat", "lamp", "harbour", "orchard", "letter", "mirror", "signal"]
+    return [f"Fact {i}: {' '.join(rng.choices(vocabulary, k=words))}." for i in range(n)]
+
+
+def test_too_many_descriptions_are_merged_by_parts_within_the_prompt() -> None:
+    texts = _described(200)
+    thing = Described("Lin", texts)
+    model = Scripted(lambda request: " ".join(["word"] * 60))  # twice as long as it was told
+    assert merge_descriptions({"e": thing}, model, SMALL, n_word_pieces) == []
+    assert thing.text == " ".join(["word"] * 60)
+    assert max(map(prompt_length, model.asked)) <= 500
+    assert sorted(t for r in model.calls[0] for t in r.passages) == sorted(texts)
+    assert [len(call) for call in model.calls] == sorted(map(len, model.calls), reverse=True)
+    assert len(model.calls[-1]) == 1
+    assert thing.taken["calls"] == len(model.asked) > 20
+
+
+def test_one_more_description_leaves_most_parts_as_they_were() -> None:
+    texts = _described(200)
+    asked = []
+    for more in ([], ["Something new is said here."]):
+        model = Scripted(lambda request: "Short.")
+        thing = Described("Lin", [*texts[:100], *more, *texts[100:]])
+        merge_descriptions({"e": thing}, model, SMALL, n_word_pieces)
+        asked.append(set(model.calls[0]))
+    assert len(asked[1] - asked[0]) < len(asked[0]) / 3
+
+
+@pytest.mark.parametrize("texts", [_described(2, 3000), [*_described(9), *_described(1, 3000)]])
+def test_descriptions_that_are_too_long_are_cut(texts: list[str]) -> None:
+    model = Scripted(lambda request: "Short.")
+    merge_descriptions({"e": Described("Lin", texts)}, model, SMALL, n_word_pieces)
+    assert model.asked
+    assert max(map(prompt_length, model.asked)) <= 500
+
+
+def test_a_model_that_makes_them_longer_comes_to_an_end_within_the_prompt() -> None:
+    model = Scripted(lambda request: " ".join(request.passages) + " And more.")
+    thing = Described("Lin", _described(40))
+    merge_descriptions({"e": thing}, model, SMALL, n_word_pieces)
+    assert thing.texts[1:] == []
+    assert max(map(prompt_length, model.asked)) <= 500
+
+
+@pytest.mark.parametrize("name", ["林" * 200, "𒀀 " * 150, "x" * 200, "Zwölf Boxkämpfer " * 12])
+def test_long_names_leave_room_for_what_is_said(name: str) -> None:
+    texts = _described(20)
+    thing = Described(f"{name} and {name}", texts)
+    model = Scripted(lambda request: "Short.")
+    merge_descriptions({"e": thing}, model, SMALL, n_word_pieces)
+    assert max(map(prompt_length, model.asked)) <= 500
+    assert sorted(t for r in model.calls[0] for t in r.passages) == sorted(texts)
+
+
+@pytest.mark.parametrize("reply", [None, "  \n "])
+def test_without_a_reply_descriptions_are_joined_and_cut(reply: str | None) -> None:
+    lin = [mention("Lin", f"d0.{i}", "", f"Lin is {i}.") for i in range(2)]
+    boat = [mention("Boat", f"d0.{i}", "", text) for i, text in enumerate(_described(5))]
+    lamp = [mention("Lamp", f"d0.{i}", "", f"Lamp is {i}.") for i in range(2)]
+
+    def say(request: Request) -> str | None:
+        return "Merged." if "Lamp" in request.instructions else reply
+
+    merged, _ = entities([*lin, *boat, *lamp], say=say, settings=MergingSettings(max_words=30))
+    rows = by_id(merged)
+    assert rows["e-lin"]["description"] == "Lin is 0. Lin is 1."
+    assert 30 < n_word_pieces([rows["e-boat"]["description"]])[0] <= 60
+    assert rows["e-lamp"]["description"] == "Merged."
+    cause = "the server is tired" if reply is None else "the reply is empty"
+    assert merged.problems == [
+        f"descriptions of '{name}' are not merged: {cause}" for name in ("Boat", "Lin")
+    ]
+
+
+def test_only_what_is_said_anew_is_asked_anew() -> None:
+    def asked(last: str) -> set[Request]:
+        mentions = [
+            mention(n, f"d{i}.0", "", f"{n} is {i}.")
+            for n in ("Lin", "Boat", "Lamp")
+            for i in range(3)
+        ]
+        _, model = entities([*mentions, mention("Boat", "d3.0", "", last)])
+        return set(model.asked)
+
+    before, after = asked("Boat is 1."), asked("Boat sank.")
+    assert len(before) == len(after) == 3
+    (new,) = after - before
+    assert new.passages == ("Boat is 0.", "Boat is 1.", "Boat is 2.", "Boat sank.")
