@@ -21,6 +21,7 @@ from typing import NamedTuple
 from benchmarks import Measurement, required
 from gsum_assets.corpus.importers import import_benchmark
 from gsum_assets.tables import TABLES
+from gsum_resources.appended import read_appended
 from gsum_resources.parquet_store import ParquetStore, Partition
 from gsum_resources.table import Table
 
@@ -110,8 +111,7 @@ def _calls_of_run(home: Path) -> Counter[str]:
 
 def _calls(home: Path) -> Counter[str]:
     store = ParquetStore(str(home / "warehouse"))
-    table = TABLES["llm_calls"]
-    rows = store.read(table, store.partitions(table, CORPUS), ["asset", "cached"])[0]
+    rows = read_appended(store, TABLES["llm_calls"], CORPUS)
     columns = (rows[name].to_pylist() for name in ("asset", "cached"))
     return Counter(asset for asset, cached in zip(*columns, strict=True) if not cached)
 

@@ -31,10 +31,13 @@ class Citations:
         self._document_of = dict(zip(*placed, strict=True))
 
     def cited(self, finding: Finding, shown: Sequence[Element]) -> list[Element]:
-        """The passages that a finding names; else the entities among them that it mentions."""
+        """The passages that a finding names; else the entities among them that it mentions.
+
+        A passage that rests on no chunk, a report whose findings have no support, is not cited.
+        """
         numbers = dict.fromkeys(n for n in finding.references if 1 <= n <= len(shown))
-        if numbers:
-            return [shown[n - 1] for n in numbers]
+        if named := [shown[n - 1] for n in numbers if shown[n - 1].chunk_ids]:
+            return named
         said = name_key(f"{finding.summary} {finding.explanation}")
         ids = dict.fromkeys(e for element in shown for e in element.entity_ids)
         return [self._elements.entities[e] for e in ids if holds(said, self._keys[e])]

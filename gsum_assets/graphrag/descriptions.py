@@ -78,9 +78,11 @@ def _parts(
     """What goes into one prompt; a part of one text alone is not asked about."""
     sizes = lengths((text for thing in things for text in thing.texts), count_tokens)
     for thing in things:
+        # a name in a script of a piece a letter, twice, would leave no room
+        name = cut_to_tokens(thing.name, settings.prompt_tokens // 4, count_tokens)
         bare = Request(
             task="answer",
-            instructions=MERGE.format(name=thing.name, max_words=settings.max_words),
+            instructions=MERGE.format(name=name, max_words=settings.max_words),
             max_words=settings.max_words,
         )
         room = room_for(bare, len(thing.texts), settings.prompt_tokens, count_tokens)

@@ -182,14 +182,14 @@ def _unfound(
         if not numbers
     ]
     for file, what, missed, n_all in (
-        (_ENTITIES, "entities are found in no chunk", entities, len(given.entities)),
-        (_RELATIONSHIPS, "relationships have no chunk with both ends", pairs, len(told)),
+        (_ENTITIES, "entities are in no chunk", entities, len(given.entities)),
+        (_RELATIONSHIPS, "relationships have both ends in no chunk", pairs, len(told)),
     ):
         if missed:
             yield (
-                f"{file}: {len(missed):,} of {n_all:,} {what} and left out ({examples(missed)}); "
-                "write names as the texts do, and in text_unit_ids and document_ids ids of this "
-                "corpus"
+                f"{file}: {len(missed):,} of {n_all:,} {what} ({examples(missed)}) and are left "
+                "out; write names as the texts do, and in text_unit_ids and document_ids ids of "
+                "this corpus"
             )
 
 

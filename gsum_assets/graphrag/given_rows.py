@@ -126,7 +126,7 @@ def _rows(file: Path, model: type[Row]) -> Iterator[dict[str, Any]]:
             used = _used_columns(file, names, model)
             table = source.read(columns=used)
             cells = {name: _cells(table[name]) for name in used}
-    except (pa.ArrowException, OSError, KeyError) as error:
+    except (pa.ArrowException, OSError, KeyError, UnicodeDecodeError) as error:
         # Arrow reports damage as a plain OSError; its subclasses come from disk or network.
         if isinstance(error, OSError) and type(error) is not OSError:
             raise

@@ -1,8 +1,8 @@
 """Finds the texts that hold a name, for many names at once.
 
 A name can only stand in a text that has all of the name's pieces, so only such texts are searched.
-Pieces follow what `names.holds` takes for a word: runs of Latin letters and digits are found whole,
-other scripts by three characters in a row.
+Pieces are the runs of plain letters and digits, which `names.holds` never finds inside a longer
+one, and of other scripts all three characters in a row.
 """
 
 import re
@@ -12,7 +12,7 @@ from collections.abc import Collection, Iterator, Sequence
 from gsum_assets.graphrag.names import holds
 
 _RUNS = re.compile(r"[a-z0-9]+|[^\x00-\x7f]+")
-_LENGTH = 3  # characters of a piece of a script whose words have no borders
+_LENGTH = 3  # characters of a piece of another script
 
 
 def texts_holding(keys: Collection[str], text_keys: Sequence[str]) -> dict[str, frozenset[int]]:
@@ -37,9 +37,7 @@ def texts_holding(keys: Collection[str], text_keys: Sequence[str]) -> dict[str, 
     for key, own in pieces.items():
         rarest_first = sorted((texts_with.get(piece, set()) for piece in own), key=len)
         candidates: set[int] = set.intersection(*rarest_first) if rarest_first else set()
-        if own != {key}:  # what is all one piece is held where that is
-            candidates = {place for place in candidates if holds(text_keys[place], key)}
-        found[key] = frozenset(candidates)
+        found[key] = frozenset(place for place in candidates if holds(text_keys[place], key))
     return found
 
 

@@ -30,7 +30,7 @@ _FILLED = 0.78  # of a cell's width and height
 _WIDTH, _HEIGHT = 6.6, 5.8  # inches, of all cells
 _TITLE = 26  # characters of a line
 _MOST_LABELS = 36
-_BETWEEN, _MOST_BETWEEN = "#c4c4c4", 120  # relationships: more would hide the communities
+_BETWEEN, _MOST_BETWEEN = "#d2d2d2", 120  # relationships: more would hide the communities
 
 
 class _Drawing(NamedTuple):
@@ -56,7 +56,8 @@ def communities_picture(
 
     Each has a cell, a colour and the 15 most connected of its entities, which grow with the number
     of their relationships; communities with much in common lie side by side. Of relationships
-    between them the 120 heaviest are shown.
+    between them the 120 heaviest are shown; of communities of one entity none where there are
+    others.
 
     Parameters
     ----------
@@ -66,7 +67,8 @@ def communities_picture(
     top = communities.filter(pc.equal(communities["level"], 0)).sort_by("number")
     if not top.num_rows:
         return nothing_to_show(f"{title}: no community")
-    shown = top.slice(0, len(_LOOKS)).to_pylist()
+    several = top.filter(pc.greater(top["size"], 1))
+    shown = (several if several.num_rows else top).slice(0, len(_LOOKS)).to_pylist()
     drawing = _drawing([row["entity_ids"][:_MOST_SHOWN] for row in shown], entities, relationships)
     titles = [
         fill(f"{row['size']:,}: {row['title']}", _TITLE, max_lines=2, placeholder="…")
@@ -111,7 +113,7 @@ def _drawing(
 def _places(drawing: _Drawing) -> np.ndarray:
     """Where entities lie, `(n, 2)` between 0 and 1: each community in its cell."""
     n = int(drawing.communities.max()) + 1
-    n_columns = min(_COLUMNS, n)
+    n_columns = min(_COLUMNS, int(np.ceil(np.sqrt(n))))
     n_rows = -(-n // n_columns)
     corners = np.array([(x, n_rows - 1 - y) for y in range(n_rows) for x in range(n_columns)])
     cells = corners[_cells(drawing, corners)]
@@ -195,4 +197,4 @@ def _draw_relationships(
     axes.add_collection(
         LineCollection(list(drawn[heaviest]), colors=_BETWEEN, linewidths=0.7, zorder=0)
     )
-    axes.add_collection(LineCollection(list(drawn[within]), colors=lines[within], linewidths=0.6))
+    axes.add_collection(LineCollection(list(drawn[within]), colors=lines[within], linewidths=0.8))

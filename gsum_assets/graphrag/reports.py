@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 import pyarrow as pa
 
 from gsum_assets.evaluation.asked import NOBODY_ASKED, spent, why
-from gsum_assets.evaluation.budget import CountTokens, Room, room_for
+from gsum_assets.evaluation.budget import CountTokens, Room, cut_to_tokens, room_for
 from gsum_assets.graphrag.citations import Citations
 from gsum_assets.graphrag.elements import Element, Elements, fitting, total
 from gsum_assets.graphrag.prompts import REPORT
@@ -124,22 +124,31 @@ class Reporter:
         """All elements where they fit; else reports of parts for their elements, largest first."""
         elements = self._elements.of(community)
         parts = [written[i] for i in community["child_ids"] if i in written]
-        shown, substituted = elements, []
+        ordered, substituted = elements, []
         if total(elements, self._room) > self._room.tokens and parts:
-            shown, substituted = self._substituted(elements, parts)
-        shown = _by_name(fitting(shown, self._room))
+            ordered, substituted = self._substituted(elements, parts)
+        shown = fitting(ordered, self._room) or [self._cut(ordered[0])]
         return _Prompt(
             community,
-            shown,
+            _by_name(shown),
             len(elements),
-            len([element for element in substituted if element in shown]),
+            min(len(substituted), len(shown)),  # they come first
             self._own_size + total(shown, self._room),
         )
+
+    def _cut(self, element: Element) -> Element:
+        """The beginning of what is too long for a prompt of its own."""
+        room = self._room.tokens - self._room.mark
+        text = cut_to_tokens(element.text, room, self._count_tokens)
+        return replace(element, text=text, size=self._count_tokens([text])[0])
 
     def _substituted(
         self, elements: Sequence[Element], parts: Sequence[_Written]
     ) -> tuple[list[Element], list[Element]]:
-        """Elements with those of the largest parts replaced by their reports, until all fits."""
+        """Elements with those of the largest parts replaced by their reports, until all fits.
+
+        A report that is longer than what it tells of replaces nothing.
+        """
         of_part = [
             [element for element in elements if part.members.issuperset(element.entity_ids)]
             for part in parts
@@ -151,6 +160,8 @@ class Reporter:
         reports: list[Element] = []
         gone: set[int] = set()
         for place in order:
+            if total([parts[place].element], self._room) >= total(of_part[place], self._room):
+                continue
             reports.append(parts[place].element)
             gone |= {id(element) for element in of_part[place]}
             left = [element for element in elements if id(element) not in gone]

@@ -1,8 +1,9 @@
-"""Index, communities and every method as assets: equal to a rebuild, and no dearer than the change."""
+"""Index and every method as assets: equal to a rebuild, and no dearer than the change."""
 
 import json
 from collections import Counter
 from collections.abc import Iterator
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -10,6 +11,7 @@ import pytest
 from gsum_assets.ask import ask
 from gsum_assets.run import RunReport
 from gsum_assets.tables import TABLES
+from gsum_resources.appended import read_appended
 from gsum_resources.arrow import pc
 from gsum_resources.llm.extractive import ExtractiveModel
 from tests.checks.indexed import failing
@@ -51,7 +53,7 @@ def tale(number: int, n_sentences: int = 9) -> str:
 
 def asked_of(house: House) -> Counter[str]:
     """Requests that a model answered, by asset."""
-    rows = house.table("llm_calls")
+    rows = read_appended(house.store, TABLES["llm_calls"], CORPUS)
     columns = (rows[name].to_pylist() for name in ("asset", "cached"))
     return Counter(asset for asset, cached in zip(*columns, strict=True) if not cached)
 
@@ -208,7 +210,7 @@ def test_over_http_a_malformed_reply_costs_its_chunk_and_is_asked_again(
                     ],
                     "relationships": [
                         {"source": a, "target": b, "description": "They met.", "strength": 3}
-                        for a, b in zip(names, names[1:], strict=False)
+                        for a, b in pairwise(names)
                     ],
                 }
             )

@@ -117,6 +117,15 @@ def test_what_is_not_shown_changes_nothing_but_its_number():
     assert Graph([20] * 14, NAMES).draw() != png
 
 
+def test_a_community_of_one_has_no_cell_beside_larger_ones():
+    one, two = Graph([5, 5, 1], NAMES), Graph([5, 5, 1], NAMES)
+    ids = two.entities["entity_id"].to_pylist()
+    names = ["alone" if i.startswith("e00002") else two.names[i] for i in ids]
+    two.entities = two.entities.set_column(1, "name", pa.array(names))
+    assert one.draw() == two.draw()
+    assert Graph([1], ["alone"]).draw() != Graph([1], ["Captain"]).draw()
+
+
 @pytest.mark.parametrize("sizes", [[1], [2], [3], [1, 1], [16], [5, 5, 5, 5], [1] * 14])
 def test_the_smallest_graphs(sizes):
     check(Graph(sizes, NAMES).draw())

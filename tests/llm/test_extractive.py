@@ -202,6 +202,67 @@ def test_a_schema_that_cannot_be_filled_is_an_error_that_says_so():
     assert "Verdict" in error.message
 
 
+class Kind(BaseModel):
+    name: str
+    type: str = Field(json_schema_extra={"enum": ["person", "boat", "other"]})
+
+
+class Claim(BaseModel):
+    subject: str
+    object: str = ""
+    status: str
+    description: str
+    quote: str = ""
+
+
+class Reference(BaseModel):
+    summary: str
+    references: list[int]
+
+
+class Extraction(BaseModel):
+    entities: list[Kind]
+    claims: list[Claim] = Field(default_factory=list)
+    findings: list[Reference]
+
+
+def test_a_type_that_the_schema_does_not_have_is_its_last():
+    extraction = complete(Request("entities", "", "", (BOAT,), schema=Extraction)).parsed
+    kinds = {entity.name: entity.type for entity in extraction.entities}
+    assert kinds["Dov"] == kinds["Ines"] == "person"
+    assert set(kinds.values()) == {"person", "other"}  # "concept" is not among the three
+
+
+def test_claims_are_statements_about_entities():
+    passage = (
+        "Ines Moor met Dov Aldous in Sallowby. Ines Moor paid Dov Aldous 6,000 pounds. It rained."
+    )
+    extraction = complete(Request("entities", "", "", (passage,), schema=Extraction)).parsed
+    names = {entity.name for entity in extraction.entities}
+    assert {"Ines Moor", "Dov Aldous"} <= names
+    assert extraction.claims
+    for claim in extraction.claims:
+        assert claim.subject in names
+        assert claim.object in names | {""}
+        assert claim.subject != claim.object
+        assert claim.quote == ""  # a statement is not always in the words of the text
+        assert claim.description in passage
+        assert claim.status == "true"
+    assert not any("rained" in claim.description for claim in extraction.claims)
+
+
+@pytest.mark.parametrize("passages", [(BOAT, LIBRARY), (LIBRARY, BOAT)])
+def test_findings_refer_to_the_passage_that_says_them(passages):
+    request = Request("answer", "", "", passages, max_words=80, schema=Extraction)
+    findings = complete(request).parsed.findings
+    said = {number for finding in findings for number in finding.references}
+    assert said == {1, 2}
+    for finding in findings:
+        (number,) = finding.references
+        words = finding.summary.split()
+        assert " ".join(words[1:]) in passages[number - 1]  # the first may have got its capital
+
+
 def test_answers_can_be_read_as_passages_again():
     first = complete(answer("Summarize the whole meeting.")).text
     second = complete(answer("What was paid to Mrs Aldous?", (first, BOAT), max_words=14)).text

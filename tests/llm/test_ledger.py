@@ -257,6 +257,10 @@ def test_malformed_text_breaks_neither_memo_nor_ledger(tmp_path, text):
         assert fresh.text == "😀 both"
     ledgered(store, Fixed(CompletionError(text, "fixed"))).complete([GOOD])
     assert [row["error"] for row in calls(store)] == [None, None, fresh.text]
+    unusable = CompletionError("no JSON", "fixed", text=text)
+    (reply,) = ledgered(store, Fixed(unusable)).complete([BAD])
+    assert isinstance(reply, CompletionError)
+    assert reply.text == fresh.text
 
 
 @pytest.mark.parametrize(

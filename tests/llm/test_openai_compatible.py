@@ -155,6 +155,23 @@ def test_re_asks_are_bounded_and_tell_the_problem(log: Path) -> None:
         assert hashes[0] != hashes[1] == hashes[2]  # the problem is told as a further turn
 
 
+def test_what_was_said_last_is_kept_of_a_reply_that_cannot_be_used(log: Path) -> None:
+    script = {"every": {"invalid": 1}}
+    with model_of(log, {"max_repairs": 1}, **script) as (model, _):
+        (reply,) = model.complete([structured()])
+        assert isinstance(reply, CompletionError)
+        assert reply.text == '{"nobody": ["asked", "for"], "this": 1}'
+    with model_of(log, {"max_repairs": 1}, first=("invalid", "partial")) as (model, _):
+        (reply,) = model.complete([structured()])
+        assert isinstance(reply, CompletionError)
+        assert reply.text.startswith('{"title": "')  # as far as it went, of the second
+        assert not reply.text.endswith("}")
+    with model_of(log, {}, always_fail="boat") as (model, _):
+        (reply,) = model.complete([structured()])
+        assert isinstance(reply, CompletionError)
+        assert reply.text == ""
+
+
 def test_an_empty_text_is_no_answer(log: Path) -> None:
     with model_of(log, {"max_repairs": 1}, first=("empty", "ok", "empty", "empty")) as (model, _):
         assert completed(model.complete([free()]))[0].calls == 2

@@ -214,7 +214,7 @@ def test_a_structured_reply_is_asked_for_again_when_it_is_wrong(tmp_path, templa
     (error,) = model_in(folder, max_repairs=0).complete([request])
     assert isinstance(error, CompletionError)
     assert "winner" in error.message
-    assert error.calls == 1
+    assert (error.calls, error.text) == (1, WRONG)
 
 
 def test_a_document_cannot_end_its_turn(tmp_path):

@@ -1,0 +1,62 @@
+"""What is observed in a corpus folder changes exactly with the files that it is about."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+from gsum_assets.corpus import observe
+from gsum_assets.run import observe as look_at
+from gsum_resources.warehouse_io import WarehouseIO
+from tests.conftest import CORPUS, House
+
+ENTITIES, RELATIONSHIPS = observe.GRAPH_FILES
+
+
+def graph_of(house: House) -> Callable[[], str]:
+    warehouse: WarehouseIO = house.pipeline().warehouse
+    return lambda: observe.graph(warehouse, CORPUS)
+
+
+def write(file: Path, content: bytes) -> None:
+    file.parent.mkdir(exist_ok=True)
+    file.write_bytes(content)
+
+
+def test_a_corpus_without_a_graph_has_an_empty_listing_of_one_version(house: House) -> None:
+    version = graph_of(house)
+    none = version()
+    assert house.table("source_graph").num_rows == 0
+    (house.folder / "graph").mkdir()
+    write(house.folder / "graph" / "notes.csv", b"no graph")
+    assert version() == none
+    write(house.home.corpora / "other" / "queries.jsonl", b"")
+    assert observe.graph(house.pipeline().warehouse, "other") == none
+
+
+def test_the_version_of_a_graph_changes_with_its_files_alone(house: House) -> None:
+    version = graph_of(house)
+    seen = [version()]
+    for name, content in ((ENTITIES, b"one"), (RELATIONSHIPS, b"one"), (ENTITIES, b"two")):
+        write(house.folder / name, content)
+        seen.append(version())
+    assert len(set(seen)) == 4
+    write(house.folder / ENTITIES, b"two")  # anew, and the same
+    house.write_queries([])
+    (house.folder / "corpus.toml").write_text("title = 'Tales'\n")
+    assert version() == seen[-1]
+    listed = house.table("source_graph")
+    assert listed["file"].to_pylist() == [ENTITIES, RELATIONSHIPS]
+    (house.folder / RELATIONSHIPS).unlink()
+    assert version() not in seen
+    (house.folder / ENTITIES).unlink()
+    assert version() == seen[0]
+
+
+def test_a_look_at_the_sources_notes_a_graph_and_nothing_else_changes(house: House) -> None:
+    pipeline = house.pipeline()
+    with house.instance() as instance:
+        look_at(pipeline, instance, CORPUS)
+        before = {name: house.table(name) for name in ("source_documents", "source_queries")}
+        write(house.folder / ENTITIES, b"one")
+        look_at(pipeline, instance, CORPUS)
+    assert house.table("source_graph")["file"].to_pylist() == [ENTITIES]
+    assert {name: house.table(name) for name in before} == before

@@ -1,0 +1,160 @@
+"""Communities hold every entity once a level, whatever the order of rows or what lies elsewhere."""
+
+import networkx as nx
+import numpy as np
+import pyarrow as pa
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from gsum_assets.graphrag.communities import communities, cut
+from gsum_assets.graphrag.settings import CommunitySettings
+from gsum_assets.tables import TABLES
+from tests.graphrag.toys import Graph, clique, graph
+
+SMALL = CommunitySettings(max_size=4)
+EMPTY = graph([])
+
+_ENTITY = st.integers(0, 24).map(lambda i: f"e{i:02}")
+_GRAPHS = st.builds(
+    lambda edges, alone: graph([edge for edge in edges if edge[0] != edge[1]], alone),
+    st.lists(st.tuples(_ENTITY, _ENTITY), max_size=60),
+    st.lists(_ENTITY, max_size=4),
+)
+
+
+def found(given: Graph, settings: CommunitySettings = SMALL) -> pa.Table:
+    return communities(given.entities, given.relationships, settings)
+
+
+def members(rows: pa.Table) -> set[frozenset[str]]:
+    return {frozenset(entity_ids) for entity_ids in rows["entity_ids"].to_pylist()}
+
+
+def ring(*cliques: list[tuple[str, str]]) -> list[tuple[str, str]]:
+    """Cliques, each joined to the next by one edge."""
+    first = [edges[0][0] for edges in cliques]
+    last = [edges[-1][0] for edges in cliques]
+    joined = zip(last, [*first[1:], first[0]], strict=True)
+    return [*(edge for edges in cliques for edge in edges), *joined]
+
+
+@given(_GRAPHS, st.integers(0, 2**32 - 1))
+@settings(max_examples=50)
+def test_any_order_of_rows_gives_the_same_communities(given: Graph, seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    entities, relationships = (
+        rows.take(rng.permutation(rows.num_rows)) for rows in (given.entities, given.relationships)
+    )
+    assert found(Graph(entities, relationships, given.chunks)) == found(given)
+
+
+@given(_GRAPHS)
+@settings(max_examples=50)
+def test_every_level_shows_every_entity_once(given: Graph) -> None:
+    rows = found(given)
+    every = sorted(given.entities["entity_id"].to_pylist())
+    for level in range(5):
+        shown = cut(rows, level)["entity_ids"].to_pylist()
+        assert sorted(entity for entity_ids in shown for entity in entity_ids) == every
+
+
+@given(_GRAPHS)
+@settings(max_examples=50)
+def test_parts_make_up_what_they_are_parts_of(given: Graph) -> None:
+    rows = found(given).to_pylist()
+    by_id = {row["community_id"]: row for row in rows}
+    assert len(by_id) == len(rows)
+    assert [row["number"] for row in rows] == list(range(len(rows)))
+    assert [(row["level"], -row["size"]) for row in rows] == sorted(
+        (row["level"], -row["size"]) for row in rows
+    )
+    for row in rows:
+        assert row["size"] == len(row["entity_ids"]) > 0
+        assert (row["parent_id"] is None) == (row["level"] == 0)
+        parts = [by_id[i] for i in row["child_ids"]]
+        assert all(part["parent_id"] == row["community_id"] for part in parts)
+        assert all(part["level"] == row["level"] + 1 for part in parts)
+        inside = sorted(entity for part in parts for entity in part["entity_ids"])
+        assert not parts or (len(parts) > 1 and inside == sorted(row["entity_ids"]))
+        if row["parent_id"]:
+            assert row["community_id"] in by_id[row["parent_id"]]["child_ids"]
+
+
+@given(_GRAPHS)
+@settings(max_examples=50)
+def test_relationships_are_those_with_both_ends_inside(given: Graph) -> None:
+    whole = nx.Graph()
+    for row in given.relationships.to_pylist():
+        whole.add_edge(row["source_id"], row["target_id"], name=row["relationship_id"])
+    whole.add_nodes_from(given.entities["entity_id"].to_pylist())
+    told = dict(zip(*(given.entities[n].to_pylist() for n in ("entity_id", "chunk_ids"))))
+    for row in found(given).to_pylist():
+        part = whole.subgraph(row["entity_ids"])
+        names = [name for *_, name in part.edges(data="name")]
+        assert row["relationship_ids"] == sorted(names)
+        assert nx.is_connected(part)
+        assert row["chunk_ids"] == sorted({c for e in row["entity_ids"] for c in told[e]})
+
+
+def test_what_changes_in_one_component_leaves_the_others() -> None:
+    here = ring(*(clique(name, 5) for name in "abcdef"))
+    there = ring(*(clique(name, 5) for name in "uvwxyz"))
+    own = {end for edge in here for end in edge}
+
+    def rows_here(edges: list[tuple[str, str]]) -> list[dict]:
+        rows = found(graph(edges, alone=["z-lonely"])).drop_columns(["number"]).to_pylist()
+        return [row for row in rows if own.issuperset(row["entity_ids"])]
+
+    before = rows_here([*here, *there])
+    assert len(before) >= 6
+    assert rows_here([*here, *there, ("u0", "y3")]) == before
+    assert rows_here([*here, *there, ("new0", "new1")]) == before
+    assert rows_here([*here, *there[1:]]) == before
+    assert rows_here(here) == before
+
+
+def test_cliques_joined_by_one_edge_are_parted_there() -> None:
+    rows = found(graph(ring(clique("a", 6), clique("b", 6))), CommunitySettings(max_size=6))
+    assert members(rows) == {frozenset(f"{n}{i}" for i in range(6)) for n in "ab"}
+    assert set(rows["level"].to_pylist()) == {0}
+
+
+def test_what_is_too_large_is_parted_again_until_it_is_small_enough() -> None:
+    cliques = [clique(f"{letter}-", 5) for letter in "abcdefghijklmnopqrstuvwxyz"]
+    rows = found(graph(ring(*cliques)), CommunitySettings(max_size=5))
+    assert rows["level"].to_pylist()[-1] >= 1  # modularity joins neighbours in a long ring
+    leaves = cut(rows, 99)
+    assert max(leaves["size"].to_pylist()) == 5
+    assert members(leaves) == {frozenset(e for edge in edges for e in edge) for edges in cliques}
+    assert cut(rows, 99) == cut(rows, max(rows["level"].to_pylist()))
+
+
+def test_what_leiden_does_not_part_is_a_leaf() -> None:
+    rows = found(graph(clique("a", 12)), CommunitySettings(max_size=5)).to_pylist()
+    assert [(row["level"], row["size"], row["child_ids"]) for row in rows] == [(0, 12, [])]
+
+
+def test_small_components_and_single_entities_are_communities_as_they_stand() -> None:
+    rows = found(graph([("a", "b"), ("b", "c"), ("c", "d"), ("x", "y")], alone=["z"]))
+    assert [row["entity_ids"] for row in rows.to_pylist()] == [
+        ["b", "c", "a", "d"],  # most connected first
+        ["x", "y"],
+        ["z"],
+    ]
+    assert rows["title"].to_pylist() == ["b, c, a", "x, y", "z"]
+    assert rows["relationship_ids"].to_pylist()[2] == []
+
+
+def test_without_entities_there_are_no_communities() -> None:
+    assert found(EMPTY) == TABLES["graphrag.communities"].empty()
+    assert cut(found(EMPTY), 0).num_rows == 0
+
+
+def test_a_larger_graph_is_parted_down_to_the_size() -> None:
+    whole = nx.barabasi_albert_graph(1500, 2, seed=0)
+    given = graph([(f"e{a:04}", f"e{b:04}") for a, b in whole.edges])
+    rows = found(given, CommunitySettings(max_size=20))
+    leaves = cut(rows, 99)
+    assert sum(leaves["size"].to_pylist()) == 1500
+    large = [row for row in leaves.to_pylist() if row["size"] > 20]
+    assert len(large) < leaves.num_rows / 10

@@ -1,0 +1,271 @@
+"""What answers are made from: in scope, in a stable order, and no longer than the prompt."""
+
+from dataclasses import replace
+from itertools import pairwise
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from gsum_assets.corpus.chunk import n_word_pieces
+from gsum_assets.evaluation.answer import answer_questions, answer_request
+from gsum_assets.graphrag.communities import communities
+from gsum_assets.graphrag.contexts import (
+    Choose,
+    all_chunks,
+    all_reports,
+    answer_room,
+    context_rows,
+    nearest_chunks,
+)
+from gsum_assets.graphrag.index import Index
+from gsum_assets.graphrag.local import around_entities
+from gsum_assets.graphrag.settings import AnswerSettings, CommunitySettings
+from gsum_assets.tables import TABLES
+from tests.gae.toy_contexts import queries
+from tests.gor.toy_documents import Scripted
+from tests.graphrag.harbour import ANN, BOAT, LAMP, LIN, table_of_rows
+from tests.graphrag.harbour_index import CHUNK_TABLE, EMPTY, INDEX, rankings
+from tests.graphrag.toys import graph, prompt_length
+
+SETTINGS = AnswerSettings()
+MAX_WORDS = 120
+(ABOUT_ALL,) = queries({"q": "Who has the boat?"}).to_pylist()
+X, Y, Z = np.eye(3)
+LONG = "The harbour lamp was lit again by the clerk of the orchard. " * 4
+
+
+def about(document_id: str | None) -> dict:
+    return ABOUT_ALL | {"document_id": document_id}
+
+
+def ids(choose: Choose, document_id: str | None = None) -> list[str]:
+    return [passage.node_id for passage in choose(about(document_id))]
+
+
+def prompts(choose: Choose, asked: list[dict]) -> list[int]:
+    """Word pieces of the prompts that questions are really answered from."""
+    model = Scripted(lambda request: "An answer.")
+    table = pa.Table.from_pylist(asked, TABLES["queries"].schema)
+    answer_questions(table, context_rows(table, choose), model, MAX_WORDS)
+    return [prompt_length(request) for request in model.asked]
+
+
+def test_contexts_are_numbered_by_question() -> None:
+    asked = queries({"q2": "?", "q1": "?"}, document_id="d0")
+    rows = context_rows(asked, all_chunks(CHUNK_TABLE, 0)).to_pylist()
+    assert [(row["query_id"], row["rank"]) for row in rows] == [
+        ("q1", 1),
+        ("q1", 2),
+        ("q2", 1),
+        ("q2", 2),
+    ]
+    assert {row["node_kind"] for row in rows} == {"chunk"}
+
+
+def test_all_reports_of_the_scope_are_read() -> None:
+    choose = all_reports(INDEX, 0, 0)
+    assert sorted(ids(choose)) == ["k0", "k1"]
+    assert ids(choose, "d0") == ["k0"]
+    assert "Finding 1" not in choose(about("d0"))[0].text
+    assert sorted(ids(choose, "d1")) == ["k0", "k1"]
+    assert sorted(ids(all_reports(INDEX, 1, 0))) == ["k1", "k2"]
+    assert ids(all_reports(EMPTY, 0, 0)) == []
+
+
+def _chunks(n: int) -> pa.Table:
+    rows = [
+        {"chunk_id": f"c{i:02}", "document_id": f"d{i % 2}", "position": i, "text": f"{i}. {LONG}"}
+        for i in range(n)
+    ]
+    return table_of_rows(TABLES["chunks"], rows)
+
+
+def test_chunks_are_shuffled_by_seed_and_what_is_new_moves_none() -> None:
+    shuffled = ids(all_chunks(_chunks(40), 0))
+    assert sorted(shuffled) == [f"c{i:02}" for i in range(40)] != shuffled
+    assert ids(all_chunks(_chunks(40)[::-1], 0)) == shuffled
+    assert ids(all_chunks(_chunks(40), 1)) != shuffled
+    more = ids(all_chunks(_chunks(41), 0))
+    assert [chunk for chunk in more if chunk != "c40"] == shuffled
+    of_one = [chunk for chunk in shuffled if int(chunk[1:]) % 2]
+    assert ids(all_chunks(_chunks(40), 0), "d1") == of_one
+
+
+@pytest.mark.parametrize("prompt_tokens", [500, 1000, 1777])
+def test_nearest_chunks_fill_the_prompt(prompt_tokens: int) -> None:
+    order = [f"c{i:02}" for i in range(39, -1, -1)]
+    settings = AnswerSettings(prompt_tokens=prompt_tokens)
+    chunks = _chunks(40)
+    found = rankings({"q": order})
+    choose = nearest_chunks(found, chunks, settings, MAX_WORDS, n_word_pieces)
+    chosen = choose(ABOUT_ALL)
+    assert [passage.node_id for passage in chosen] == order[: len(chosen)]
+    assert 0 < len(chosen) < 40
+    assert prompts(choose, [ABOUT_ALL])[0] <= prompt_tokens
+    more = tuple(passage.text for passage in chosen) + (f"0. {LONG}",)
+    assert prompt_length(answer_request(ABOUT_ALL, more, MAX_WORDS)) > prompt_tokens
+    assert ids(nearest_chunks(rankings({}), chunks, settings, MAX_WORDS, n_word_pieces)) == []
+
+
+def local(
+    index: Index,
+    best: list[str],
+    chunks: pa.Table = CHUNK_TABLE,
+    settings: AnswerSettings = SETTINGS,
+    vector: np.ndarray = X,
+) -> Choose:
+    found = rankings({"q": best})
+    return around_entities(
+        index, found, chunks, {"q": vector}, settings, MAX_WORDS, n_word_pieces
+    )
+
+
+def test_a_local_answer_reads_entities_then_relationships_reports_and_chunks() -> None:
+    two = AnswerSettings(n_entities=2)
+    chosen = local(INDEX, ["c1", "c0", "c2"], settings=two)(ABOUT_ALL)
+    assert [(passage.node_kind, passage.node_id) for passage in chosen] == [
+        ("entity", LIN),
+        ("entity", BOAT),
+        ("relationship", "r-0"),  # between both
+        ("relationship", "r-1"),
+        ("report", "k2"),  # of both; k1 holds neither
+        ("chunk", "c1"),
+        ("chunk", "c0"),
+        ("chunk", "c2"),
+    ]
+    assert [passage.text for passage in chosen[:3]] == [
+        "Lin (person). About Lin.",
+        "Boat (thing). About Boat.",
+        "Lin and Boat. One has the other.",
+    ]
+    assert [round(passage.score, 6) for passage in chosen[:2]] == [1.0, 0.6]
+
+
+def test_nearest_entities_depend_on_the_question() -> None:
+    one = AnswerSettings(n_entities=1)
+    assert ids(local(INDEX, [], settings=one, vector=Z)) == [ANN, "k1"]
+    assert ids(local(INDEX, [], settings=one, vector=Y)) == [LAMP, "r-1"]
+
+
+def test_a_local_question_about_a_document_stays_in_it() -> None:
+    choose = local(INDEX, ["c0", "c1"])
+    chosen = choose(about("d0"))
+    assert [passage.node_id for passage in chosen] == [LIN, BOAT, "r-0", "k2", "c0", "c1"]
+    other = local(INDEX, ["c2"])(about("d1"))
+    assert [passage.node_id for passage in other] == [BOAT, LAMP, ANN, "r-1", "k1", "c2"]
+    assert "Why, in d1." in other[4].text
+    assert ids(choose, "d9") == ["c0", "c1"]  # what nothing is known of has its ranking alone
+
+
+def test_without_an_index_a_local_answer_reads_the_chunks() -> None:
+    assert ids(local(EMPTY, ["c1", "c0"])) == ["c1", "c0"]
+
+
+def _town() -> tuple[Index, pa.Table]:
+    """A hub with forty neighbours in two documents, parted into reports, all of them long."""
+    names = [f"leaf{i:02}" for i in range(40)]
+    edges = [("hub", name) for name in names] + list(pairwise(names))
+    given = graph(
+        edges,
+        descriptions={name: f"{name} is here. {LONG}" for name in ("hub", *names)},
+        documents={name: f"d{i % 2}" for i, name in enumerate(names)},
+    )
+    found = communities(given.entities, given.relationships, CommunitySettings(max_size=5))
+    reports = [
+        {"community_id": i, "text": f"{title}. {LONG}", "title": title, "rating": 5.0}
+        for i, title in zip(*(found[n].to_pylist() for n in ("community_id", "title")))
+    ]
+    findings = [
+        {
+            "community_id": i,
+            "summary": f"{title} in {document}. {LONG}",
+            "document_ids": [document],
+        }
+        for i, title in zip(*(found[n].to_pylist() for n in ("community_id", "title")))
+        for document in ("d0", "d1")
+    ]
+    rng = np.random.default_rng(0)
+    vectors = [
+        {"kind": "entity", "item_id": i, "embedding": vector / np.linalg.norm(vector)}
+        for i, vector in zip(
+            given.entities["entity_id"].to_pylist(), rng.normal(size=(41, 3)), strict=True
+        )
+    ]
+    index = Index(
+        given.entities,
+        given.relationships,
+        found,
+        table_of_rows(TABLES["graphrag.community_reports"], reports),
+        table_of_rows(TABLES["graphrag.findings"], findings),
+        table_of_rows(TABLES["graphrag.embeddings"], vectors),
+    )
+    texts = [f"{text} {LONG}" for text in given.chunks["text"].to_pylist()]
+    place = given.chunks.schema.get_field_index("text")
+    return index, given.chunks.set_column(place, given.chunks.schema.field("text"), [texts])
+
+
+INDEX_OF_TOWN, CHUNKS_OF_TOWN = _town()
+
+
+def _town_choice(settings: AnswerSettings, document_id: str | None) -> Choose:
+    best = [
+        row["chunk_id"]
+        for row in CHUNKS_OF_TOWN.to_pylist()
+        if document_id in (None, row["document_id"])
+    ]
+    return local(INDEX_OF_TOWN, best, CHUNKS_OF_TOWN, settings)
+
+
+def shares(settings: AnswerSettings, document_id: str | None = None) -> dict[str, float]:
+    """Of the room, what each kind of passage takes."""
+    room = answer_room(about(document_id), settings, MAX_WORDS, n_word_pieces)
+    taken: dict[str, float] = {}
+    for passage in _town_choice(settings, document_id)(about(document_id)):
+        size = n_word_pieces([passage.text])[0] + room.mark
+        taken[passage.node_kind] = taken.get(passage.node_kind, 0) + size / room.tokens
+    return taken
+
+
+@pytest.mark.parametrize("document_id", [None, "d0"])
+def test_every_kind_keeps_to_its_share(document_id: str | None) -> None:
+    taken = shares(AnswerSettings(prompt_tokens=4000, n_entities=20), document_id)
+    largest = 150 / 3800  # a passage more would not fit
+    assert 0.35 - largest < taken["entity"] + taken.get("relationship", 0) <= 0.35
+    assert taken["report"] <= 0.15 + largest
+    assert sum(taken.values()) <= 1
+    assert taken["chunk"] > 0.5 - largest
+
+
+def test_what_one_kind_leaves_is_the_next_ones() -> None:
+    few = shares(AnswerSettings(prompt_tokens=4000, n_entities=1, share_reports=0))
+    assert few["chunk"] > 0.5
+    none = shares(AnswerSettings(prompt_tokens=4000, share_chunks=1, share_reports=0))
+    assert set(none) == {"chunk"}
+    no_chunks = shares(AnswerSettings(prompt_tokens=1500, share_chunks=0, share_reports=0))
+    assert no_chunks["entity"] > 0.85
+
+
+@pytest.mark.parametrize("prompt_tokens", [500, 1200, 8000])
+@pytest.mark.parametrize("document_id", [None, "d0"])
+def test_local_prompts_are_never_too_long(prompt_tokens: int, document_id: str | None) -> None:
+    settings = AnswerSettings(prompt_tokens=prompt_tokens, n_entities=30)
+    choose = _town_choice(settings, document_id)
+    (length,) = prompts(choose, [about(document_id)])
+    assert prompt_tokens - 300 < length <= prompt_tokens
+
+
+def test_local_passages_are_shown_in_their_order_whatever_the_scope() -> None:
+    model = Scripted(lambda request: "An answer.")
+    for scope, best in ((None, ["c0", "c2"]), ("d0", ["c0", "c1"])):
+        asked = queries({"q": "?"}, document_id=scope)
+        rows = context_rows(asked, local(INDEX, best))
+        answer_questions(asked, rows, model, MAX_WORDS)
+        assert list(model.asked[-1].passages) == rows["text"].to_pylist()
+
+
+def test_an_options_list_takes_room_of_the_prompt() -> None:
+    asked = ABOUT_ALL | {"form": "choice", "options": [LONG, "No."]}
+    plain, longer = (answer_room(q, SETTINGS, MAX_WORDS, n_word_pieces) for q in (ABOUT_ALL, asked))
+    assert plain.tokens - longer.tokens > n_word_pieces([LONG])[0] - 60
+    assert replace(plain, tokens=0) == replace(longer, tokens=0)

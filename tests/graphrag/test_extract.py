@@ -1,0 +1,407 @@
+"""Extraction through a real server: what comes of each chunk, how often asked, how long kept."""
+
+import json
+import re
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from gsum_assets.graphrag.extract import Extracted, extract
+from gsum_assets.graphrag.settings import ExtractionSettings
+from gsum_assets.tables import TABLES
+from gsum_resources.llm.extractive import ExtractiveModel
+from gsum_resources.llm.ledger import Ledger, LedgeredModel
+from gsum_resources.parquet_store import ParquetStore
+from gsum_resources.protocols import LanguageModel
+from tests.evaluation.judges.scripted_judges import judging
+from tests.llm.embedders import WordEmbedder
+
+Says = Callable[[str, int], str]
+"""The reply about a chunk's text, in the n-th round."""
+ONCE = ExtractionSettings(gleanings=0)
+TABLE_NAMES = ("extractions", "entity_mentions", "relationship_mentions", "claims")
+
+
+def chunks_of(*texts: str, per_document: int = 2) -> pa.Table:
+    """Chunk `c0` of document `d0`, and so on."""
+    rows = [
+        {
+            "chunk_id": f"c{place}",
+            "document_id": f"d{place // per_document}",
+            "position": place % per_document,
+            "text": text,
+        }
+        for place, text in enumerate(texts)
+    ]
+    return pa.Table.from_pylist(rows)
+
+
+def entity(name: Any, kind: Any = "person", description: str = "") -> dict:
+    return {"name": name, "type": kind, "description": description or f"{name} is there."[:60]}
+
+
+def related(source: str, target: str, description: str = "They met.", strength: int = 5) -> dict:
+    ends = {"source": source, "target": target}
+    return ends | {"description": description, "strength": strength}
+
+
+def claim(subject: str, description: str, **fields: str) -> dict:
+    return {"subject": subject, "description": description} | fields
+
+
+def reply(entities: Sequence[dict] = (), related: Sequence[dict] = (), **more: Any) -> str:
+    lists = {"entities": entities, "relationships": related} | more
+    return json.dumps(lists, ensure_ascii=False)
+
+
+def speaking(says: Says, heard: list[dict] | None = None) -> Callable[[dict], str]:
+    """What the server says to a body, which `heard` takes; re-asks count as rounds, too."""
+    n_asked: Counter[str] = Counter()
+
+    def said(body: dict) -> str:
+        text = body["messages"][1]["content"].removeprefix("[1]\n")
+        n_asked[text] += 1
+        if heard is not None:
+            heard.append(body)
+        return says(text, n_asked[text] - 1)
+
+    return said
+
+
+def names_in(found: Extracted, chunk: str, table: str = "entity_mentions", column: str = "name"):
+    return [row[column] for row in found.tables[table].to_pylist() if row["chunk_id"] == chunk]
+
+
+def by_chunk(found: Extracted) -> dict[str, dict[str, list[dict]]]:
+    """Rows of all tables by chunk, without what the client's other requests have a part in."""
+    rows: dict[str, dict[str, list[dict]]] = {}
+    for table in TABLE_NAMES:
+        measured = ["latency_s", "tokens_in"] if table == "extractions" else []
+        taken = found.tables[table].drop_columns(measured)
+        for row in taken.to_pylist():
+            rows.setdefault(row["chunk_id"], {}).setdefault(table, []).append(row)
+    return rows
+
+
+GOOD = reply(
+    [entity("Lin"), entity("Boat", "thing")],
+    [related("Lin", "Boat", "Lin owns the boat.")],
+    claims=[claim("Lin", "Lin paid for the boat.", object="Boat", status="true")],
+)
+
+
+def test_four_tables_of_one_chunk(tmp_path: Path) -> None:
+    said = reply(
+        [entity("**Dr Lin**", description="A doctor.\nOf York."), entity("Tall Ship", "THING ")],
+        [related("dr lin", "York", strength=9)],
+        claims=[
+            claim("Dr Lin", "Lin\npaid.", object="Tall Ship", status="true", type="Payment"),
+            claim("Ann", "Ann lied.", object="-", start_date=" 1901 ", quote="Ann  lied"),
+            claim("Ann", "Ann lied."),
+        ],
+    )
+    with judging(tmp_path, speaking(lambda text, nth: said)) as (model, _):
+        found = extract(chunks_of("DR LIN came to Yorkshire."), model, ONCE)
+    for name, table in found.tables.items():
+        assert table.schema == TABLES[f"graphrag.{name}"].schema
+    assert found.problems == []
+    own = {"chunk_id": "c0", "document_id": "d0", "round": 0, "model": "judge"}
+    (first, *others) = found.tables["entity_mentions"].to_pylist()
+    assert first == own | {
+        "position": 0,
+        "name": "Dr Lin",
+        "name_key": "dr lin",
+        "type": "person",
+        "description": "A doctor. Of York.",
+        "is_verbatim": True,
+    }
+    assert [(row["name"], row["type"], row["is_verbatim"]) for row in others] == [
+        ("Tall Ship", "thing", False),
+        ("York", "", False),  # named by a relationship alone
+        ("Ann", "", False),  # by a claim alone
+    ]
+    assert found.tables["relationship_mentions"].to_pylist() == [
+        own
+        | {
+            "position": 0,
+            "source_key": "dr lin",
+            "target_key": "york",
+            "description": "They met.",
+            "strength": 9,
+        }
+    ]
+    paid, lied = found.tables["claims"].to_pylist()
+    assert (paid["description"], paid["object_key"], paid["type"], paid["status"]) == (
+        *("Lin paid.", "tall ship"),
+        *("payment", "true"),
+    )
+    assert (lied["object_key"], lied["start_date"], lied["end_date"]) == (None, "1901", None)
+    assert (lied["quote"], lied["status"]) == ("Ann lied", "suspected")
+    (extraction,) = found.tables["extractions"].to_pylist()
+    assert extraction["n_rounds"] == extraction["calls"] == 1
+    assert [extraction[f"n_{name}"] for name in ("entities", "relationships", "claims")] == [
+        4,
+        1,
+        2,
+    ]
+    assert extraction["tokens_out"] > 50
+
+
+def test_what_is_said_twice_in_a_reply_is_one(tmp_path: Path) -> None:
+    said = reply(
+        [entity("Lin", description="A doctor."), entity("LIN", "place", "Rich."), entity("Ann")],
+        [related("Lin", "Ann", "They met.", 2), related("ann", "lin", "They fought.", 6)],
+    )
+    with judging(tmp_path, speaking(lambda text, nth: said)) as (model, _):
+        found = extract(chunks_of("Lin"), model, ONCE)
+    first = found.tables["entity_mentions"].to_pylist()[0]
+    assert (first["name"], first["type"], first["description"]) == (
+        "Lin",
+        "person",
+        "A doctor. Rich.",
+    )
+    (one,) = found.tables["relationship_mentions"].to_pylist()
+    assert (one["source_key"], one["target_key"]) == ("lin", "ann")
+    assert (one["description"], one["strength"]) == ("They met. They fought.", 6)
+
+
+# what the model says of a chunk, the names that are kept, and what is told of it
+MALFORMED = {
+    "nothing": ("", [], "it is empty|holds no JSON"),
+    "prose": ("I cannot do that.", [], "holds no JSON.*nothing of it could be used"),
+    "cut off": (GOOD[: GOOD.index("relationships")], ["Lin", "Boat"], "cut off before its end"),
+    "cut off early": (GOOD[:30], [], "nothing of it could be used"),
+    "a list": (json.dumps([entity("Lin")]), ["Lin"], "array"),
+    "a list of names": ('["Lin", "Boat"]', [], "array.*nothing of it could be used"),
+    "a number": ("17", [], "number"),
+    "an unknown type": (
+        reply([entity("Rex", "dog"), entity("Lin")]),
+        ["Rex", "Lin"],
+        "unknown type",
+    ),
+    "an empty name": (reply([entity(""), entity("Lin")]), ["Lin"], "without letter or digit"),
+    "mark-up for a name": (reply([entity("<br/>**"), entity("Lin")]), ["Lin"], "without letter"),
+    "a long name": (
+        reply([entity("x" * 10_000), entity("Lin")]),
+        ["Lin"],
+        "a name that is too long",
+    ),
+    "a self-loop": (reply([entity("Lin")], [related("Lin", "lin")]), ["Lin"], "related to itself"),
+    "no name": (
+        reply([{"type": "person"}, entity("Lin")]),
+        ["Lin"],
+        "entities, name: Field required",
+    ),
+    "a number for a name": (reply([entity(7), entity("Lin")]), ["Lin"], "entities, name: Input"),
+    "two replies": (GOOD + GOOD.replace("Lin", "Ann"), ["Ann", "Boat"], "2 different JSON values"),
+    "half a character": (GOOD[:-1].replace("Lin", "L\\ud83d"), ["L\ufffd", "Boat"], "cut off"),
+    "brackets": ('{"' * 20_000, [], "nothing of it could be used"),
+    "scripts": (
+        reply([entity(name) for name in ("李雷", "محمد", "राम", "Анна 李", "")]),
+        ["李雷", "محمد", "राम", "Анна 李"],
+        "without letter or digit",
+    ),
+}
+# a malformed reply among good ones
+TEXTS = ["Lin 0", *[text for name in MALFORMED for text in (name, f"Lin after {name}")]]
+
+
+def mixed(text: str, nth: int) -> str:
+    return MALFORMED[text][0] if text in MALFORMED else GOOD
+
+
+@pytest.fixture(scope="module")
+def asked_twice(tmp_path_factory) -> Iterator[list[tuple[Extracted, list[int]]]]:
+    """What two runs over one memo bring, and the hashes of what each asked the server."""
+    folder: Path = tmp_path_factory.mktemp("extract")
+    store = ParquetStore(str(folder))
+    runs = []
+    with judging(folder, speaking(mixed), max_repairs=1) as (model, server):
+        for _ in range(2):
+            before = len(server.lines())
+            ledger = Ledger(store, TABLES["llm_calls"], "tales", "graphrag/index")
+            found = extract(chunks_of(*TEXTS), LedgeredModel(model, store, ledger), ONCE)
+            runs.append((found, len(server.lines()) - before))
+    return runs
+
+
+@pytest.mark.parametrize("name", MALFORMED)
+def test_of_a_malformed_reply_the_good_part_is_kept(asked_twice, name: str) -> None:
+    found, _ = asked_twice[0]
+    chunk = f"c{TEXTS.index(name)}"
+    _, names, told = MALFORMED[name]
+    assert names_in(found, chunk) == names
+    (line,) = [line for line in found.problems if f"chunk '{chunk}'" in line]
+    (problem,) = names_in(found, chunk, "extractions", "problems")
+    assert line == f"document 'd{TEXTS.index(name) // 2}', chunk '{chunk}': {problem[0]}"
+    assert re.search(told, line)
+    assert names_in(found, chunk, "extractions", "n_rounds") == [0]
+    assert names_in(found, chunk, "extractions", "calls") == [2]
+
+
+def test_other_chunks_are_as_without_malformed_replies(asked_twice, tmp_path: Path) -> None:
+    with judging(tmp_path, speaking(lambda text, nth: GOOD)) as (model, _):
+        clean = by_chunk(extract(chunks_of(*TEXTS), model, ONCE))
+    found = by_chunk(asked_twice[0][0])
+    good = [f"c{place}" for place, text in enumerate(TEXTS) if text not in MALFORMED]
+    assert [found[chunk] for chunk in good] == [clean[chunk] for chunk in good]
+    assert list(found) == list(clean)
+    assert len(asked_twice[0][0].problems) == len(MALFORMED)
+
+
+def test_malformed_replies_alone_are_asked_for_again(asked_twice) -> None:
+    (first, n_first), (second, n_second) = asked_twice
+    assert n_first == len(TEXTS) + len(MALFORMED)  # each of them was asked once more
+    assert n_second == 2 * len(MALFORMED)
+    assert second.problems == first.problems
+    for table in TABLE_NAMES[1:]:
+        assert second.tables[table] == first.tables[table]
+
+
+def rounds(*replies: str) -> Says:
+    return lambda text, nth: replies[nth]
+
+
+NOTHING = reply()
+MISSED = reply([entity("LIN", description="New words."), entity("Ann")], [related("Ann", "Lin")])
+
+
+def test_gleanings_add_what_is_new_with_their_round(tmp_path: Path) -> None:
+    heard: list[dict] = []
+    says = rounds(GOOD, MISSED, reply([entity("Bo")], claims=[claim("Bo", "Bo lied.")]))
+    with judging(tmp_path, speaking(says, heard), max_repairs=0) as (model, _):
+        found = extract(chunks_of("Lin"), model, ExtractionSettings(gleanings=2))
+    named = [(row["name"], row["round"]) for row in found.tables["entity_mentions"].to_pylist()]
+    assert named == [("Lin", 0), ("Boat", 0), ("Ann", 1), ("Bo", 2)]
+    assert names_in(found, "c0", column="description")[0] == "Lin is there."
+    assert names_in(found, "c0", column="position") == [0, 1, 2, 3]
+    assert names_in(found, "c0", "relationship_mentions", "round") == [0, 1]
+    assert names_in(found, "c0", "claims", "round") == [0, 2]
+    assert names_in(found, "c0", "extractions", "n_rounds") == [3]
+    assert names_in(found, "c0", "extractions", "calls") == [3]
+    shown = [body["messages"][0]["content"] for body in heard]
+    assert "- Lin" not in shown[0]
+    assert "\n- Lin\n- Boat\n" in shown[1]
+    assert "\n- Lin\n- Boat\n- Ann\n" in shown[2]
+
+
+@pytest.mark.parametrize(
+    ("gleanings", "replies", "n_names"),
+    [
+        (0, [GOOD], 2),
+        (1, [GOOD, MISSED], 3),
+        (3, [GOOD, NOTHING], 2),
+        (3, [GOOD, GOOD], 2),
+        (3, [GOOD, MISSED, MISSED], 3),
+        (3, [GOOD, reply([], [related("Lin", "Boat")])], 2),
+        (1, [GOOD, reply([], [related("Lin", "Oar")])], 3),
+        (3, [NOTHING], 0),
+        (3, [GOOD, "I cannot do that."], 2),
+        (3, [GOOD, reply([entity("Ann"), entity("")])], 3),
+        (3, ["no"], 0),
+    ],
+)
+def test_a_gleaning_that_brings_nothing_or_is_malformed_is_the_last(
+    tmp_path: Path, gleanings: int, replies: Sequence[str], n_names: int
+) -> None:
+    with judging(tmp_path, speaking(rounds(*replies)), max_repairs=0) as (model, server):
+        found = extract(chunks_of("Lin"), model, ExtractionSettings(gleanings=gleanings))
+        assert len(server.lines()) == len(replies)
+    assert len(names_in(found, "c0")) == n_names
+
+
+def test_each_chunk_is_gleaned_for_itself(tmp_path: Path) -> None:
+    replies = {"one": [GOOD], "two": [GOOD, MISSED], "bad": ["no"], "none": [NOTHING]}
+    says = speaking(lambda text, nth: [*replies[text], NOTHING][nth])
+    with judging(tmp_path, says, max_repairs=0) as (model, server):
+        found = extract(chunks_of(*replies, " \n "), model, ExtractionSettings(gleanings=2))
+        assert len(server.lines()) == 4 + 2 + 1
+    rows = found.tables["extractions"].to_pylist()
+    assert [row["n_rounds"] for row in rows] == [2, 3, 0, 1, 0]
+    assert [row["n_entities"] for row in rows] == [2, 3, 0, 0, 0]
+    # a chunk of blanks is not asked about
+    assert [(row["model"], row["calls"]) for row in rows[2:]] == [
+        ("judge", 1),
+        ("judge", 1),
+        ("", 0),
+    ]
+
+
+def test_a_malformed_gleaning_keeps_the_first_round(tmp_path: Path) -> None:
+    says = rounds(GOOD, reply([entity("Ann"), entity("Rex", "dog")]))
+    with judging(tmp_path, speaking(says), max_repairs=0) as (model, _):
+        found = extract(chunks_of("Lin"), model, ExtractionSettings())
+    assert names_in(found, "c0") == ["Lin", "Boat", "Ann", "Rex"]
+    assert names_in(found, "c0", column="round") == [0, 0, 1, 1]
+    assert names_in(found, "c0", column="type")[-1] == "other"
+    assert names_in(found, "c0", "extractions", "n_rounds") == [1]
+    assert len(found.problems) == 1
+
+
+def test_the_order_of_chunks_does_not_matter(tmp_path: Path) -> None:
+    chunks = chunks_of(*(f"text {place}" for place in range(7)))
+
+    def says(text: str, nth: int) -> str:
+        return "no" if text == "text 3" else reply([entity(text), entity(f"missed {nth}")])
+
+    with judging(tmp_path, speaking(says), max_repairs=0) as (model, _):
+        found = extract(chunks, model, ONCE)
+    with judging(tmp_path, speaking(says), max_repairs=0) as (model, _):
+        turned = extract(chunks.take([3, 6, 0, 5, 1, 4, 2]), model, ONCE)
+    assert list(by_chunk(turned).items()) == list(by_chunk(found).items())
+    assert found.tables["extractions"]["chunk_id"].to_pylist() == chunks["chunk_id"].to_pylist()
+    assert turned.problems == found.problems
+
+
+def test_settings_say_what_is_asked(tmp_path: Path) -> None:
+    heard: list[dict] = []
+    settings = ExtractionSettings(entity_types=["boat", "{oar}"], claims=False, gleanings=0)
+    said = reply([entity("Lin", "boat"), entity("Ann", "other")], claims=[claim("Lin", "so")])
+    with judging(tmp_path, speaking(lambda text, nth: said, heard)) as (model, _):
+        found = extract(chunks_of("Lin"), model, settings)
+    assert names_in(found, "c0", column="type") == ["boat", "other"]
+    assert found.tables["claims"].num_rows == 0
+    assert "boat, {oar}, other" in heard[0]["messages"][0]["content"]
+    schema = heard[0]["response_format"]["json_schema"]["schema"]
+    assert "claims" not in schema["properties"]
+    assert schema["$defs"]["Entity"]["properties"]["type"]["enum"] == ["boat", "{oar}", "other"]
+
+
+def test_a_server_that_fails_for_one_chunk(tmp_path: Path) -> None:
+    says = speaking(lambda text, nth: GOOD)
+    with judging(tmp_path, says, always_fail="poison") as (model, _):
+        found = extract(chunks_of("Lin", "poison", "Ann"), model, ONCE)
+    assert found.tables["extractions"]["n_entities"].to_pylist() == [2, 0, 2]
+    (problem,) = found.problems
+    assert "chunk 'c1'" in problem
+    assert "nothing of it could be used" in problem
+
+
+SAMPLE = (
+    "Captain Ines Moor bought the steel boat from Dov Aldous in Vessen Harbour. "
+    "Dov Aldous told Ines Moor that the boat was sound, and the Harbour Committee agreed. "
+    "Ines Moor sailed the boat from Vessen Harbour to Sallowby in March. "
+    "In Sallowby the Harbour Committee accused Dov Aldous of fraud."
+)
+
+
+def test_the_embedded_model_fills_all_four_tables() -> None:
+    model: LanguageModel = ExtractiveModel(WordEmbedder())
+    found = extract(chunks_of(SAMPLE, "Um.", ""), model, ExtractionSettings())
+    assert all(table.num_rows for table in found.tables.values())
+    assert {"Ines Moor", "Dov Aldous", "Sallowby"} <= set(names_in(found, "c0"))
+    assert all(found.tables["entity_mentions"]["is_verbatim"].to_pylist())
+    keys = set(names_in(found, "c0", column="name_key"))
+    for table, ends in (
+        ("relationship_mentions", ("source_key", "target_key")),
+        ("claims", ("subject_key",)),
+    ):
+        assert all({row[end] for end in ends} <= keys for row in found.tables[table].to_pylist())
+    # asked for what it missed, it says the same again
+    assert names_in(found, "c0", "extractions", "n_rounds") == [2]
+    (problem,) = found.problems
+    assert "c1" in problem

@@ -1,0 +1,346 @@
+"""A graph from Parquet files says of each chunk what its rows name, or what stands in the text."""
+
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from hypothesis import given as given_by
+from hypothesis import strategies as st
+
+from gsum_assets.corpus.chunk import chunk_documents, default_tokenizer
+from gsum_assets.corpus.load import Document
+from gsum_assets.corpus.rows import rows_of
+from gsum_assets.corpus.settings import CorpusError, CorpusSettings
+from gsum_assets.graphrag.extract import Extracted
+from gsum_assets.graphrag.given_graph import Given, extracted_from, read_given
+from gsum_assets.graphrag.name_index import texts_holding
+from gsum_assets.graphrag.names import holds, name_key
+from gsum_assets.tables import TABLES
+from gsum_resources.arrow import pc
+
+ENTITIES = [
+    {"title": "LIN", "type": "PERSON", "description": "Runs the ferry."},
+    {"title": "The Boat", "type": "thing", "description": "Leaks."},
+    {"title": "Ann", "type": "person", "description": "A clerk."},
+]
+RELATIONSHIPS = [
+    {"source": "LIN", "target": "The Boat", "description": "Lin mends it.", "weight": 7.0},
+]
+IDS = pa.list_(pa.binary())
+SCHEMA = pa.schema(  # bytes that need not be UTF-8
+    [(name, pa.binary()) for name in ENTITIES[0]] + [("text_unit_ids", IDS), ("document_ids", IDS)]
+)
+TEXTS = {
+    "d0": ["Lin mended the boat.", "Ann and Annabel met Lin."],
+    "d1": ["The boat leaks; Lin's brother, the boatman, swims."],
+    "d2": ["Nothing."],
+}
+
+
+def chunk_of(document_id: str, position: int) -> str:
+    return f"c{document_id.encode().hex():0>18}{position:02x}"
+
+
+def chunks_of(texts: dict[str, list[str]]) -> pa.Table:
+    rows = [
+        {"chunk_id": chunk_of(document, n), "document_id": document, "position": n, "text": text}
+        for document, own in texts.items()
+        for n, text in enumerate(own)
+    ]
+    return pa.Table.from_pylist(rows)
+
+
+def put(
+    folder: Path, entities: pa.Table | list[dict], relationships: pa.Table | list[dict]
+) -> Path:
+    (folder / "graph").mkdir(exist_ok=True)
+    for name, rows in (("entities", entities), ("relationships", relationships)):
+        table = pa.Table.from_pylist(rows) if isinstance(rows, list) else rows
+        pq.write_table(table, folder / "graph" / f"{name}.parquet")
+    return folder
+
+
+def graph_in(folder: Path) -> Given:
+    found = read_given(folder)
+    assert found is not None
+    return found
+
+
+def mentions(found: Extracted) -> set[tuple[str, str]]:
+    rows = found.tables["entity_mentions"].to_pylist()
+    return {(row["chunk_id"], row["name_key"]) for row in rows}
+
+
+def told(found: Extracted) -> set[tuple[str, str, str]]:
+    rows = found.tables["relationship_mentions"].to_pylist()
+    return {(row["chunk_id"], row["source_key"], row["target_key"]) for row in rows}
+
+
+def test_no_files_are_no_graph(tmp_path: Path) -> None:
+    assert read_given(tmp_path) is None
+    (tmp_path / "graph").mkdir()
+    assert read_given(tmp_path) is None
+
+
+def test_what_the_package_writes_is_located_by_name(tmp_path: Path) -> None:
+    theirs = {"id": "9", "human_readable_id": 3, "text_unit_ids": ["ab" * 64], "degree": 2}
+    put(tmp_path, [e | theirs for e in ENTITIES], [r | theirs for r in RELATIONSHIPS])
+    found = extracted_from(graph_in(tmp_path), chunks_of(TEXTS))
+    first, second, third = chunk_of("d0", 0), chunk_of("d0", 1), chunk_of("d1", 0)
+    assert found.problems == []
+    assert mentions(found) == {
+        (first, "lin"),
+        (first, "the boat"),
+        (second, "ann"),
+        (second, "lin"),
+        (third, "lin"),
+        (third, "the boat"),
+    }
+    assert told(found) == {(first, "lin", "the boat"), (third, "lin", "the boat")}
+    lin = found.tables["entity_mentions"].to_pylist()[0]
+    assert lin == {
+        "chunk_id": first,
+        "document_id": "d0",
+        "position": 0,
+        "round": 0,
+        "name": "LIN",
+        "name_key": "lin",
+        "type": "person",
+        "description": "Runs the ferry.",
+        "is_verbatim": True,
+        "model": "",
+    }
+    assert set(found.tables["relationship_mentions"]["strength"].to_pylist()) == {7}
+    assert found.tables["claims"].num_rows == 0
+    extractions = found.tables["extractions"].to_pylist()
+    assert [(row["n_entities"], row["n_relationships"]) for row in extractions] == [
+        (2, 1),
+        (2, 0),
+        (2, 1),
+        (0, 0),
+    ]
+    assert {(row["n_rounds"], row["model"], row["calls"]) for row in extractions} == {(0, "", 0)}
+    assert not any(row["problems"] for row in extractions)
+    for name, table in found.tables.items():
+        assert table.schema == TABLES[f"graphrag.{name}"].schema
+
+
+def test_every_name_has_one_description_however_often_it_is_mentioned(tmp_path: Path) -> None:
+    again = {"title": "Lin", "type": "", "description": "Swims."}
+    backwards = {"source": "the boat", "target": "lin", "description": "It carries Lin."}
+    put(tmp_path, [*ENTITIES, again], [*RELATIONSHIPS, backwards])
+    found = extracted_from(graph_in(tmp_path), chunks_of(TEXTS))
+    rows = found.tables["entity_mentions"].to_pylist()
+    assert {r["description"] for r in rows if r["name_key"] == "lin"} == {"Runs the ferry. Swims."}
+    assert {r["type"] for r in rows if r["name_key"] == "lin"} == {"person"}
+    pairs = found.tables["relationship_mentions"].to_pylist()
+    assert {r["description"] for r in pairs} == {"It carries Lin. Lin mends it."}
+
+
+def test_ids_of_our_chunks_say_where_and_nowhere_else(tmp_path: Path) -> None:
+    here = {"text_unit_ids": [chunk_of("d2", 0), "ab" * 64]}
+    put(tmp_path, [ENTITIES[0] | here, *ENTITIES[1:]], [RELATIONSHIPS[0] | here])
+    found = extracted_from(graph_in(tmp_path), chunks_of(TEXTS))
+    nothing = chunk_of("d2", 0)
+    assert {chunk for chunk, key in mentions(found) if key == "lin"} == {nothing}
+    assert told(found) == {(nothing, "lin", "the boat")}
+    assert (nothing, "the boat") in mentions(found)  # the end of what is told there
+    rows = found.tables["entity_mentions"].to_pylist()
+    assert {r["is_verbatim"] for r in rows if r["chunk_id"] == nothing} == {False}
+    assert {r["description"] for r in rows if r["name_key"] == "the boat"} == {"Leaks."}
+
+
+def test_chunks_that_the_pipeline_cuts_are_known_by_their_ids(tmp_path: Path) -> None:
+    document = Document("log", "log", "A boat came. " * 200)
+    made = chunk_documents([document], CorpusSettings(), default_tokenizer())
+    assert len(made) > 1
+    last = {"text_unit_ids": [made[-1].chunk_id]}
+    none = pa.table({name: pa.array([], pa.string()) for name in RELATIONSHIPS[0]})
+    put(tmp_path, [{"name": "boat", "type": "thing", "description": "It came."} | last], none)
+    found = extracted_from(graph_in(tmp_path), rows_of(TABLES["chunks"], made, "x"))
+    assert mentions(found) == {(made[-1].chunk_id, "boat")}
+
+
+def test_documents_limit_where_a_name_is_looked_for(tmp_path: Path) -> None:
+    there = {"document_ids": ["d1"]}
+    put(tmp_path, ENTITIES, [RELATIONSHIPS[0] | there])
+    found = extracted_from(graph_in(tmp_path), chunks_of(TEXTS))
+    assert told(found) == {(chunk_of("d1", 0), "lin", "the boat")}
+    put(tmp_path, [ENTITIES[0] | there, *ENTITIES[1:]], RELATIONSHIPS)
+    found = extracted_from(graph_in(tmp_path), chunks_of(TEXTS))
+    assert {chunk for chunk, key in mentions(found) if key == "lin"} == {chunk_of("d1", 0)}
+
+
+def test_what_is_found_nowhere_is_left_out_and_reported(tmp_path: Path) -> None:
+    lost = {"title": "Zorn", "type": "person", "description": "Unheard of."}
+    pairs = [("Ann", "The Boat"), ("Lin", "Zorn")]
+    apart = [{"source": a, "target": b, "description": "Apart.", "weight": 1.0} for a, b in pairs]
+    put(tmp_path, [*ENTITIES, lost], [*RELATIONSHIPS, *apart])
+    graph, chunks = graph_in(tmp_path), chunks_of(TEXTS)
+    found = extracted_from(graph, chunks)
+    assert {key for _, key in mentions(found)} == {"lin", "the boat", "ann"}
+    assert {(source, target) for _, source, target in told(found)} == {("lin", "the boat")}
+    entities, relationships = found.problems
+    assert "graph/entities.parquet: 1 of 4 entities" in entities
+    assert "'Zorn'" in entities
+    assert "graph/relationships.parquet: 2 of 3 relationships" in relationships
+    assert "'Ann' and 'The Boat'; 'Lin' and 'Zorn'" in relationships
+    assert extracted_from(graph, chunks, is_whole=False).problems == []
+
+
+def test_an_end_without_a_row_is_named_by_its_relationship_alone(tmp_path: Path) -> None:
+    put(tmp_path, ENTITIES[:1], RELATIONSHIPS)
+    found = extracted_from(graph_in(tmp_path), chunks_of(TEXTS))
+    rows = [r for r in found.tables["entity_mentions"].to_pylist() if r["name_key"] == "the boat"]
+    assert {(r["type"], r["description"]) for r in rows} == {("", "")}
+    assert {r["chunk_id"] for r in rows} == {chunk for chunk, *_ in told(found)}
+
+
+@pytest.mark.parametrize(
+    ("bad", "said"),
+    [
+        ({"title": " "}, "'title': the name ' ' holds no letter or digit"),
+        ({"title": None}, "'title' is missing"),
+        ({"title": "x" * 10_000}, "10,000 characters"),
+        ({"title": b"\xff\xfe"}, "'title'"),
+        ({"type": "x" * 10_000}, "'type'"),
+        ({"text_unit_ids": [None]}, "'text_unit_ids'"),
+        ({"document_ids": [b"\xff"]}, "'document_ids'"),
+    ],
+)
+def test_a_bad_entity_loses_itself_alone(tmp_path: Path, bad: dict, said: str) -> None:
+    rows = [*ENTITIES, {"title": "Bad", "type": "person", "description": "Bad."} | bad]
+    table = pa.Table.from_pylist(rows, SCHEMA)
+    named = table["title"].combine_chunks().view(pa.string())  # Arrow does not look at the bytes
+    put(tmp_path, table.set_column(0, "title", named), RELATIONSHIPS)
+    graph = graph_in(tmp_path)
+    assert list(graph.entities) == ["ann", "lin", "the boat"]
+    (problem,) = graph.problems
+    assert "graph/entities.parquet: 1 of 4 rows left out (row 4: " in problem
+    assert said in problem
+    assert problem in extracted_from(graph, chunks_of(TEXTS)).problems
+
+
+@pytest.mark.parametrize(
+    ("bad", "said"),
+    [
+        ({"target": "lin!"}, "related to itself"),
+        ({"source": None}, "'source' is missing"),
+        ({"target": "*"}, "'target': the name '*' holds no letter or digit"),
+        ({"source": "x" * 10_000}, "10,000 characters"),
+    ],
+)
+def test_a_bad_relationship_loses_itself_alone(tmp_path: Path, bad: dict, said: str) -> None:
+    put(tmp_path, ENTITIES, [RELATIONSHIPS[0] | bad, *RELATIONSHIPS])
+    graph = graph_in(tmp_path)
+    assert len(graph.relationships) == 1
+    (problem,) = graph.problems
+    assert "graph/relationships.parquet: 1 of 2 rows left out (row 1: " in problem
+    assert said in problem
+
+
+def test_a_column_of_the_wrong_type_loses_its_rows_and_not_the_other_file(tmp_path: Path) -> None:
+    put(tmp_path, ENTITIES, [RELATIONSHIPS[0] | {"weight": "high"}])
+    graph = graph_in(tmp_path)
+    assert len(graph.entities) == 3
+    assert graph.relationships == []
+    assert "1 of 1 rows left out (row 1: 'weight'" in graph.problems[0]
+    put(tmp_path, [e | {"title": n} for n, e in enumerate(ENTITIES)], RELATIONSHIPS)
+    graph = graph_in(tmp_path)
+    assert graph.entities == {}
+    assert len(graph.relationships) == 1
+    assert "3 of 3 rows left out" in graph.problems[0]
+
+
+def test_many_bad_rows_are_counted_and_some_shown(tmp_path: Path) -> None:
+    put(tmp_path, [*ENTITIES, *[ENTITIES[0] | {"title": "?"}] * 2000], RELATIONSHIPS)
+    (problem,) = graph_in(tmp_path).problems
+    assert "2,000 of 2,003 rows" in problem
+    assert "row 4: " in problem
+    assert len(problem) < 500
+
+
+@pytest.mark.parametrize(
+    ("weight", "strength"),
+    [(None, 1), (0.0, 1), (-3.0, 1), (3.4, 3), (42.0, 10), (float("inf"), 10), (float("nan"), 1)],
+)
+def test_weight_is_carried_over_as_strength(tmp_path: Path, weight, strength: int) -> None:
+    heavy = pa.table(
+        {name: [value] for name, value in RELATIONSHIPS[0].items() if name != "weight"}
+        | {"weight": pa.array([weight], pa.float64())}
+    )
+    put(tmp_path, ENTITIES, heavy)
+    assert [one.strength for one in graph_in(tmp_path).relationships] == [strength]
+
+
+@pytest.mark.parametrize("name", ["entities", "relationships"])
+def test_one_file_alone_is_an_error_that_names_the_other(tmp_path: Path, name: str) -> None:
+    put(tmp_path, ENTITIES, RELATIONSHIPS)
+    (tmp_path / "graph" / f"{name}.parquet").unlink()
+    with pytest.raises(CorpusError, match=f"stands alone; put graph/{name}.parquet beside it"):
+        read_given(tmp_path)
+
+
+@pytest.mark.parametrize("name", ["entities", "relationships"])
+@pytest.mark.parametrize("content", [b"", b"title,type\n", b"PAR1" + b"\0" * 60 + b"PAR1"])
+def test_what_is_not_parquet_is_one_error(tmp_path: Path, name: str, content: bytes) -> None:
+    put(tmp_path, ENTITIES, RELATIONSHIPS)
+    (tmp_path / "graph" / f"{name}.parquet").write_bytes(content)
+    with pytest.raises(CorpusError, match=rf"graph/{name}\.parquet is not readable as Parquet"):
+        read_given(tmp_path)
+
+
+@pytest.mark.parametrize("column", ["title", "type", "description"])
+def test_a_lacking_column_of_entities_is_one_error(tmp_path: Path, column: str) -> None:
+    rows = [{k: v for k, v in row.items() if k != column} for row in ENTITIES]
+    put(tmp_path, rows, RELATIONSHIPS)
+    with pytest.raises(CorpusError, match=rf"entities\.parquet has no column '{column}'.*; add it"):
+        read_given(tmp_path)
+
+
+@pytest.mark.parametrize("column", ["source", "target", "description"])
+def test_a_lacking_column_of_relationships_is_one_error(tmp_path: Path, column: str) -> None:
+    rows = [{k: v for k, v in row.items() if k != column} for row in RELATIONSHIPS]
+    put(tmp_path, ENTITIES, rows)
+    with pytest.raises(CorpusError, match=rf"relationships\.parquet has no column '{column}'"):
+        read_given(tmp_path)
+
+
+def test_the_order_of_rows_and_chunks_does_not_matter(tmp_path: Path) -> None:
+    again = [ENTITIES[0] | {"title": "Lin", "description": "Swims."}]
+    other = {"source": "Ann", "target": "Lin", "description": "Meets.", "weight": 2.0}
+    entities, relationships = [*ENTITIES, *again], [*RELATIONSHIPS, other]
+    put(tmp_path, entities, relationships)
+    one = extracted_from(graph_in(tmp_path), chunks_of(TEXTS))
+    put(tmp_path, entities[::-1], relationships[::-1])
+    other = extracted_from(graph_in(tmp_path), chunks_of(TEXTS)[::-1])
+    assert one.tables == other.tables
+
+
+def test_documents_made_apart_are_those_made_together(tmp_path: Path) -> None:
+    placed = {"text_unit_ids": [chunk_of("d1", 0)]}
+    put(tmp_path, [ENTITIES[0] | placed, *ENTITIES[1:]], [RELATIONSHIPS[0] | placed])
+    graph, chunks = graph_in(tmp_path), chunks_of(TEXTS)
+    whole = extracted_from(graph, chunks)
+    parts = [
+        extracted_from(graph, chunks.filter(pc.equal(chunks["document_id"], document)), False)
+        for document in TEXTS
+    ]
+    assert told(whole)
+    for name, table in whole.tables.items():
+        assert pa.concat_tables(part.tables[name] for part in parts) == table
+
+
+TEXT = st.text(alphabet="ab1 -éя京", max_size=30)
+
+
+@given_by(st.lists(TEXT, max_size=5), st.lists(TEXT, max_size=5), st.data())
+def test_the_index_finds_what_a_search_of_every_text_finds(texts, names, data) -> None:
+    for text in filter(None, texts):  # names that do stand somewhere, cut at any character
+        start = data.draw(st.integers(0, len(text) - 1))
+        names.append(text[start : start + data.draw(st.integers(1, 8))])
+    keys = {key for key in map(name_key, names) if any(c.isalnum() for c in key)}
+    text_keys = [name_key(text) for text in texts]
+    expected = {key: {n for n, text in enumerate(text_keys) if holds(text, key)} for key in keys}
+    assert texts_holding(keys, text_keys) == expected

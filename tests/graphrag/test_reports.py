@@ -1,0 +1,342 @@
+"""Reports are told all that fits, cite what they rest on, and stay as long as that stays."""
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+import pyarrow as pa
+import pytest
+
+from gsum_assets.corpus.chunk import n_word_pieces
+from gsum_assets.graphrag.citations import Citations
+from gsum_assets.graphrag.communities import communities
+from gsum_assets.graphrag.elements import claim_text, elements_of, entity_text
+from gsum_assets.graphrag.reports import Reporter, Reports, report_text
+from gsum_assets.graphrag.settings import CommunitySettings, ReportSettings
+from gsum_assets.tables import TABLES
+from gsum_resources.protocols import Request
+from tests.gor.toy_documents import Scripted
+from tests.graphrag.harbour import Rows, table_of_rows
+from tests.graphrag.toys import Graph, clique, graph, prompt_length
+
+WIDE, NARROW = ReportSettings(), ReportSettings(prompt_tokens=1000)
+LONG = "The harbour lamp was lit again by the clerk of the orchard. " * 12  # 156 word pieces
+Say = Callable[[Request], str | None]
+
+
+def finding(*references: int, summary: str = "An insight.", explanation: str = "At length.") -> dict:
+    return {"summary": summary, "explanation": explanation, "references": list(references)}
+
+
+def report(*findings: dict, title: str = "A report", summary: str = "In short.") -> str:
+    own = {"title": title, "summary": summary, "rating": 7, "rating_explanation": "It matters."}
+    return json.dumps(own | {"findings": list(findings) or [finding(1)]})
+
+
+def says(*findings: dict) -> Say:
+    return lambda request: report(*findings)
+
+
+@dataclass
+class Run:
+    """What was written, and what the model was asked."""
+
+    written: Reports
+    model: Scripted
+    communities: pa.Table
+
+    @property
+    def reports(self) -> dict[str, dict]:
+        """Rows by the titles of their communities; of a whole and its part, the part's."""
+        titles = dict(zip(*(self.communities[n].to_pylist() for n in ("community_id", "title"))))
+        return {titles[row["community_id"]]: row for row in self.written.reports.to_pylist()}
+
+    @property
+    def findings(self) -> list[dict]:
+        return self.written.findings.to_pylist()
+
+
+def run(
+    given: Graph,
+    say: Say = says(),
+    settings: ReportSettings = WIDE,
+    claims: Sequence[dict] = (),
+    found: pa.Table | None = None,
+    max_size: int = 5,
+) -> Run:
+    """Reports on the communities of a graph, or on those given."""
+    names = [{"name_key": row["name_key"], "entity_id": row["entity_id"]} for row in rows_of(given)]
+    elements = elements_of(
+        given.entities,
+        given.relationships,
+        table_of_rows(TABLES["graphrag.claims"], list(claims)),
+        table_of_rows(TABLES["graphrag.aliases"], names),
+        n_word_pieces,
+    )
+    model = Scripted(say)
+    if found is None:
+        size = CommunitySettings(max_size=max_size)
+        found = communities(given.entities, given.relationships, size)
+    citations = Citations(elements, given.entities, given.chunks)
+    written = Reporter(elements, citations, model, settings, n_word_pieces).write(found)
+    return Run(written, model, found)
+
+
+def rows_of(given: Graph) -> Rows:
+    return given.entities.to_pylist()
+
+
+def parted(wholes: Mapping[str, Sequence[str]], given: Graph) -> pa.Table:
+    """One whole of level 0, and its parts of level 1, by their names."""
+    inside = [(r["source_id"], r["target_id"], r["relationship_id"]) for r in given.relationships.to_pylist()]
+    every = [entity for part in wholes.values() for entity in part]
+    rows = []
+    for number, (name, own) in enumerate([("whole", every), *wholes.items()]):
+        rows.append(
+            {
+                "community_id": name,
+                "level": min(number, 1),
+                "number": number,
+                "parent_id": "whole" if number else None,
+                "child_ids": [] if number else list(wholes),
+                "title": name,
+                "size": len(own),
+                "entity_ids": own,
+                "relationship_ids": [r for a, b, r in inside if a in own and b in own],
+            }
+        )
+    return table_of_rows(TABLES["graphrag.communities"], rows)
+
+
+def claim(subject: str, description: str, **fields: str) -> dict:
+    own = {"subject_key": subject, "chunk_id": f"c-{subject}", "document_id": "d0"}
+    return own | {"description": description, "status": "true"} | fields
+
+
+def test_a_leaf_is_told_all_that_is_known_of_it() -> None:
+    claims = [
+        claim("a", "a owns b.", status="suspected", start_date="1999", end_date="2001"),
+        claim("a", "a is old."),
+        claim("z", "z is alone."),
+    ]
+    done = run(graph([("a", "b"), ("b", "c")], alone=["z"]), claims=claims)
+    (request,) = done.model.asked
+    assert request.passages == (
+        "Claim about a, suspected. a owns b. (1999 to 2001)",
+        "Claim about a. a is old.",
+        "a (thing). About a.",
+        "a and b. a knows b.",
+        "b (thing). About b.",
+        "b and c. b knows c.",
+        "c (thing). About c.",
+    )
+    row = done.reports["b, a, c"]
+    assert (row["n_elements"], row["n_read"], row["n_substituted"]) == (7, 7, 0)
+    assert row["text"] == "A report\nIn short.\n- An insight.\n  At length."
+    assert (row["calls"], row["rating"], row["title"]) == (1, 7.0, "A report")
+    assert row["prompt_tokens"] >= prompt_length(request)
+
+
+def test_one_entity_alone_is_told_without_asking() -> None:
+    done = run(graph([], alone=["y", "z"]), claims=[claim("z", "z is alone.")])
+    assert done.model.asked == []
+    row = done.reports["z"]
+    assert row["text"] == "z\nz (thing). About z.\n  z (thing). About z. Claim about z. z is alone."
+    assert (row["calls"], row["model"], row["n_findings"], row["n_read"]) == (0, "", 1, 0)
+    assert [f["entity_ids"] for f in done.findings] == [["y"], ["z"]]
+    assert [f["chunk_ids"] for f in done.findings] == [["c-y"], ["c-z"]]
+
+
+def test_reports_are_asked_for_from_the_deepest_level_up() -> None:
+    given = graph([("a", "b"), ("c", "d"), ("b", "c")])
+    done = run(given, found=parted({"left": ["a", "b"], "right": ["c", "d"]}, given))
+    assert [len(call) for call in done.model.calls] == [2, 1]
+    assert len(done.model.calls[1][0].passages) == 7
+    assert done.written.reports["level"].to_pylist() == [0, 1, 1]
+    assert done.written.findings["level"].to_pylist() == [0, 1, 1]
+
+
+def _large(description: str = LONG) -> tuple[Graph, pa.Table]:
+    """A whole of three parts that are too long together: of four, three and two entities."""
+    parts = {name: [f"{name}{i}" for i in range(n)] for name, n in (("b", 4), ("m", 3), ("s", 2))}
+    edges = [(a, b) for own in parts.values() for a, b in zip(own, own[1:], strict=False)]
+    edges += [("b0", "m0"), ("m0", "s0")]
+    told = {entity: f"{entity} is here. {description}" for own in parts.values() for entity in own}
+    given = graph(edges, descriptions=told)
+    return given, parted(parts, given)
+
+
+def _of_part(request: Request) -> str:
+    return report(finding(1), title=f"On {min(request.passages)[0]}")
+
+
+@pytest.mark.parametrize(("prompt_tokens", "replaced"), [(2500, ""), (2000, "b"), (1400, "bm")])
+def test_over_budget_the_largest_parts_are_told_by_their_reports(
+    prompt_tokens: int, replaced: str
+) -> None:
+    given, found = _large()
+    done = run(given, _of_part, ReportSettings(prompt_tokens=prompt_tokens), found=found)
+    shown = done.model.calls[-1][0].passages
+    assert {text[3] for text in shown if text.startswith("On ")} == set(replaced)
+    spoken = {text[0] for text in shown if "(thing)" in text}
+    assert spoken == set("bms") - set(replaced)
+    assert "b0 and m0. b0 knows m0." in shown  # what joins parts is in none of them
+    row = done.reports["whole"]
+    assert (row["n_substituted"], row["n_read"]) == (len(replaced), len(shown))
+    assert prompt_length(done.model.calls[-1][0]) <= prompt_tokens
+
+
+def test_a_part_without_a_report_is_told_by_its_elements() -> None:
+    given, found = _large()
+
+    def say(request: Request) -> str | None:
+        is_first = len(request.passages) == 7 and request.passages[0].startswith("b0")
+        return None if is_first else _of_part(request)
+
+    done = run(given, say, ReportSettings(prompt_tokens=2000), found=found)
+    assert done.written.problems == ["community 1 (b) has no report: the server is tired"]
+    assert set(done.reports) == {"whole", "m", "s"}
+    shown = done.model.calls[-1][0].passages
+    assert {text[3] for text in shown if text.startswith("On ")} == {"m"}
+    assert {text[0] for text in shown if "(thing)" in text} == {"b", "s"}
+
+
+def test_a_part_is_not_told_by_a_report_that_is_longer() -> None:
+    given, found = _large()
+
+    def say(request: Request) -> str:
+        is_first = len(request.passages) == 7
+        return report(title="On b", summary=LONG * 5) if is_first else _of_part(request)
+
+    done = run(given, say, ReportSettings(prompt_tokens=2000), found=found)
+    shown = done.model.calls[-1][0].passages
+    assert [text.split("\n")[0] for text in shown if text.startswith("On ")] == ["On m"]
+    assert len([text for text in shown if text.startswith("b")]) == 8
+    assert prompt_length(done.model.calls[-1][0]) <= 2000
+
+
+@pytest.mark.parametrize("length", [1, 5, 30])
+def test_no_prompt_is_too_long_and_none_is_empty(length: int) -> None:
+    given, found = _large(LONG * length)
+    claims = [claim(f"b{i}", f"{LONG * length} {n}") for i in range(4) for n in range(3)]
+    long_report = report(summary=LONG * length)
+    done = run(given, lambda _: long_report, NARROW, claims=claims, found=found)
+    assert len(done.model.asked) == 4
+    assert all(request.passages for request in done.model.asked)
+    assert max(map(prompt_length, done.model.asked)) <= 1000
+    for row in done.reports.values():
+        assert row["n_read"] < row["n_elements"]
+        assert row["prompt_tokens"] <= 1000
+
+
+def test_what_matters_most_is_shown_first_when_not_all_fits() -> None:
+    """The ends of the heaviest edge, and it; in order of their texts."""
+    star = [("hub", f"leaf{i}") for i in range(6)] + [("hub", "second"), ("second", "leaf0")]
+    names = {end for edge in star for end in edge}
+    given = graph(star, descriptions={name: LONG for name in names})
+    done = run(given, settings=ReportSettings(prompt_tokens=1100), max_size=20)
+    shown = done.model.asked[0].passages
+    assert [text.split(".")[0] for text in shown] == ["hub (thing)", "hub and leaf0", "leaf0 (thing)"]
+
+
+def _elsewhere(more: list[tuple[str, str]], **descriptions: str) -> list[Request]:
+    edges = [*clique("a", 5), *clique("b", 5), ("a0", "b0"), *clique("x", 4), *more]
+    done = run(graph(edges, alone=["z"], descriptions=descriptions), settings=NARROW)
+    return done.model.asked
+
+
+def test_what_does_not_concern_a_community_leaves_its_prompt() -> None:
+    before = _elsewhere([])
+    after = _elsewhere([("x3", "x4")])
+    assert len(before) == 3
+    assert len([request for request in before if request not in after]) == 1
+    again = _elsewhere([], a1="Something new of a1.")
+    assert len([request for request in before if request not in again]) == 1
+    grown = _elsewhere([("q0", "q1"), ("q1", "q2")])
+    assert [request for request in before if request not in grown] == []
+    assert len(grown) == 4
+
+
+def test_findings_cite_chunks_that_mention_their_entities() -> None:
+    edges = [*clique("a", 5), *clique("b", 5), ("a0", "b0")]
+    given = graph(edges, documents={name: f"d{i}" for i, name in enumerate(["a0", "b1"], 1)})
+    done = run(given, says(finding(1, 4), finding(7), finding(2, 3, 5, 8)))
+    told = {row["entity_id"]: set(row["chunk_ids"]) for row in rows_of(given)}
+    of = dict(zip(*(given.chunks[n].to_pylist() for n in ("chunk_id", "document_id"))))
+    assert len(done.findings) == 6
+    for row in done.findings:
+        assert row["entity_ids"]
+        assert row["chunk_ids"]
+        assert all(told[entity] & set(row["chunk_ids"]) for entity in row["entity_ids"])
+        assert all(any(c in told[e] for e in row["entity_ids"]) for c in row["chunk_ids"])
+        assert row["document_ids"] == sorted({of[c] for c in row["chunk_ids"]})
+
+
+def test_few_chunks_support_a_finding_and_every_entity_has_one() -> None:
+    given = graph([("hub", f"leaf{i:02}") for i in range(30)])
+    done = run(given, says(finding(*range(1, 62))), max_size=40)
+    (row,) = done.findings
+    assert len(row["entity_ids"]) == 31
+    assert len(row["chunk_ids"]) == 30  # each mentions the hub and a leaf
+    one = run(given, says(finding(1)), max_size=40).findings[0]
+    assert (one["entity_ids"], len(one["chunk_ids"])) == (["hub"], 10)
+
+
+def test_a_finding_without_a_valid_reference_is_known_by_the_names_it_says() -> None:
+    by_name = finding(0, 99, -3, summary="B is known.", explanation="(a, too.)")
+    nothing = finding(44, summary="Abbots differ.", explanation="")
+    half = finding(99, 5, summary="b is known.")
+    done = run(graph([("a", "b"), ("b", "c")]), says(by_name, nothing, half))
+    assert [row["entity_ids"] for row in done.findings] == [["a", "b"], ["c"]]
+    assert [row["position"] for row in done.findings] == [0, 1]
+    row = done.reports["b, a, c"]
+    assert (row["n_findings"], row["n_unsupported"]) == (2, 1)
+    assert "Abbots" not in row["text"]
+
+
+def test_a_report_without_findings_supports_nothing() -> None:
+    """It is shown for its part, but cites no chunk that a finding above could cite."""
+    given, found = _large()
+
+    def say(request: Request) -> str:
+        if len(request.passages) == 7:
+            return report(finding(99, summary="Of nobody.", explanation="Nothing."))
+        if any(text.startswith("A report") for text in request.passages):
+            place = 1 + next(i for i, t in enumerate(request.passages) if t.startswith("A report"))
+            return report(finding(place), finding(place, summary="m1 is here."), title="Whole")
+        return _of_part(request)
+
+    done = run(given, say, ReportSettings(prompt_tokens=2000), found=found)
+    of_whole = [row for row in done.findings if row["community_id"] == "whole"]
+    assert [row["entity_ids"] for row in of_whole] == [["m1"]]
+    assert all(row["chunk_ids"] for row in done.findings)
+    assert done.reports["whole"]["n_unsupported"] == 1
+
+
+def test_more_findings_than_wanted_are_left_out() -> None:
+    many = [finding(1, summary=f"Number {i}.") for i in range(9)]
+    done = run(graph([("a", "b")]), says(*many), ReportSettings(max_findings=2))
+    assert [row["summary"] for row in done.findings] == ["Number 0.", "Number 1."]
+
+
+def test_without_communities_nobody_is_asked() -> None:
+    done = run(graph([]))
+    assert done.model.asked == []
+    assert done.written.reports == TABLES["graphrag.community_reports"].empty()
+    assert done.written.findings == TABLES["graphrag.findings"].empty()
+
+
+def test_texts_of_elements() -> None:
+    assert entity_text({"name": "Lin", "type": "", "description": ""}) == "Lin."
+    plain = {"status": "false", "description": "It sank.", "start_date": None, "end_date": "1999"}
+    assert claim_text(plain, "Boat") == "Claim about Boat, false. It sank. (1999)"
+
+
+def test_a_report_says_nothing_twice() -> None:
+    findings = [
+        {"summary": "It sank.", "explanation": "It sank. In winter."},
+        {"summary": "It is old.", "explanation": "It is old."},
+        {"summary": "In winter.", "explanation": ""},
+    ]
+    text = report_text("Boat", "The boat. It sank.", findings)
+    assert text == "Boat\nThe boat. It sank.\n  It sank. In winter.\n- It is old."

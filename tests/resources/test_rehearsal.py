@@ -1,0 +1,152 @@
+"""Understudies of served models, and the copy of a home that they play in."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import fsspec
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from gsum_assets.tables import TABLES
+from gsum_resources.appended import read_appended
+from gsum_resources.embedding.openai_compatible import OpenAICompatibleEmbedder
+from gsum_resources.endpoint import Endpoint
+from gsum_resources.home import Home
+from gsum_resources.llm.ledger import Ledger, LedgeredModel
+from gsum_resources.llm.rehearsal import UNDERSTUDY, Recalled, RehearsedModel, Understudy
+from gsum_resources.llm.results import Score
+from gsum_resources.memo import Memo, MemoizedEmbedder
+from gsum_resources.models import Models
+from gsum_resources.parquet_store import ParquetStore, Partition, Provenance
+from gsum_resources.protocols import Completion, CompletionError, Request
+from gsum_resources.rehearsal import rehearsal_home, rehearsed
+from gsum_resources.scoring.prompt_logprobs import ServedScorer
+from gsum_resources.settings import EmbeddingSettings, LlmSettings, ScorerSettings, Settings
+from tests.models import FirstWords
+from tests.servers.scripted import ScriptedServer, scripted_server
+
+SERVED = LlmSettings(backend="openai_compatible", model="m", api_key_env="")
+TEXTS = [f"The {word} met the boat at the bridge, and nobody said a word. " * 4 for word in "abcde"]
+
+
+@pytest.fixture
+def server(tmp_path: Path) -> Iterator[ScriptedServer]:
+    with scripted_server(tmp_path / "log.jsonl") as running:
+        yield running
+
+
+def asking(text: str, schema: type | None = None) -> Request:
+    return Request("answer", "Say it.", passages=(text,), max_words=20, schema=schema)
+
+
+def test_a_prompt_is_counted_with_the_directions_that_it_is_sent_with() -> None:
+    """ "Say it." and "[1]\\nboat" have 7 and 8 bytes."""
+    plain, structured = asking("boat"), asking("boat", Score)
+    assert Understudy(SERVED, "m", FirstWords()).prompt_tokens(plain) == 4
+    assert Understudy(SERVED, "m", FirstWords()).prompt_tokens(structured) == 4
+    prompted = SERVED.model_copy(update={"structured_output": "prompt"})
+    assert Understudy(prompted, "m", FirstWords()).prompt_tokens(structured) > 60
+
+
+def test_what_the_writer_cannot_say_still_counts() -> None:
+    understudy = Understudy(SERVED, "m", FirstWords(refuses="boat"))
+    free, structured = understudy.complete([asking("one boat"), asking("one boat", Score)])
+    assert isinstance(free, Completion)
+    assert free.text == "[1] one boat"
+    assert isinstance(structured, CompletionError)
+    assert (structured.tokens_in, structured.tokens_out) == (5, 26)
+
+
+def test_the_memo_tells_what_the_real_model_took(tmp_path: Path) -> None:
+    store = ParquetStore(str(tmp_path))
+    ledger = Ledger(store, TABLES["llm_calls"], "c", "a")
+    real = FirstWords("m")
+    LedgeredModel(real, store, ledger).complete([asking(text) for text in TEXTS[:2]])
+    heard: list[Recalled] = []
+    understudy = Understudy(SERVED, "m", FirstWords("writer"))
+    rehearsed_model = RehearsedModel(understudy, store, ledger, None, None, heard.append)
+    for _ in range(2):  # what was rehearsed is in the memo by then, and is no reply of the real one
+        replies = rehearsed_model.complete([asking(text) for text in TEXTS])
+        estimated = [understudy.prompt_tokens(asking(text)) for text in TEXTS]
+        assert [reply.model for reply in replies] == ["m"] * 2 + [UNDERSTUDY] * 3
+        assert heard == [Recalled(1, 1, len(TEXTS[0]), n) for n in estimated[:2]]
+        heard.clear()
+    rows = read_appended(store, TABLES["llm_calls"], "c").to_pylist()
+    paid = [row for row in rows if not row["cached"] and row["model"] == UNDERSTUDY]
+    assert sorted(row["tokens_in"] for row in paid) == sorted(estimated[2:])
+
+
+def test_an_understudy_of_an_embedder_fits_what_the_memo_has(
+    server: ScriptedServer, tmp_path: Path
+) -> None:
+    settings = Settings(
+        embedding=EmbeddingSettings(
+            backend="openai_compatible",
+            model="m",
+            base_url=server.base_url,
+            api_key_env="",
+            usd_per_million_tokens=1.0,
+        )
+    )
+    store = ParquetStore(str(tmp_path / "warehouse"))
+    endpoint = Endpoint(settings.embedding)
+    real = OpenAICompatibleEmbedder(settings.embedding, endpoint)
+    MemoizedEmbedder(real, store).embed(TEXTS[:1])
+    models = Models(settings, store, TABLES["llm_calls"])
+    understudy = rehearsed(models, store)
+    vectors = understudy.embedder.embed(TEXTS)  # one remembered, the others filled up or cut
+    endpoint.close()
+    assert understudy.identity("embedding_model") == real.identity
+    assert vectors.shape == (len(TEXTS), real.dimension)
+    np.testing.assert_allclose(np.linalg.norm(vectors, axis=1), 1, atol=1e-5)
+    assert len(server.lines()) == 1
+    played = understudy.overrides["embedding_model"]
+    counted = real.tokens_read * (len(TEXTS) - 1)
+    assert played.tokens_read == pytest.approx(counted, rel=0.05)  # type: ignore[union-attr]
+
+
+def test_an_understudy_of_a_scorer_reads_as_much(server: ScriptedServer, tmp_path: Path) -> None:
+    settings = ScorerSettings(
+        backend="openai_compatible", model="m", base_url=server.base_url, api_key_env=""
+    )
+    endpoint = Endpoint(settings)
+    real = ServedScorer(settings, endpoint)
+    real.score(TEXTS[:2], [TEXTS[1:4], TEXTS[2:5]])
+    endpoint.close()
+    models = Models(Settings(scorer=settings), ParquetStore(str(tmp_path)), TABLES["llm_calls"])
+    understudy = rehearsed(models, models.store).overrides["passage_scorer"]
+    scores = understudy.score(TEXTS[:2], [TEXTS[1:4], TEXTS[2:5]])  # type: ignore[union-attr]
+    assert [row.shape for row in scores] == [(3,), (3,)]
+    assert understudy.tokens_read == pytest.approx(  # type: ignore[union-attr]
+        real.tokens_read, rel=0.05
+    )
+
+
+@pytest.mark.parametrize("kind", ["local", "memory"])
+def test_a_copy_has_the_corpus_and_the_memos_and_leaves_the_home_alone(
+    tmp_path: Path, kind: str
+) -> None:
+    root = tmp_path / "home"
+    (root / "corpora" / "c").mkdir(parents=True)
+    (root / "corpora" / "c" / "a.txt").write_text("A boat.")
+    (root / "gsum.toml").write_text("[llm]\n")
+    url = str(root / "warehouse") if kind == "local" else "memory://rehearsal"
+    store = ParquetStore(url)
+    table = TABLES["source_queries"]
+    rows = pa.table({"file": ["queries.jsonl"], "content_hash": ["0"]}, table.schema)
+    for corpus in ("c", "other"):
+        store.write(table, Partition(corpus), rows, Provenance("", ""))
+    Memo(store, "embeddings", "m").put({b"0" * 16: b"value"})
+    with rehearsal_home(Home(root, url), "c", [table.name]) as home:
+        copy = ParquetStore(home.warehouse)
+        assert copy.partitions(table) == [Partition("c")]
+        assert Memo(copy, "embeddings", "m").get([b"0" * 16]) == {b"0" * 16: b"value"}
+        assert (home.corpora / "c" / "a.txt").read_text() == "A boat."
+        assert (home.root / "gsum.toml").read_text() == "[llm]\n"
+        copy.write(table, Partition("c"), rows.slice(0, 0), Provenance("", ""))
+        copy.fs.rm(copy.root, recursive=True)
+    assert not home.root.exists()
+    assert store.read(table, [Partition("c")])[0].num_rows == 1
+    if kind == "memory":
+        fsspec.filesystem("memory").rm("/rehearsal", recursive=True)
