@@ -59,7 +59,7 @@ class Plan:
     Attributes
     ----------
     n_questions : that the corpus has.
-    is_current : whether there is nothing to make at all.
+    is_current : whether nothing is due that asks a model or leads to one that does.
     notes : a line for each thing that the plan does not know.
     """
 

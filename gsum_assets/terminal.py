@@ -139,7 +139,7 @@ def print_plan(plan: Plan, methods: str | None) -> None:
     for note in plan.notes:
         screen.print(note, style="yellow", markup=False, soft_wrap=True)
     if plan.is_current:
-        screen.print(f"{plan.corpus}: nothing to pay, all is current")
+        screen.print(f"{plan.corpus}: nothing to pay, all that asks a model is current")
     elif not everything.n and not everything.tokens_in:
         screen.print(f"{plan.corpus}: nothing to pay, no model would be asked anything new")
     screen.print(f"next: gsum run {plan.corpus}" + (f" --methods {methods}" if methods else ""))

@@ -1,7 +1,8 @@
 """The DuckDB file: only views over the warehouse, one a table, built beside and renamed."""
 
+import shutil
 import uuid
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -9,9 +10,11 @@ from pathlib import Path
 import duckdb
 import pyarrow as pa
 
+from gsum_resources.content_hash import hash_texts
 from gsum_resources.parquet_store import FILE_NAME, FOOTER_KEY, ParquetStore
 from gsum_resources.table import Table
 
+_CODE_VERSION = "1"  # raise it with every change of what a view says, so that files are made anew
 _APPENDED = frozenset({"llm_calls", "embedding_calls"})  # written as many small files a partition
 
 
@@ -36,16 +39,52 @@ def build_catalogue(
 ) -> None:
     """Write the catalogue of `tables` and `views` to `path`, replacing the file that stands there.
 
-    A session that has the old file open keeps it; the next one to open it sees the new one.
+    A session that has the old file open keeps it; the next one to open it sees the new one. Of a
+    file with the same declarations only those views are made anew whose table got its first file
+    or lost its last: a run fills one table after the other.
     """
+    tables, views = list(tables), list(views)
     path.parent.mkdir(parents=True, exist_ok=True)
     beside = path.with_name(f"{path.name}.{uuid.uuid4().hex}.part")
+    declared = _declared(store, tables, views)
     try:
+        known = _copied(path, beside, declared)
         with duckdb.connect(str(beside)) as connection:
-            define_views(connection, store, tables, views)
+            define_views(connection, store, tables, views, known)
+            connection.execute(f"COMMENT ON VIEW provenance IS {_quote(declared)}")
         beside.replace(path)
     finally:
         beside.unlink(missing_ok=True)
+
+
+def _declared(store: ParquetStore, tables: Iterable[Table], views: Iterable[View]) -> str:
+    """What a catalogue was made from, apart from which tables have files."""
+    parts = [f"{table}\n{_select(store, table)}\n{_empty(table)}" for table in tables]
+    return hash_texts([_CODE_VERSION, *parts, *map(repr, views)])
+
+
+def _copied(path: Path, beside: Path, declared: str) -> Mapping[str, bool]:
+    """Which tables have files by the catalogue at `path`, of which `beside` becomes a copy.
+
+    Empty, and no copy, where there is none of the same declarations.
+    """
+    if not path.is_file():
+        return {}
+    shutil.copyfile(path, beside)
+    try:
+        with duckdb.connect(str(beside)) as connection:
+            rows = connection.sql(
+                "SELECT schema_name, view_name, sql, comment FROM duckdb_views() WHERE NOT internal"
+            ).fetchall()
+    except duckdb.Error:  # a damaged file: made anew
+        rows = []
+    if any(name == "provenance" and comment == declared for _, name, _, comment in rows):
+        return {
+            name if schema == "main" else f"{schema}.{name}": "read_parquet" in sql
+            for schema, name, sql, _ in rows
+        }
+    beside.unlink()
+    return {}
 
 
 def define_views(
@@ -53,11 +92,17 @@ def define_views(
     store: ParquetStore,
     tables: Iterable[Table],
     views: Iterable[View] = (),
+    known: Mapping[str, bool] | None = None,
 ) -> None:
     """Create a view for each table, typed and empty where it has no file yet; then the others.
 
     The others are `provenance` and `views`, whose tables must be among `tables`.
+
+    Parameters
+    ----------
+    known : the tables whose views are there already, and whether they have files by those.
     """
+    known = known or {}
     if not store.is_local:
         connection.register_filesystem(store.fs)
     filled = []
@@ -66,6 +111,8 @@ def define_views(
         found = bool(store.fs.glob(files))
         if found and table.name not in _APPENDED:
             filled.append(files)
+        if known.get(table.name) == found:
+            continue
         view = View(table.name, table.row, _select(store, table) if found else _empty(table))
         try:
             _create(connection, view)
@@ -73,6 +120,8 @@ def define_views(
             _create(connection, replace(view, select=_select(store, table, columns="*")))
     connection.execute(f"CREATE OR REPLACE VIEW provenance AS {_provenance(store, filled)}")
     for view in views:
+        if view.name in known:
+            continue
         with suppress(duckdb.BinderException):  # of a table with such files: missing until then
             _create(connection, view)
 

@@ -11,6 +11,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import Any
 
 import dagster as dg
 import numpy as np
@@ -178,8 +179,8 @@ class LetterHashes:
         """Texts to float32 unit vectors, `(n_texts, dimension)`."""
         from sklearn.feature_extraction.text import HashingVectorizer
 
-        hashing = HashingVectorizer(
-            analyzer="char_wb", ngram_range=(3, 3), n_features=self.dimension - 1, norm=None
+        hashing: Any = HashingVectorizer(
+            analyzer="char_wb", ngram_range=(3, 3), n_features=self.dimension - 1
         )
         counts = hashing.transform(texts).toarray()
         one = np.ones((len(counts), 1))  # no text without a letter has length zero

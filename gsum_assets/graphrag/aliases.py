@@ -18,6 +18,7 @@ from gsum_assets.tables import TABLES
 from gsum_resources.content_hash import hash_texts
 
 _MOST_EVIDENCE = 5  # chunks
+_NO_PERSONS = {"organization", "place", "event"}  # the embedded model calls anything a thing
 
 
 def entity_id(name_key: str) -> str:
@@ -63,8 +64,7 @@ def _join_persons(names: Mapping[str, Name], groups: Groups) -> None:
     forms: defaultdict[str, list[Name]] = defaultdict(list)
     longer: defaultdict[str, set[str]] = defaultdict(set)
     for name in names.values():
-        # what nobody called anything may be a person, too, and rival another
-        if not {PERSON, "", OTHER}.isdisjoint(name.types):
+        if _may_be_person(name):
             forms[name.person.bare].append(name)
             for end in name.person.ends:
                 longer[end].add(name.person.bare)
@@ -79,6 +79,12 @@ def _join_persons(names: Mapping[str, Name], groups: Groups) -> None:
     for bearers, full in families:
         proper = [one for one in full if _is_merged(one) and one.person.has_capitals]
         _join_short_forms(bearers, proper, groups)
+
+
+def _may_be_person(name: Name) -> bool:
+    """Whether it may be a person, and so rival another, though types are not always right."""
+    is_unclear = not {PERSON, "", OTHER}.isdisjoint(name.types)
+    return is_unclear or (name.person.has_capitals and not name.types.keys() <= _NO_PERSONS)
 
 
 def _is_merged(name: Name) -> bool:

@@ -4,10 +4,10 @@ from functools import partial
 
 import dagster as dg
 import pyarrow as pa
-from gsum_assets.graphrag.plots import communities_picture
 
 from gsum_assets.corpus.chunk import n_word_pieces
 from gsum_assets.corpus.embed import vector_column
+from gsum_assets.corpus.load import N_BUCKETS
 from gsum_assets.graphrag.aliases import resolve
 from gsum_assets.graphrag.citations import Citations
 from gsum_assets.graphrag.communities import communities as find_communities
@@ -15,6 +15,7 @@ from gsum_assets.graphrag.elements import elements_of, entity_text
 from gsum_assets.graphrag.extract import extract
 from gsum_assets.graphrag.given_graph import extracted_from, read_given
 from gsum_assets.graphrag.merge import merge_entities, merge_relationships
+from gsum_assets.graphrag.plots import communities_picture
 from gsum_assets.graphrag.reports import Reporter
 from gsum_assets.graphrag.settings import (
     CommunitySettings,
@@ -66,7 +67,8 @@ def extraction(  # noqa: ANN201 - Dagster reads it
             settings = ExtractionSettings.model_validate(values)
             found = extract(rows, language_model.get(), settings)
         else:
-            found = extracted_from(given, rows)
+            made = [key for key in context.partition_keys if partition_of(key).corpus == corpus]
+            found = extracted_from(given, rows, is_whole=len(made) == N_BUCKETS)
         for problem in found.problems:
             context.log.warning(problem)
         for name, table in found.tables.items():

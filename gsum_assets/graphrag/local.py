@@ -60,7 +60,7 @@ def around_entities(
         near = {ids[place]: cosine for place, cosine in found}
         kinds = (
             list(_entities(index, near, scope)),
-            list(_reports(index, near, seen[scope], scope)),
+            list(_reports(index, near, seen[scope])),
             list(best.get(query["query_id"], ())),
         )
         sizes = lengths((one.text for kind in kinds for one in kind), count_tokens)
@@ -102,14 +102,15 @@ def _entities(index: Index, near: Mapping[str, float], scope: str | None) -> Ite
         yield Passage(row["relationship_id"], "relationship", text, row["weight"])
 
 
-def _reports(
-    index: Index, near: Mapping[str, float], seen: Sequence[Seen], scope: str | None
-) -> Iterator[Passage]:
-    """Reports of the communities that hold most of the nearest entities, best rated first."""
+def _reports(index: Index, near: Mapping[str, float], seen: Sequence[Seen]) -> Iterator[Passage]:
+    """Reports of the communities that hold most of the nearest entities, best rated first.
+
+    Like entities they are of no document, or they would be read among the chunks of theirs.
+    """
     members = index.members
     held = {one.community_id: len(members[one.community_id] & near.keys()) for one in seen}
     for one in sorted(
         seen, key=lambda one: (-held[one.community_id], -one.rating, one.community_id)
     ):
         if held[one.community_id]:
-            yield Passage(one.community_id, "report", one.text, one.rating, scope)
+            yield Passage(one.community_id, "report", one.text, one.rating)

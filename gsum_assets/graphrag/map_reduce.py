@@ -63,13 +63,18 @@ def partial_answers(
         Rows of `graphrag.partial_answers` ordered by its key.
     """
     sizes = lengths(pc.unique(contexts["text"]).to_pylist(), count_tokens)
-    asked = [
-        pack
-        for question in questions_with_passages(contexts, queries)
-        if not _fits(question, sizes, answer_room(question.row, settings, max_words, count_tokens))
-        for pack in _packs(question, sizes, settings, count_tokens)
-    ]
-    rows, problems = [], []
+    asked, rows, problems = [], [], []
+    for question in questions_with_passages(contexts, queries):
+        room = answer_room(question.row, settings, max_words, count_tokens)
+        if _fits(question, sizes, room):
+            continue
+        found = _packs(question, sizes, settings, count_tokens)
+        asked += found
+        if not found:
+            problems.append(
+                f"question '{question.query_id}': it and the instructions leave no room to "
+                "passages; set prompt_tokens higher in corpus.toml, [graphrag.answers]"
+            )
     replies = model.complete([pack.request for pack in asked])
     for pack, reply in zip(asked, replies, strict=True):
         if isinstance(reply, Completion) and isinstance(reply.parsed, PartialAnswer):
@@ -135,6 +140,8 @@ def _packs(
         document_id=question.row["document_id"] or "",
     )
     own_size, room = structured_room(bare, settings.prompt_tokens, count_tokens)
+    if room.is_too_small:
+        return []
     most = room.tokens - room.mark
     texts = [
         row["text"]

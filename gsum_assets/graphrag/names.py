@@ -44,13 +44,14 @@ def holds(text_key: str, key: str) -> bool:
 
     A Latin name counts as a word of its own only; scripts without blanks have no such borders.
     """
-    return any(
-        not (
-            _joins(text_key[max(0, match.start() - 1) : match.start()], key[:1])
-            or _joins(key[-1:], text_key[match.end() : match.end() + 1])
-        )
-        for match in re.finditer(re.escape(key), text_key)
-    )
+    start = text_key.find(key)
+    while start >= 0:
+        end = start + len(key)
+        before, after = text_key[max(0, start - 1) : start], text_key[end : end + 1]
+        if not (_joins(before, key[:1]) or _joins(key[-1:], after)):
+            return True
+        start = text_key.find(key, start + 1)
+    return False
 
 
 def _joins(one: str, other: str) -> bool:

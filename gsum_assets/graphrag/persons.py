@@ -62,7 +62,7 @@ class PersonName(NamedTuple):
     bare : `name_key` without them.
     ends : first and last word of a name of several words; none of a description such as "the
         mother of Lin".
-    is_proper : whether it names one person; "he", "Captain", "Old Lin", "A." and "Speaker 2" do not.
+    is_proper : whether it names one person; "he", "Captain", "Old Lin", "A.", "Speaker 2" do not.
     has_capitals : whether each word has one, titles and particles aside; as a description, "Lin
         woman", has not. True in scripts without capitals.
     """
@@ -93,7 +93,7 @@ def take_apart(name: str, key: str) -> PersonName:
     key : its `name_key`.
     """
     titles, bare = set(), key
-    while (match := _TITLE.match(bare)) and bare[match.end() :].split()[0] not in _JOINING:
+    while match := _TITLE.match(bare):
         titles.add(_SPELLINGS.get(match[1], match[1]))
         bare = bare[match.end() :]
     if match := _DEGREE.search(bare):

@@ -1,6 +1,6 @@
 """The harbour's graph as answers read it: findings with support, and vectors on the axes."""
 
-from dataclasses import replace
+from dataclasses import fields, replace
 
 import numpy as np
 import pyarrow as pa
@@ -66,11 +66,7 @@ INDEX = Index(
         }.items()
     )
 )
-EMPTY = Index(
-    *(TABLES[f"graphrag.{name}"].empty() for name in ("entities", "relationships", "communities")),
-    *(TABLES[f"graphrag.{name}"].empty() for name in ("community_reports", "findings")),
-    TABLES["graphrag.embeddings"].empty(),
-)
+EMPTY = Index(*(TABLES[f"graphrag.{field.name}"].empty() for field in fields(Index)))
 CHUNK_TABLE = table_of_rows(TABLES["chunks"], CHUNKS)
 
 

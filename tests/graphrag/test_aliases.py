@@ -148,6 +148,7 @@ def test_one_chunk_that_has_both_is_evidence_enough_and_five_are_told() -> None:
         ("a document without the longer name", {"a": ["Mei Lin; Lin"], "b": ["Lin"]}),
         ("father and son", {"a": ["John Smith; John Smith Jr.; Smith"]}),
         ("a rival that only a relationship names", {"a": ["John Smith; Mary Smith:?; Smith"]}),
+        ("a rival of a vague type", {"a": ["John Smith; Mary Smith:thing; Smith"]}),
         ("husband or wife", {"a": ["Jane Smith; Mr Smith"]}),
         ("husband, wife, or either", {"a": ["Jane Smith; Mr Smith; Smith"]}),
         ("a month", {"a": ["Jo March; March:concept", "March:event"]}),
@@ -161,11 +162,18 @@ def test_one_chunk_that_has_both_is_evidence_enough_and_five_are_told() -> None:
         ("a number", {"a": ["Speaker 2; Speaker"]}),
         ("a middle name", {"a": ["Martin Luther King; Luther"]}),
         ("a part of a word", {"a": ["Ann-Lin Moe; Lin; Ann"]}),
+        ("two full names", {"a": ["Mei Lin; Lin"], "b": ["Dr Mei Lin; Lin"]}),
         ("no titles for Mei", {"a": ["Mei Lin; Lin; Dr Lin"], "b": ["Dr Lin"]}),
     ],
 )
 def test_short_forms_that_may_be_somebody_else(why: str, corpus: Corpus) -> None:
     assert merged(rows_of(corpus)) == set(), why
+
+
+def test_what_is_no_person_rivals_none() -> None:
+    others = "Smith College:organization; Port Smith:place; Smith Day:event; smith hammer:thing"
+    rows = rows_of({"a": [f"John Smith; Smith; {others}"]})
+    assert merged(rows) == groups("john smith; smith")
 
 
 def test_a_particle_and_an_apostrophe_are_no_description() -> None:
@@ -347,6 +355,17 @@ def test_the_order_of_rows_does_not_matter(made, random) -> None:
     mentions, chunks = mentions_of(made[0]), chunks_of(made[1])
     found = resolve(mentions, chunks, MergingSettings())
     assert resolve(shuffled(mentions, random), shuffled(chunks, random), MergingSettings()) == found
+
+
+def test_the_order_of_documents_does_not_matter() -> None:
+    documents = {
+        "a": ["Dr Lin; Doctor Lin"],
+        "b": ["Dr Lin; Dr. Lin"],
+        "c": ["Doctor Lin; Dr. Lin"],
+    }
+    turned = dict(reversed(documents.items()))
+    assert len(merged(rows_of(documents))) == 1
+    assert rows_of(documents) == rows_of(turned)
 
 
 def shuffled(table: pa.Table, random) -> pa.Table:

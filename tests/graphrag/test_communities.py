@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from gsum_assets.graphrag.communities import communities, cut
 from gsum_assets.graphrag.settings import CommunitySettings
 from gsum_assets.tables import TABLES
-from tests.graphrag.toys import Graph, clique, graph
+from tests.graphrag.toys import Graph, clique, graph, mapped
 
 SMALL = CommunitySettings(max_size=4)
 EMPTY = graph([])
@@ -87,7 +87,7 @@ def test_relationships_are_those_with_both_ends_inside(given: Graph) -> None:
     for row in given.relationships.to_pylist():
         whole.add_edge(row["source_id"], row["target_id"], name=row["relationship_id"])
     whole.add_nodes_from(given.entities["entity_id"].to_pylist())
-    told = dict(zip(*(given.entities[n].to_pylist() for n in ("entity_id", "chunk_ids"))))
+    told = mapped(given.entities, "entity_id", "chunk_ids")
     for row in found(given).to_pylist():
         part = whole.subgraph(row["entity_ids"])
         names = [name for *_, name in part.edges(data="name")]

@@ -26,8 +26,7 @@ def mention(name: str, chunk: str, kind: str = "", description: str = "") -> dic
     """Of a chunk named by its document and place: d0.1"""
     key, document = name.casefold(), chunk.split(".")[0]
     own = {"name": name, "name_key": key, "chunk_id": chunk, "document_id": document}
-    own["is_verbatim"] = True
-    return own | {"type": kind, "description": description}
+    return own | {"type": kind, "description": description, "is_verbatim": True}
 
 
 def told(source: str, target: str, chunk: str, description: str = "", strength: int = 5) -> dict:

@@ -3,6 +3,7 @@
 import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 import pyarrow as pa
 import pytest
@@ -17,14 +18,16 @@ from gsum_assets.tables import TABLES
 from gsum_resources.protocols import Request
 from tests.gor.toy_documents import Scripted
 from tests.graphrag.harbour import Rows, table_of_rows
-from tests.graphrag.toys import Graph, clique, graph, prompt_length
+from tests.graphrag.toys import Graph, clique, graph, mapped, prompt_length
 
 WIDE, NARROW = ReportSettings(), ReportSettings(prompt_tokens=1000)
 LONG = "The harbour lamp was lit again by the clerk of the orchard. " * 12  # 156 word pieces
 Say = Callable[[Request], str | None]
 
 
-def finding(*references: int, summary: str = "An insight.", explanation: str = "At length.") -> dict:
+def finding(
+    *references: int, summary: str = "An insight.", explanation: str = "At length."
+) -> dict:
     return {"summary": summary, "explanation": explanation, "references": list(references)}
 
 
@@ -47,8 +50,8 @@ class Run:
 
     @property
     def reports(self) -> dict[str, dict]:
-        """Rows by the titles of their communities; of a whole and its part, the part's."""
-        titles = dict(zip(*(self.communities[n].to_pylist() for n in ("community_id", "title"))))
+        """Rows by the titles of their communities."""
+        titles = mapped(self.communities, "community_id", "title")
         return {titles[row["community_id"]]: row for row in self.written.reports.to_pylist()}
 
     @property
@@ -58,7 +61,7 @@ class Run:
 
 def run(
     given: Graph,
-    say: Say = says(),
+    say: Say = lambda _: report(),
     settings: ReportSettings = WIDE,
     claims: Sequence[dict] = (),
     found: pa.Table | None = None,
@@ -88,7 +91,10 @@ def rows_of(given: Graph) -> Rows:
 
 def parted(wholes: Mapping[str, Sequence[str]], given: Graph) -> pa.Table:
     """One whole of level 0, and its parts of level 1, by their names."""
-    inside = [(r["source_id"], r["target_id"], r["relationship_id"]) for r in given.relationships.to_pylist()]
+    inside = [
+        (r["source_id"], r["target_id"], r["relationship_id"])
+        for r in given.relationships.to_pylist()
+    ]
     every = [entity for part in wholes.values() for entity in part]
     rows = []
     for number, (name, own) in enumerate([("whole", every), *wholes.items()]):
@@ -159,7 +165,7 @@ def test_reports_are_asked_for_from_the_deepest_level_up() -> None:
 def _large(description: str = LONG) -> tuple[Graph, pa.Table]:
     """A whole of three parts that are too long together: of four, three and two entities."""
     parts = {name: [f"{name}{i}" for i in range(n)] for name, n in (("b", 4), ("m", 3), ("s", 2))}
-    edges = [(a, b) for own in parts.values() for a, b in zip(own, own[1:], strict=False)]
+    edges = [(a, b) for own in parts.values() for a, b in pairwise(own)]
     edges += [("b0", "m0"), ("m0", "s0")]
     told = {entity: f"{entity} is here. {description}" for own in parts.values() for entity in own}
     given = graph(edges, descriptions=told)
@@ -233,10 +239,14 @@ def test_what_matters_most_is_shown_first_when_not_all_fits() -> None:
     """The ends of the heaviest edge, and it; in order of their texts."""
     star = [("hub", f"leaf{i}") for i in range(6)] + [("hub", "second"), ("second", "leaf0")]
     names = {end for edge in star for end in edge}
-    given = graph(star, descriptions={name: LONG for name in names})
+    given = graph(star, descriptions=dict.fromkeys(names, LONG))
     done = run(given, settings=ReportSettings(prompt_tokens=1100), max_size=20)
     shown = done.model.asked[0].passages
-    assert [text.split(".")[0] for text in shown] == ["hub (thing)", "hub and leaf0", "leaf0 (thing)"]
+    assert [text.split(".")[0] for text in shown] == [
+        "hub (thing)",
+        "hub and leaf0",
+        "leaf0 (thing)",
+    ]
 
 
 def _elsewhere(more: list[tuple[str, str]], **descriptions: str) -> list[Request]:
@@ -262,7 +272,7 @@ def test_findings_cite_chunks_that_mention_their_entities() -> None:
     given = graph(edges, documents={name: f"d{i}" for i, name in enumerate(["a0", "b1"], 1)})
     done = run(given, says(finding(1, 4), finding(7), finding(2, 3, 5, 8)))
     told = {row["entity_id"]: set(row["chunk_ids"]) for row in rows_of(given)}
-    of = dict(zip(*(given.chunks[n].to_pylist() for n in ("chunk_id", "document_id"))))
+    of = mapped(given.chunks, "chunk_id", "document_id")
     assert len(done.findings) == 6
     for row in done.findings:
         assert row["entity_ids"]

@@ -92,6 +92,11 @@ def graph(
     )
 
 
+def mapped(rows: pa.Table, key: str, value: str) -> dict:
+    """One column by another."""
+    return dict(zip(rows[key].to_pylist(), rows[value].to_pylist(), strict=True))
+
+
 def clique(prefix: str, size: int) -> list[tuple[str, str]]:
     """All pairs of entities prefix0, prefix1, …"""
     return [(f"{prefix}{i}", f"{prefix}{j}") for i in range(size) for j in range(i)]

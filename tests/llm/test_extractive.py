@@ -235,7 +235,7 @@ def test_a_type_that_the_schema_does_not_have_is_its_last():
 
 def test_claims_are_statements_about_entities():
     passage = (
-        "Ines Moor met Dov Aldous in Sallowby. Ines Moor paid Dov Aldous 6,000 pounds. It rained."
+        "On a quay the old Ines Moor met Dov Aldous. Then the old Ines Moor paid him. It rained."
     )
     extraction = complete(Request("entities", "", "", (passage,), schema=Extraction)).parsed
     names = {entity.name for entity in extraction.entities}

@@ -4,12 +4,22 @@ import re
 from collections.abc import Callable
 
 from gsum_assets.gor.prompts import QUESTION
+from gsum_assets.graphrag.schemas import Report, extraction_schema
+from gsum_assets.graphrag.settings import ExtractionSettings
 from gsum_resources.llm.extractive import ExtractiveModel
-from gsum_resources.llm.results import Score, TopicScore
+from gsum_resources.llm.results import PartialAnswer, Score, TopicScore
 from gsum_resources.protocols import Completion, Embedder, Request, Task
 
-_SCHEMAS = {schema.__name__: schema for schema in (Score, TopicScore)}
-_TASKS: dict[str, Task] = {"Score": "score", "TopicScore": "topic"}
+_EXTRACTION = extraction_schema(tuple(ExtractionSettings().entity_types), claims=True)
+_SCHEMAS = {
+    schema.__name__: schema for schema in (Score, TopicScore, PartialAnswer, Report, _EXTRACTION)
+}
+_TASKS: dict[str, Task] = {
+    "Score": "score",
+    "TopicScore": "topic",
+    "Report": "synopsis",
+    _EXTRACTION.__name__: "entities",
+}
 _PASSAGE = re.compile(r"(?:^|\n\n)\[\d+\]\n")
 
 

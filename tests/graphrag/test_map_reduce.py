@@ -1,0 +1,279 @@
+"""Global answers: every prompt keeps its length, and what does not help is not read."""
+
+import json
+import random
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import pyarrow as pa
+import pytest
+
+from gsum_assets.corpus.chunk import n_word_pieces
+from gsum_assets.evaluation.answer import answer_questions
+from gsum_assets.graphrag.contexts import all_reports, context_rows
+from gsum_assets.graphrag.index import Index
+from gsum_assets.graphrag.map_reduce import partial_answers, reduced_contexts
+from gsum_assets.graphrag.settings import AnswerSettings
+from gsum_assets.tables import TABLES
+from gsum_resources.protocols import Request
+from tests.gae.toy_contexts import queries
+from tests.gor.toy_documents import Scripted
+from tests.graphrag.harbour import Rows, table_of_rows
+from tests.graphrag.toys import prompt_length
+
+MAX_WORDS = 120
+SMALL = AnswerSettings(prompt_tokens=500)
+ONE = queries({"q": "Who lit the lamp?"})
+WORDS = ["boat", "lamp", "harbour", "orchard", "letter", "mirror", "signal", "clerk"]
+
+
+@dataclass
+class Run:
+    """What a run wrote, and what the model was asked: the maps, then the final questions."""
+
+    partial: pa.Table
+    problems: list[str]
+    reduced: pa.Table
+    maps: Scripted
+    finals: Scripted
+    unanswered: list[str]
+
+    @property
+    def fates(self) -> list[tuple[float, str]]:
+        return [(row["score"], row["fate"]) for row in self.reduced.to_pylist()]
+
+
+def helping(helpfulness: int, answer: str = "It was Lin.") -> str:
+    return json.dumps({"answer": answer, "helpfulness": helpfulness})
+
+
+def run(
+    contexts: pa.Table,
+    say: Callable[[Request], str | None],
+    settings: AnswerSettings = SMALL,
+    asked: pa.Table = ONE,
+) -> Run:
+    maps, finals = Scripted(say), Scripted(lambda request: "It was Lin, they say.")
+    length = settings, MAX_WORDS, n_word_pieces
+    mapped = partial_answers(contexts, asked, maps, *length)
+    reduced = reduced_contexts(contexts, mapped.rows, asked, *length)
+    also = queries({"always": "?"})  # so that a run of unanswered questions is no error
+    shown = pa.concat_tables(
+        [reduced.select(TABLES["contexts"].schema.names), passages(1, "always")]
+    )
+    answers = answer_questions(pa.concat_tables([asked, also]), shown, finals, MAX_WORDS)
+    finals.calls = [[r for r in call if r.question != "?"] for call in finals.calls]
+    return Run(mapped.rows, list(mapped.problems), reduced, maps, finals, list(answers.problems))
+
+
+def sentence(i: int, words: int = 20) -> str:
+    return f"Report {i}: {' '.join(random.Random(i).choices(WORDS, k=words))}."
+
+
+def passages(n: int, query_id: str = "q", words: int = 20) -> pa.Table:
+    """Reports on n communities as a question's contexts."""
+    rows: Rows = [
+        {
+            "query_id": query_id,
+            "rank": i + 1,
+            "node_id": f"k{i}",
+            "node_kind": "report",
+            "text": sentence(i, words),
+        }
+        for i in range(n)
+    ]
+    return table_of_rows(TABLES["contexts"], rows)
+
+
+def by_place(*helpfulness: int, answer: str = "Answer") -> Callable[[Request], str]:
+    """Of each map in turn."""
+    left = iter(helpfulness)
+
+    def say(_: Request) -> str:
+        value = next(left)
+        return helping(value, f"{answer} worth {value}.")
+
+    return say
+
+
+def n_packs(contexts: pa.Table, settings: AnswerSettings = SMALL) -> int:
+    return run(contexts, lambda request: helping(1), settings).partial.num_rows
+
+
+def _index_of_2000() -> Index:
+    """Reports on as many communities of level 0, each with a finding in one of ten documents."""
+    ids = [f"k{i:04}" for i in range(2000)]
+    rng = random.Random(0)
+    texts = [sentence(i, rng.randint(20, 60)) for i in range(2000)]
+    tables: dict[str, Rows] = {
+        "communities": [{"community_id": k, "number": i} for i, k in enumerate(ids)],
+        "community_reports": [
+            {"community_id": k, "title": f"Title {k}", "text": text, "rating": 5.0}
+            for k, text in zip(ids, texts, strict=True)
+        ],
+        "findings": [
+            {
+                "community_id": k,
+                "summary": f"Found in d{i % 10}. {text}",
+                "document_ids": [f"d{i % 10}"],
+            }
+            for i, (k, text) in enumerate(zip(ids, texts, strict=True))
+        ],
+    }
+    names = ("entities", "relationships", *tables, "embeddings")
+    return Index(*(table_of_rows(TABLES[f"graphrag.{n}"], tables.get(n, [])) for n in names))
+
+
+INDEX = _index_of_2000()
+
+
+@pytest.mark.parametrize("prompt_tokens", [500, 8000])
+def test_every_prompt_over_2000_reports_keeps_its_length(prompt_tokens: int) -> None:
+    asked = pa.concat_tables([ONE, queries({"r": "And in d3?"}, document_id="d3")])
+    settings = AnswerSettings(prompt_tokens=prompt_tokens)
+    contexts = context_rows(asked, all_reports(INDEX, 0, settings.seed))
+
+    def say(request: Request) -> str:
+        value = sum(map(len, request.passages)) % 101
+        return helping(value, " ".join(["word"] * (20 + value)))
+
+    done = run(contexts, say, settings, asked)
+    assert len(done.maps.calls) == 1  # so they are asked concurrently
+    assert len(done.maps.asked) == done.partial.num_rows
+    lengths = [prompt_length(request) for request in done.maps.asked]
+    assert max(lengths) <= prompt_tokens
+    assert all(
+        length <= told
+        for length, told in zip(lengths, done.partial["prompt_tokens"].to_pylist(), strict=True)
+    )
+    assert [request.question for request in done.finals.asked] == [
+        "Who lit the lamp?",
+        "And in d3?",
+    ]
+    assert all(r.passages and prompt_length(r) <= prompt_tokens for r in done.finals.asked)
+    n_read = {"q": 0, "r": 0}
+    for row in done.partial.to_pylist():
+        n_read[row["query_id"]] += row["n_passages"]
+    assert n_read == {"q": 2000, "r": 200}
+    of_d3 = [request for request in done.maps.asked if request.document_id == "d3"]
+    assert of_d3
+    assert all("Found in d3." in text for request in of_d3 for text in request.passages)
+
+
+def test_partial_answers_are_read_in_descending_order_without_those_of_no_help() -> None:
+    contexts = passages(60)
+    assert n_packs(contexts) == 8
+    done = run(contexts, by_place(0, 30, 100, 0, 30, 7, 0, 55))
+    assert done.partial["helpfulness"].to_pylist() == [0, 30, 100, 0, 30, 7, 0, 55]
+    assert done.fates == [(v, "kept") for v in (100, 55, 30, 30, 7)] + [(0, "of no help")] * 3
+    assert done.reduced["rank"].to_pylist() == list(range(1, 9))
+    (final,) = done.finals.asked
+    assert final.passages == tuple(f"Answer worth {value}." for value in (100, 55, 30, 30, 7))
+
+
+def test_an_empty_answer_is_of_no_help_whatever_it_says_of_itself() -> None:
+    done = run(passages(60), lambda request: helping(90, " \n"))
+    assert {fate for _, fate in done.fates} == {"of no help"}
+    assert done.unanswered == ["question 'q' has no context"]
+
+
+def test_what_the_final_prompt_cannot_take_is_cut_or_left_out() -> None:
+    done = run(passages(60), by_place(*range(10, 90, 10), answer="Lin lit it. " * 35))
+    assert done.fates[:3] == [(80, "kept"), (70, "kept"), (60, "cut")]
+    assert done.fates[3:] == [(value, "over budget") for value in (50, 40, 30, 20, 10)]
+    (final,) = done.finals.asked
+    assert len(final.passages) == 3
+    assert 480 < prompt_length(final) <= 500
+    assert final.passages[2].endswith("it.")
+    assert done.reduced["text"].to_pylist()[3:] == [""] * 5
+
+
+def test_one_answer_that_is_longer_than_the_prompt_is_cut() -> None:
+    done = run(passages(60), lambda request: helping(50, "Lin lit it. " * 900))
+    assert [fate for _, fate in done.fates] == ["cut"] + ["over budget"] * 7
+    assert prompt_length(done.finals.asked[0]) <= 500
+
+
+def test_a_failing_pack_costs_itself_alone() -> None:
+    def say(request: Request) -> str | None:
+        return None if sentence(30) in request.passages else helping(50)
+
+    done = run(passages(60), say)
+    (problem,) = done.problems
+    place = int(problem.split("pack ")[1].split(":")[0])
+    assert problem == f"question 'q', pack {place}: no partial answer: the server is tired"
+    assert done.partial["pack"].to_pylist() == [i for i in range(8) if i != place]
+    assert len(done.finals.asked[0].passages) == 7
+
+
+def test_where_every_pack_fails_there_is_no_answer() -> None:
+    done = run(passages(60), lambda request: None)
+    assert (done.partial.num_rows, done.reduced.num_rows, len(done.problems)) == (0, 0, 8)
+    assert done.unanswered == ["question 'q' has no context"]
+
+
+def test_what_fits_at_once_is_not_mapped() -> None:
+    asked = queries({"q": "Who lit the lamp?", "r": "Why?"})
+    contexts = pa.concat_tables([passages(60), passages(9, "r")])
+    done = run(contexts, lambda request: helping(50), asked=asked)
+    assert set(done.partial["query_id"].to_pylist()) == {"q"}
+    rows = [row for row in done.reduced.to_pylist() if row["query_id"] == "r"]
+    assert [(row["node_id"], row["fate"]) for row in rows] == [(f"k{i}", "kept") for i in range(9)]
+    assert done.finals.asked[1].passages == tuple(sentence(i) for i in range(9))
+
+
+def test_a_prompt_takes_as_much_as_it_can_before_anything_is_mapped() -> None:
+    most = max(n for n in range(1, 30) if not n_packs(passages(n)))
+    fits = run(passages(most), lambda request: helping(50))
+    assert 440 < prompt_length(fits.finals.asked[0]) <= 500
+    mapped = run(passages(most + 1), lambda request: helping(50))
+    assert len(mapped.maps.asked) > 1
+
+
+def test_a_passage_longer_than_a_prompt_is_cut_for_its_map() -> None:
+    done = run(passages(3, words=900), lambda request: helping(50))
+    assert done.partial["n_passages"].to_pylist() == [1, 1, 1]
+    assert [450 < prompt_length(request) <= 500 for request in done.maps.asked] == [True] * 3
+
+
+def test_a_question_that_leaves_no_room_is_told_and_costs_itself_alone() -> None:
+    options = [" ".join([word] * 60) for word in WORDS]
+    long = queries({"long": "Which?"}, form="choice", options=options)
+    contexts = pa.concat_tables([passages(60, "long"), passages(60)])
+    done = run(contexts, lambda request: helping(50), asked=pa.concat_tables([long, ONE]))
+    assert done.problems == [
+        "question 'long': it and the instructions leave no room to passages; set prompt_tokens "
+        "higher in corpus.toml, [graphrag.answers]"
+    ]
+    assert set(done.partial["query_id"].to_pylist()) == {"q"}
+    assert [request.question for request in done.finals.asked] == ["Who lit the lamp?"]
+
+
+def test_questions_of_a_choice_are_mapped_with_their_options() -> None:
+    asked = queries({"q": "Who?"}, form="choice", options=["Lin", "Ann"])
+    done = run(passages(60), lambda request: helping(50), asked=asked)
+    assert all("Ann" in request.question for request in done.maps.asked)
+
+
+def test_one_more_report_leaves_most_maps_as_they_were() -> None:
+    contexts = passages(400)
+    new = table_of_rows(
+        TABLES["contexts"],
+        [{"query_id": "q", "rank": 200, "node_id": "new", "node_kind": "report", "text": "New."}],
+    )
+    rows = contexts.to_pylist()
+    for row in rows[199:]:
+        row["rank"] += 1
+    grown = pa.concat_tables([pa.Table.from_pylist(rows, contexts.schema), new])
+    before, after = (
+        set(run(given, lambda request: helping(50)).maps.asked) for given in (contexts, grown)
+    )
+    assert len(before) > 50
+    assert 1 <= len(after - before) < len(before) / 5
+
+
+def test_without_questions_or_reports_nobody_is_asked() -> None:
+    done = run(TABLES["contexts"].empty(), lambda request: helping(50))
+    assert done.maps.asked == []
+    assert done.partial == TABLES["graphrag.partial_answers"].empty()
+    assert done.reduced == TABLES["graphrag.reduced_contexts"].empty()
