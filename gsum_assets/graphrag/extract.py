@@ -5,7 +5,7 @@ an empty reply says that nothing was. That is one request a gleaning: the paper 
 anything was missed, and then for it.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -22,8 +22,6 @@ from gsum_assets.tables import TABLES
 from gsum_resources.protocols import Completion, LanguageModel, Reply, Request
 
 _MAX_WORDS = 300  # of a reply, names and brackets aside
-OnRound = Callable[[int, int], None]
-"""Hears how many rounds of requests are done, and of how many."""
 
 
 @dataclass(frozen=True)

@@ -8,17 +8,15 @@ import pyarrow as pa
 
 from gsum_assets.plots.figure import (
     COLOURS,
-    DPI,
-    INK,
     axes_at,
     heading,
     label,
     legend_beside,
     new_figure,
     nothing_to_show,
-    room_for,
     to_png,
 )
+from gsum_assets.plots.point_labels import label_points
 from gsum_resources.arrow import pc
 
 if TYPE_CHECKING:
@@ -167,7 +165,8 @@ def _draw(axes: "Axes", drawing: _Drawing, places: np.ndarray) -> None:
     by_degree = np.argsort(-degrees, kind="stable")
     _, first = np.unique(drawing.communities[by_degree], return_index=True)
     of_coloured = by_degree[first[: len(COLOURS)]]
-    _label(axes, drawing.names, places, [*of_coloured, *by_degree])
+    wanted = [*of_coloured, *by_degree]
+    label_points(axes, drawing.names, places, wanted, _MOST_LABELS)
 
 
 def _draw_edges(
@@ -184,25 +183,6 @@ def _draw_edges(
     lines[:, 3] = 0.3 + 0.6 * np.minimum(edges.data / np.quantile(edges.data, 0.9), 1)
     drawn = np.stack([places[edges.row], places[edges.col]], 1)  # (n_edges, 2, 2)
     axes.add_collection(LineCollection(list(drawn), colors=lines, linewidths=0.5))
-
-
-def _label(axes: "Axes", names: Sequence[str], places: np.ndarray, wanted: Sequence[int]) -> None:
-    """Names of the first passages wanted that cover no other name."""
-    from matplotlib.patheffects import withStroke
-
-    across, down = np.divide(axes.bbox.size, DPI)  # inches
-    taken: list[tuple[float, float, float]] = []
-    for passage in wanted:
-        width = room_for([names[passage]]) / across
-        x = float(np.clip(places[passage, 0], width / 2, 1 - width / 2))
-        y = float(places[passage, 1]) + 0.012
-        if any(abs(x - u) < (width + w) / 2 and abs(y - v) < 0.2 / down for u, v, w in taken):
-            continue
-        taken.append((x, y, width))
-        text = axes.text(x, y, names[passage], fontsize=8, color=INK, ha="center", parse_math=False)
-        text.set_path_effects([withStroke(linewidth=2, foreground="white")])
-        if len(taken) == _MOST_LABELS:
-            break
 
 
 def _draw_legend(axes: "Axes", communities: np.ndarray, what: str) -> None:

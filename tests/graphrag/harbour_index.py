@@ -77,10 +77,11 @@ def collection() -> Collection:
 
 
 def rankings(best: dict[str, list[str]]) -> pa.Table:
-    """Rows of `rankings`: chunks of each question, best first."""
+    """Rows of `rankings`: chunks of each question, best first, and a document."""
     rows = [
-        {"query_id": q, "level": "node", "rank": rank, "item_id": chunk, "score": 1 / rank}
+        {"query_id": q, "level": level, "rank": rank, "item_id": item, "score": 1 / rank}
         for q, chunks in best.items()
-        for rank, chunk in enumerate(chunks, start=1)
+        for level, items in (("document", ["d0"]), ("node", chunks))
+        for rank, item in enumerate(items, start=1)
     ]
     return table_of_rows(TABLES["rankings"], rows)

@@ -65,9 +65,8 @@ def test_parts_make_up_what_they_are_parts_of(given: Graph) -> None:
     by_id = {row["community_id"]: row for row in rows}
     assert len(by_id) == len(rows)
     assert [row["number"] for row in rows] == list(range(len(rows)))
-    assert [(row["level"], -row["size"]) for row in rows] == sorted(
-        (row["level"], -row["size"]) for row in rows
-    )
+    order = [(row["level"], -row["size"], sorted(row["entity_ids"])) for row in rows]
+    assert order == sorted(order)
     for row in rows:
         assert row["size"] == len(row["entity_ids"]) > 0
         assert (row["parent_id"] is None) == (row["level"] == 0)

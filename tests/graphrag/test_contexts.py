@@ -146,6 +146,30 @@ def test_nearest_entities_depend_on_the_question() -> None:
     assert ids(local(INDEX, [], settings=one, vector=Y)) == [LAMP, "r-1"]
 
 
+def test_relationships_between_the_nearest_come_first_then_the_heaviest() -> None:
+    two = AnswerSettings(n_entities=2)
+    assert ids(local(INDEX, [], settings=two, vector=Y))[:4] == [LAMP, BOAT, "r-1", "r-0"]
+    one, boat = AnswerSettings(n_entities=1), np.array([0.6, 0.8, 0])
+    assert ids(local(INDEX, [], settings=one, vector=boat))[:3] == [BOAT, "r-0", "r-1"]
+    weights = [{**row, "weight": 1.0} for row in INDEX.relationships.to_pylist()]
+    weights[1]["weight"] = 5.0
+    heavy = pa.Table.from_pylist(weights, INDEX.relationships.schema)
+    index = replace(INDEX, relationships=heavy)
+    assert ids(local(index, [], settings=one, vector=boat))[:3] == [BOAT, "r-1", "r-0"]
+
+
+def test_reports_on_most_of_the_nearest_come_first_then_the_best_rated() -> None:
+    reports = INDEX.community_reports.to_pylist()
+    reports[1]["rating"] = 9.0  # of Ann's community
+    index = replace(
+        INDEX, community_reports=pa.Table.from_pylist(reports, INDEX.community_reports.schema)
+    )
+    assert ids(local(index, []))[-2:] == ["k2", "k1"]  # two of the four nearest, one of them
+    three = AnswerSettings(n_entities=3)  # Ann, Boat and Lamp
+    assert ids(local(index, [], settings=three, vector=Z))[-2:] == ["k1", "k2"]
+    assert ids(local(INDEX, [], settings=three, vector=Z))[-2:] == ["k2", "k1"]
+
+
 def test_a_local_question_about_a_document_stays_in_it() -> None:
     choose = local(INDEX, ["c0", "c1"])
     chosen = choose(about("d0"))

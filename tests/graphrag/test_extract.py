@@ -290,29 +290,32 @@ def test_gleanings_add_what_is_new_with_their_round(tmp_path: Path) -> None:
     assert "\n- Lin\n- Boat\n- Ann\n" in shown[2]
 
 
-@pytest.mark.parametrize(
-    ("gleanings", "replies", "n_names"),
-    [
-        (0, [GOOD], 2),
-        (1, [GOOD, MISSED], 3),
-        (3, [GOOD, NOTHING], 2),
-        (3, [GOOD, GOOD], 2),
-        (3, [GOOD, MISSED, MISSED], 3),
-        (3, [GOOD, reply([], [related("Lin", "Boat")])], 2),
-        (1, [GOOD, reply([], [related("Lin", "Oar")])], 3),
-        (3, [NOTHING], 0),
-        (3, [GOOD, "I cannot do that."], 2),
-        (3, [GOOD, reply([entity("Ann"), entity("")])], 3),
-        (3, ["no"], 0),
-    ],
-)
-def test_a_gleaning_that_brings_nothing_or_is_malformed_is_the_last(
-    tmp_path: Path, gleanings: int, replies: Sequence[str], n_names: int
-) -> None:
-    with judging(tmp_path, speaking(rounds(*replies)), max_repairs=0) as (model, server):
-        found = extract(chunks_of("Lin"), model, ExtractionSettings(gleanings=gleanings))
-        assert len(server.lines()) == len(replies)
-    assert len(names_in(found, "c0")) == n_names
+# gleanings, the replies that are asked for, and how many names they bring
+GLEANINGS = [
+    (0, [GOOD], 2),
+    (1, [GOOD, MISSED], 3),
+    (3, [GOOD, NOTHING], 2),
+    (3, [GOOD, GOOD], 2),
+    (3, [GOOD, MISSED, MISSED], 3),
+    (3, [GOOD, reply([], [related("Lin", "Boat")])], 2),
+    (1, [GOOD, reply([], [related("Lin", "Oar")])], 3),
+    (3, [NOTHING], 0),
+    (3, [GOOD, "I cannot do that."], 2),
+    (3, [GOOD, reply([entity("Ann"), entity("")])], 3),
+    (3, ["no"], 0),
+]
+
+
+def test_a_gleaning_that_brings_nothing_or_is_malformed_is_the_last(tmp_path: Path) -> None:
+    says = {str(place): rounds(*replies) for place, (_, replies, _) in enumerate(GLEANINGS)}
+    speaker = speaking(lambda text, nth: says[text](text, nth))
+    with judging(tmp_path, speaker, max_repairs=0) as (model, server):
+        for place, (gleanings, replies, n_names) in enumerate(GLEANINGS):
+            before = len(server.lines())
+            settings = ExtractionSettings(gleanings=gleanings)
+            found = extract(chunks_of(str(place)), model, settings)
+            assert len(server.lines()) - before == len(replies), place
+            assert len(names_in(found, "c0")) == n_names, place
 
 
 def test_each_chunk_is_gleaned_for_itself(tmp_path: Path) -> None:

@@ -233,6 +233,7 @@ def test_a_prompt_takes_as_much_as_it_can_before_anything_is_mapped() -> None:
 def test_a_passage_longer_than_a_prompt_is_cut_for_its_map() -> None:
     done = run(passages(3, words=900), lambda request: helping(50))
     assert done.partial["n_passages"].to_pylist() == [1, 1, 1]
+    assert max(done.partial["prompt_tokens"].to_pylist()) <= 500
     assert [450 < prompt_length(request) <= 500 for request in done.maps.asked] == [True] * 3
 
 

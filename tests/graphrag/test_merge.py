@@ -140,11 +140,12 @@ def test_relationship_is_as_heavy_as_its_mentions() -> None:
         told("lin", "boat", "d0.0", "Lin has it.", 9),
         told("boat", "lin", "d0.1", "Lin has it.", 2),
         told("dr lin", "boat", "d1.0", "Lin sold it.", 1),
+        told("lin", "boat", "d1.0", "Lin sold it.", 4),  # by both names in one chunk
         told("lamp", "boat", "d0.0", "Aboard.", 3),
     ]
     rows, model = relationships(ALL, related)
-    row = rows["e-lin", "e-boat"]  # the direction of two mentions of three
-    assert (row["weight"], row["strength"], row["combined_degree"]) == (3.0, 4.0, 3)
+    row = rows["e-lin", "e-boat"]  # the direction of three mentions of four
+    assert (row["weight"], row["strength"], row["combined_degree"]) == (4.0, 4.0, 3)
     assert (row["chunk_ids"], row["document_ids"]) == (["d0.0", "d0.1", "d1.0"], ["d0", "d1"])
     assert (row["n_descriptions"], row["description"]) == (2, "Merged.")
     assert rows["e-lamp", "e-boat"]["description"] == "Aboard."
@@ -235,6 +236,13 @@ def test_too_many_descriptions_are_merged_by_parts_within_the_prompt() -> None:
     assert [len(call) for call in model.calls] == sorted(map(len, model.calls), reverse=True)
     assert len(model.calls[-1]) == 1
     assert thing.taken["calls"] == len(model.asked) > 20
+
+
+def test_what_is_left_over_alone_waits_for_the_next_round() -> None:
+    texts = _described(3, 150)
+    model = Scripted(lambda request: "Short.")
+    merge_descriptions({"e": Described("Lin", texts)}, model, SMALL, n_word_pieces)
+    assert [r.passages for r in model.asked] == [tuple(texts[:2]), ("Short.", texts[2])]
 
 
 def test_one_more_description_leaves_most_parts_as_they_were() -> None:

@@ -237,16 +237,18 @@ def test_no_prompt_is_too_long_and_none_is_empty(length: int) -> None:
 
 def test_what_matters_most_is_shown_first_when_not_all_fits() -> None:
     """The ends of the heaviest edge, and it; in order of their texts."""
-    star = [("hub", f"leaf{i}") for i in range(6)] + [("hub", "second"), ("second", "leaf0")]
+    star = [("hub", f"leaf{i}") for i in range(6)] + [("hub", "other"), ("other", "leaf5")]
     names = {end for edge in star for end in edge}
     given = graph(star, descriptions=dict.fromkeys(names, LONG))
     done = run(given, settings=ReportSettings(prompt_tokens=1100), max_size=20)
-    shown = done.model.asked[0].passages
-    assert [text.split(".")[0] for text in shown] == [
-        "hub (thing)",
-        "hub and leaf0",
-        "leaf0 (thing)",
-    ]
+    shown = [text.split(".")[0] for text in done.model.asked[0].passages]
+    assert shown == ["hub (thing)", "hub and leaf5", "leaf5 (thing)"]
+
+
+def test_many_short_elements_fill_the_prompt_with_their_marks() -> None:
+    given = graph([("hub", f"leaf{i:03}") for i in range(150)])
+    done = run(given, settings=NARROW, max_size=200)
+    assert 950 < prompt_length(done.model.asked[0]) <= 1000
 
 
 def _elsewhere(more: list[tuple[str, str]], **descriptions: str) -> list[Request]:
