@@ -72,7 +72,7 @@ class ReportSettings(_Settings):
     """Table `[graphrag.reports]`: reports of communities (2.5)."""
 
     prompt_tokens: int = Field(
-        default=8000, ge=500, description="longest prompt of a report (3.5; the package)"
+        default=8000, ge=1000, description="longest prompt of a report (3.5; the package)"
     )
     max_words: int = Field(default=400, ge=50, description="length of a report, words (ours)")
     max_findings: int = Field(default=6, ge=1, description="findings of a report at most (ours)")

@@ -100,9 +100,15 @@ def test_a_question_about_one_document_reads_nothing_of_another(indexed: House) 
     rows = indexed.table("contexts").to_pylist()
     mine = [row for row in rows if row["query_id"] == "first"]
     assert {row["method"] for row in mine} == set(METHODS)
-    assert {row["document_id"] for row in mine if row["node_kind"] in ("chunk", "report")} == {
-        DOCUMENTS[0]
+    assert {row["document_id"] for row in mine if row["node_kind"] == "chunk"} == {DOCUMENTS[0]}
+    of_document = {
+        finding["explanation"]
+        for finding in indexed.table("graphrag.findings").to_pylist()
+        if DOCUMENTS[0] in finding["document_ids"]
     }
+    texts = [row["text"] for row in mine if row["node_kind"] == "report"]
+    assert texts
+    assert all(any(said in text for said in of_document) for text in texts)
 
 
 def test_an_answer_costs_what_its_parts_take(indexed: House) -> None:
