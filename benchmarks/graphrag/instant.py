@@ -1,6 +1,6 @@
 """A server that speaks the OpenAI protocol and answers at once.
 
-    python -m benchmarks.graphrag.instant
+    python -m benchmarks.graphrag.instant [--same]
 
 It prints its base URL, and serves one client until terminated; `GET /counts` tells what it did.
 Nothing is checked: it is as fast as the interpreter allows, so that the client's time shows.
@@ -43,7 +43,7 @@ class Counts(NamedTuple):
 
 class _App:
     def __init__(self) -> None:
-        self._replies = Replies()
+        self._replies = Replies(same="--same" in sys.argv)
         self._counts = Counts()
         self._began = time.process_time()
         self._makers: dict[str, Callable[[dict], dict]] = {
@@ -115,9 +115,14 @@ class InstantServer:
 
 
 @contextmanager
-def instant_server() -> Iterator[InstantServer]:
-    """A server in a process of its own, which shares no interpreter lock with its client."""
-    command = [sys.executable, "-m", __name__]
+def instant_server(same: bool = False) -> Iterator[InstantServer]:
+    """A server in a process of its own, which shares no interpreter lock with its client.
+
+    Parameters
+    ----------
+    same : tell the same of every passage.
+    """
+    command = [sys.executable, "-m", __name__, *(["--same"] if same else [])]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
         try:
             assert process.stdout

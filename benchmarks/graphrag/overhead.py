@@ -35,7 +35,7 @@ class Side(NamedTuple):
     rows: dict[str, int]
 
 
-def run_theirs(folder: Path) -> Side:
+def run_theirs(folder: Path, same: bool = False) -> Side:
     """Index with the package, in a new folder.
 
     Raises
@@ -43,16 +43,20 @@ def run_theirs(folder: Path) -> Side:
     MissingDataError
         If no other environment is named.
     """
-    return _run(f"graphrag {theirs.VERSION}", folder, theirs.index, theirs.n_rows)
+    return _run(f"graphrag {theirs.VERSION}", folder, theirs.index, theirs.n_rows, same)
 
 
-def run_ours(folder: Path) -> Side:
+def run_ours(folder: Path, same: bool = False) -> Side:
     """Index with gsum, in a new home."""
-    return _run("gsum", folder, ours.index, ours.n_rows)
+    return _run("gsum", folder, ours.index, ours.n_rows, same)
 
 
-def measure() -> list[Measurement]:
+def measure(same: bool = False) -> list[Measurement]:
     """Both sides, and gsum's seconds by step.
+
+    Parameters
+    ----------
+    same : every passage names the same few things, so that there is little to merge and to report.
 
     Raises
     ------
@@ -61,7 +65,7 @@ def measure() -> list[Measurement]:
     """
     theirs.python()
     with tempfile.TemporaryDirectory() as root:
-        sides = [run_theirs(Path(root, "theirs")), run_ours(Path(root, "ours"))]
+        sides = [run_theirs(Path(root, "theirs"), same), run_ours(Path(root, "ours"), same)]
         spent = ours.spent(Path(root, "ours"), sides[1].usage)
     return [compared(sides), by_step(spent)]
 
@@ -132,9 +136,10 @@ def _run(
     folder: Path,
     index: Callable[[Path, dict[str, str], str], Usage],
     n_rows: Callable[[Path], dict[str, int]],
+    same: bool,
 ) -> Side:
     texts = {f"{number:03d}.txt": text for number, text in enumerate(passages())}
-    with instant_server() as server:
+    with instant_server(same) as server:
         load = os.getloadavg()[0]
         usage = index(folder, texts, server.base_url)
         side = Side(name, usage, server.counts(), load, n_rows(folder))

@@ -20,9 +20,16 @@ _N_FINDINGS = 5
 
 
 class Replies:
-    """The replies of one server; the second request that shows a passage is its gleaning."""
+    """The replies of one server; the second request that shows a passage is its gleaning.
 
-    def __init__(self) -> None:
+    Parameters
+    ----------
+    same : tell of every passage what the first one names, so that there is little to merge and to
+        report.
+    """
+
+    def __init__(self, same: bool = False) -> None:
+        self._same = same
         self._asked: Counter[int] = Counter()
         for number in range(len(passages())):  # made before anybody waits for them
             for nth in range(2):
@@ -45,7 +52,8 @@ class Replies:
             return _DESCRIPTION.format(mark=_mark(prompt))
         nth = self._asked[number]
         self._asked[number] += 1
-        return _found(number, min(nth, 1), as_json=schema == "Extraction")
+        shown = 0 if self._same else number
+        return _found(shown, min(nth, 1), as_json=schema == "Extraction")
 
 
 @cache

@@ -5,10 +5,10 @@ from collections.abc import Callable, Mapping
 import pyarrow as pa
 
 from gsum_assets.corpus.chunk import n_word_pieces
+from gsum_assets.evaluation.asked import Asked
 from gsum_assets.evaluation.assets import Family, Inputs, Made, Refinement
 from gsum_assets.gae.graph_assets import GROUP
 from gsum_assets.gae.levels import levels
-from gsum_assets.evaluation.asked import Asked
 from gsum_assets.gae.rank import ChosenClusters, Tables, rank
 from gsum_assets.gae.refine import refined_contexts, unrefined_contexts
 from gsum_assets.gae.reflect import reflections

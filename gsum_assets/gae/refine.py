@@ -11,10 +11,10 @@ from collections.abc import Mapping, Sequence
 import pyarrow as pa
 
 from gsum_assets.evaluation.answer import question_text
+from gsum_assets.evaluation.asked import Asked, spent, why
 from gsum_assets.evaluation.budget import CountTokens, allowances, cut_to_tokens, lengths
 from gsum_assets.gae.drafts import Draft, Fate, Grade, Passage, drafts, fitted
 from gsum_assets.gae.prompts import CONDENSE, EDIT, NOTHING, REDUCE
-from gsum_assets.evaluation.asked import Asked, spent, why
 from gsum_assets.gae.settings import RefineSettings
 from gsum_resources.protocols import Completion, LanguageModel, Reply, Request
 

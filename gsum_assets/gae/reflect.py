@@ -3,8 +3,8 @@
 import pyarrow as pa
 
 from gsum_assets.evaluation.answer import question_text
-from gsum_assets.gae.prompts import REFLECTION
 from gsum_assets.evaluation.asked import Asked, questions_with_passages, spent, why
+from gsum_assets.gae.prompts import REFLECTION
 from gsum_assets.tables import TABLES
 from gsum_resources.llm.results import Score
 from gsum_resources.protocols import Completion, LanguageModel, Request

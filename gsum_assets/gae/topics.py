@@ -6,9 +6,9 @@ from dataclasses import dataclass, replace
 import pyarrow as pa
 
 from gsum_assets.evaluation.answer import question_text
+from gsum_assets.evaluation.asked import Asked, Question, questions_with_passages, spent, why
 from gsum_assets.evaluation.budget import CountTokens, cut_to_tokens, lengths, n_fitting, room_for
 from gsum_assets.gae.prompts import TOPIC
-from gsum_assets.evaluation.asked import Asked, Question, questions_with_passages, spent, why
 from gsum_assets.gae.settings import RefineSettings
 from gsum_assets.tables import TABLES
 from gsum_resources.llm.results import TopicScore
