@@ -1,8 +1,8 @@
 """Indexing overhead of gsum and of the `graphrag` package, or of one of them.
 
-    GSUM_MS_GRAPHRAG_PYTHON=DIR/bin/python python -m benchmarks.graphrag [--only gsum|graphrag] [--same]
+    GSUM_MS_GRAPHRAG_PYTHON=DIR/bin/python python -m benchmarks.graphrag [--only SIDE] [--same]
 
-Ten minutes where other work goes on, nearly all of it the package's.
+Seven minutes on two quiet cores, nearly all of them the package's.
 """
 
 import argparse
