@@ -3,18 +3,19 @@ PYTHON ?= python3.11
 BIN := .venv/bin
 GSUM := $(BIN)/gsum
 
-.PHONY: demo test test-daemon test-servers test-runs test-methods test-rest lint ui bench clean
+.PHONY: demo test test-daemon test-servers test-runs test-methods test-graphrag test-rest lint ui bench clean
 
 demo: .venv/.runtime  ## run the pipeline on the sample corpora and print their leaderboards
 	$(GSUM) run sample-meetings sample-stories
 
-test: .venv/.dev  ## run the tests, in five parts side by side: they wait a lot, for daemon and servers
-	@$(MAKE) --no-print-directory --jobs 5 --output-sync=target \
-		test-daemon test-servers test-runs test-methods test-rest
+test: .venv/.dev  ## run the tests, in six parts side by side: they wait a lot, for daemon and servers
+	@$(MAKE) --no-print-directory --jobs 6 --output-sync=target \
+		test-daemon test-servers test-runs test-methods test-graphrag test-rest
 
 DAEMON := tests/ui
 SERVERS := tests/endpoint tests/pipeline/test_endpoints.py
 METHODS := tests/checks tests/gae tests/gor tests/lightpal
+GRAPHRAG := tests/graphrag tests/pipeline/test_plan.py
 
 test-daemon: .venv/.dev
 	OMP_NUM_THREADS=1 $(BIN)/pytest $(DAEMON)
@@ -23,13 +24,16 @@ test-servers: .venv/.dev
 	OMP_NUM_THREADS=1 $(BIN)/pytest $(SERVERS)
 
 test-runs: .venv/.dev
-	OMP_NUM_THREADS=1 $(BIN)/pytest tests/pipeline $(addprefix --ignore ,$(SERVERS))
+	OMP_NUM_THREADS=1 $(BIN)/pytest tests/pipeline $(addprefix --ignore ,$(SERVERS) $(GRAPHRAG))
 
 test-methods: .venv/.dev
 	OMP_NUM_THREADS=1 $(BIN)/pytest $(METHODS)
 
+test-graphrag: .venv/.dev
+	OMP_NUM_THREADS=1 $(BIN)/pytest $(GRAPHRAG)
+
 test-rest: .venv/.dev
-	OMP_NUM_THREADS=1 $(BIN)/pytest $(addprefix --ignore ,tests/pipeline $(DAEMON) $(SERVERS) $(METHODS))
+	OMP_NUM_THREADS=1 $(BIN)/pytest $(addprefix --ignore ,tests/pipeline $(DAEMON) $(SERVERS) $(METHODS) $(GRAPHRAG))
 
 lint: .venv/.dev  ## style, types, and who may import whom
 	$(BIN)/ruff check .
