@@ -6,6 +6,8 @@ from collections.abc import Iterator
 from itertools import pairwise
 from pathlib import Path
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from gsum_assets.ask import ask
@@ -194,6 +196,24 @@ def test_a_setting_concerns_the_steps_that_read_it(changeable: House) -> None:
     made = {name.split("[")[0] for name in made_by(changeable.run(METHODS))}
     assert {"graphrag/communities", "graphrag/community_reports"} <= made
     assert not made & {"graphrag/extractions", "graphrag/entities", "graphrag/aliases"}
+
+
+def test_a_graph_that_the_corpus_brings_along_is_not_extracted(changeable: House) -> None:
+    house, graph = changeable, changeable.folder / "graph"
+    graph.mkdir()
+    named = {"title": PEOPLE[:3], "type": ["person"] * 3, "description": ["A skipper."] * 3}
+    ends = {"source": PEOPLE[:1], "target": PEOPLE[1:2], "description": ["They met."]}
+    pq.write_table(pa.table(named), graph / "entities.parquet")
+    pq.write_table(pa.table(ends), graph / "relationships.parquet")
+    asked = asked_of(house)
+    made = {name.split("[")[0] for name in made_by(house.run(METHODS))}
+    assert "graphrag/extractions" in made
+    assert not made & {"chunks", "documents"}
+    asked = asked_of(house) - asked
+    assert asked["graphrag/extractions"] == asked["graphrag/entities"] == 0
+    assert asked["graphrag/community_reports"] == 1  # of the two who met
+    assert set(house.table("graphrag.entities")["name"].to_pylist()) == set(PEOPLE[:3])
+    assert {name for name in failing(house) if name.startswith("graphrag")} == set()
 
 
 def test_over_http_a_malformed_reply_costs_its_chunk_and_is_asked_again(
