@@ -133,7 +133,9 @@ def _cells(drawing: _Drawing, corners: np.ndarray) -> np.ndarray:
     member = np.eye(len(corners))[drawing.communities]  # (n_entities, n_cells)
     between = np.sqrt(member.T @ drawing.weights @ member)
     distances = np.linalg.norm(corners[:, None] - corners[None], axis=2)
-    found = quadratic_assignment(between, distances, options={"shuffle_input": False})
+    found = quadratic_assignment(
+        between, distances, options={"shuffle_input": False, "rng": np.random.default_rng(0)}
+    )
     return found.col_ind[:n]
 
 
