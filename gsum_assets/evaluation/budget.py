@@ -11,8 +11,10 @@ from itertools import islice
 
 import numpy as np
 
+from gsum_resources.llm.structure import json_directions
 from gsum_resources.protocols import Request
 
+MOST_MARKED = 1000  # passages of a prompt whose marks are worth measuring
 CountTokens = Callable[[Sequence[str]], Sequence[int]]
 """Word pieces of each of several texts."""
 
@@ -55,6 +57,15 @@ def room_for(
     marks = [f"[{i}]" for i in range(1, n_passages + 1)]
     own, asked, *marked = count_tokens([bare.instructions, bare.render(), *marks])
     return Room(prompt_tokens - own - asked, max(marked, default=0))
+
+
+def structured_room(
+    request: Request, n_passages: int, prompt_tokens: int, count_tokens: CountTokens
+) -> Room:
+    """`room_for` where the reply's schema counts too: some servers are told it in words."""
+    told = json_directions(request.schema) if request.schema else ""
+    asked = replace(request, instructions=f"{request.instructions}\n{told}")
+    return room_for(asked, n_passages, prompt_tokens, count_tokens)
 
 
 def lengths(texts: Iterable[str], count_tokens: CountTokens) -> dict[str, int]:

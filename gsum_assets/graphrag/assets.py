@@ -13,7 +13,7 @@ from gsum_assets.graphrag.contexts import (
 )
 from gsum_assets.graphrag.index import Index
 from gsum_assets.graphrag.index_assets import GROUP
-from gsum_assets.graphrag.local import around_entities
+from gsum_assets.graphrag.local import Around
 from gsum_assets.graphrag.map_reduce import partial_answers, reduced_contexts
 from gsum_assets.graphrag.rank import rank
 from gsum_assets.graphrag.settings import AnswerSettings, GraphRagSettings
@@ -73,7 +73,7 @@ def _choice(variant: str, inputs: Inputs) -> Choose:
     queries = inputs.table("queries")
     vectors = inputs.model("embedding_model").embed_queries(queries["retrieval_text"].to_pylist())
     by_question = dict(zip(queries["query_id"].to_pylist(), vectors, strict=True))
-    return around_entities(_index(variant, inputs), *found, by_question, *length)
+    return Around(_index(variant, inputs), *found, by_question, *length)
 
 
 def _partial_answers(variant: str, inputs: Inputs) -> Made:

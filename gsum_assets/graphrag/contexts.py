@@ -6,13 +6,11 @@ from dataclasses import dataclass
 import pyarrow as pa
 
 from gsum_assets.evaluation.answer import answer_request
-from gsum_assets.evaluation.budget import CountTokens, Room, lengths, room_for
+from gsum_assets.evaluation.budget import MOST_MARKED, CountTokens, Room, lengths, room_for
 from gsum_assets.graphrag.index import Index
 from gsum_assets.graphrag.settings import AnswerSettings
 from gsum_assets.tables import TABLES
 from gsum_resources.content_hash import hash_texts
-
-_MOST_MARKS = 1000  # passages of a prompt whose marks are measured
 
 
 @dataclass(frozen=True)
@@ -120,7 +118,7 @@ def answer_room(
 ) -> Room:
     """What the final prompt of a question leaves to its passages."""
     bare = answer_request(query, (), max_words)
-    return room_for(bare, _MOST_MARKS, settings.prompt_tokens, count_tokens)
+    return room_for(bare, MOST_MARKED, settings.prompt_tokens, count_tokens)
 
 
 def chunk_passage(row: dict, score: float = 0.0) -> Passage:

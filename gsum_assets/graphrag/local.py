@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 
 from gsum_assets.evaluation.budget import CountTokens, lengths
-from gsum_assets.graphrag.contexts import Choose, Passage, answer_room, best_chunks, within
+from gsum_assets.graphrag.contexts import Passage, answer_room, best_chunks, within
 from gsum_assets.graphrag.elements import entity_text, relationship_text
 from gsum_assets.graphrag.index import Index, Seen
 from gsum_assets.graphrag.rank import entities_within, nearest
@@ -18,16 +18,8 @@ from gsum_assets.graphrag.settings import AnswerSettings
 _LEVEL = 99  # of reports: the finest
 
 
-def around_entities(
-    index: Index,
-    rankings: pa.Table,
-    chunks: pa.Table,
-    vectors: Mapping[str, np.ndarray],
-    settings: AnswerSettings,
-    max_words: int,
-    count_tokens: CountTokens,
-) -> Choose:
-    """Entities near the question with their relationships, then reports, then chunks.
+class Around:
+    """Chooses entities near a question with their relationships, then reports, then chunks.
 
     Chunks have half of the prompt, reports a seventh, entities and relationships the rest
     (`settings`); what one of them leaves is the next one's.
@@ -35,50 +27,69 @@ def around_entities(
     Parameters
     ----------
     vectors : of each question by query_id, `(dim,)`.
+    max_words : length of an answer, words.
     """
-    best = best_chunks(rankings, chunks)
-    of_scope: dict[str | None, list[str]] = {None: list(index.by_id)}
-    by_document: dict[str, list[str]] = {}
-    for row in chunks.select(["chunk_id", "document_id"]).to_pylist():
-        by_document.setdefault(row["document_id"], []).append(row["chunk_id"])
-    seen: dict[str | None, list[Seen]] = {}
 
-    def choose(query: dict) -> Sequence[Passage]:
+    def __init__(
+        self,
+        index: Index,
+        rankings: pa.Table,
+        chunks: pa.Table,
+        vectors: Mapping[str, np.ndarray],
+        settings: AnswerSettings,
+        max_words: int,
+        count_tokens: CountTokens,
+    ) -> None:
+        self._index = index
+        self._best = best_chunks(rankings, chunks)
+        self._chunks_of: dict[str, list[str]] = {}
+        for row in chunks.select(["chunk_id", "document_id"]).to_pylist():
+            self._chunks_of.setdefault(row["document_id"], []).append(row["chunk_id"])
+        self._vectors = vectors
+        self._settings = settings
+        self._max_words = max_words
+        self._count_tokens = count_tokens
+        self._scopes: dict[str | None, tuple[list[str], list[Seen]]] = {}
+
+    def __call__(self, query: dict) -> Sequence[Passage]:
+        """The passages of a row of `queries`, in the order in which they are read."""
         scope = query["document_id"]
-        if scope not in of_scope:
-            of_scope[scope] = entities_within(index, by_document.get(scope, []))
-        if scope not in seen:
-            seen[scope] = index.reports(_LEVEL, scope)
-        ids = of_scope[scope]
-        found = (
-            nearest(
-                vectors[query["query_id"]], index.vectors("entity", ids), ids, settings.n_entities
-            )
-            if ids
-            else []
+        near, seen = self._near(query), self._of_scope(scope)[1]
+        share_chunks, share_reports = self._settings.share_chunks, self._settings.share_reports
+        wanted = (  # each with the share of the prompt that those after it have
+            (list(_entities(self._index, near, scope)), share_chunks + share_reports),
+            (list(_reports(self._index, near, seen)), share_chunks),
+            (list(self._best.get(query["query_id"], ())), 0.0),
         )
-        near = {ids[place]: cosine for place, cosine in found}
-        kinds = (
-            list(_entities(index, near, scope)),
-            list(_reports(index, near, seen[scope])),
-            list(best.get(query["query_id"], ())),
-        )
-        sizes = lengths((one.text for kind in kinds for one in kind), count_tokens)
-        room = answer_room(query, settings, max_words, count_tokens)
+        sizes = lengths((one.text for kind, _ in wanted for one in kind), self._count_tokens)
+        room = answer_room(query, self._settings, self._max_words, self._count_tokens)
         chosen: list[Passage] = []
         left = room.tokens
-        for kind, kept_free in zip(
-            kinds,
-            (settings.share_chunks + settings.share_reports, settings.share_chunks, 0.0),
-            strict=True,
-        ):
-            free = left - int(kept_free * room.tokens)
-            taken = list(within(kind, sizes, free, room.mark))
+        for kind, kept_free in wanted:
+            taken = list(within(kind, sizes, left - int(kept_free * room.tokens), room.mark))
             left -= sum(sizes[one.text] + room.mark for one in taken)
             chosen += taken
         return chosen
 
-    return choose
+    def _near(self, query: dict) -> Mapping[str, float]:
+        """The entities of the scope nearest to a question, and their cosines, best first."""
+        ids = self._of_scope(query["document_id"])[0]
+        if not ids:
+            return {}
+        asked, vectors = self._vectors[query["query_id"]], self._index.vectors("entity", ids)
+        found = nearest(asked, vectors, ids, self._settings.n_entities)
+        return {ids[place]: cosine for place, cosine in found}
+
+    def _of_scope(self, document_id: str | None) -> tuple[list[str], list[Seen]]:
+        """Entities and reports of a document, or of the corpus."""
+        if document_id not in self._scopes:
+            ids = (
+                list(self._index.by_id)
+                if document_id is None
+                else entities_within(self._index, self._chunks_of.get(document_id, []))
+            )
+            self._scopes[document_id] = ids, self._index.reports(_LEVEL, document_id)
+        return self._scopes[document_id]
 
 
 def _entities(index: Index, near: Mapping[str, float], scope: str | None) -> Iterator[Passage]:

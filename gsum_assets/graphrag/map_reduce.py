@@ -13,11 +13,17 @@ from gsum_assets.evaluation.asked import (
     spent,
     why,
 )
-from gsum_assets.evaluation.budget import CountTokens, Room, cut_to_tokens, lengths
+from gsum_assets.evaluation.budget import (
+    MOST_MARKED,
+    CountTokens,
+    Room,
+    cut_to_tokens,
+    lengths,
+    structured_room,
+)
 from gsum_assets.graphrag.contexts import answer_room
 from gsum_assets.graphrag.packs import packs
 from gsum_assets.graphrag.prompts import MAP
-from gsum_assets.graphrag.reports import structured_room
 from gsum_assets.graphrag.settings import AnswerSettings
 from gsum_assets.tables import TABLES
 from gsum_resources.arrow import pc
@@ -139,7 +145,8 @@ def _packs(
         schema=PartialAnswer,
         document_id=question.row["document_id"] or "",
     )
-    own_size, room = structured_room(bare, settings.prompt_tokens, count_tokens)
+    room = structured_room(bare, MOST_MARKED, settings.prompt_tokens, count_tokens)
+    own_size = settings.prompt_tokens - room.tokens
     if room.is_too_small:
         return []
     most = room.tokens - room.mark

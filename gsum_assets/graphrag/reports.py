@@ -12,17 +12,14 @@ from dataclasses import dataclass, replace
 import pyarrow as pa
 
 from gsum_assets.evaluation.asked import NOBODY_ASKED, spent, why
-from gsum_assets.evaluation.budget import CountTokens, Room, cut_to_tokens, room_for
+from gsum_assets.evaluation.budget import MOST_MARKED, CountTokens, cut_to_tokens, structured_room
 from gsum_assets.graphrag.citations import Citations
 from gsum_assets.graphrag.elements import Element, Elements, fitting, total
 from gsum_assets.graphrag.prompts import REPORT
 from gsum_assets.graphrag.schemas import Report
 from gsum_assets.graphrag.settings import ReportSettings
 from gsum_assets.tables import TABLES
-from gsum_resources.llm.structure import json_directions
 from gsum_resources.protocols import Completion, LanguageModel, Request
-
-_MOST_MARKS = 1000  # passages of a prompt whose marks are measured
 
 
 @dataclass(frozen=True)
@@ -85,9 +82,8 @@ class Reporter:
             max_words=settings.max_words,
             schema=Report,
         )
-        self._own_size, self._room = structured_room(
-            self._bare, settings.prompt_tokens, count_tokens
-        )
+        self._room = structured_room(self._bare, MOST_MARKED, settings.prompt_tokens, count_tokens)
+        self._own_size = settings.prompt_tokens - self._room.tokens
 
     def write(self, communities: pa.Table) -> Reports:
         """Reports of all communities, the deepest level first.
@@ -251,16 +247,6 @@ class Reporter:
             ),
             problems,
         )
-
-
-def structured_room(
-    bare: Request, prompt_tokens: int, count_tokens: CountTokens
-) -> tuple[int, Room]:
-    """What instructions, question and schema take, and what they leave to passages."""
-    assert bare.schema is not None
-    told = replace(bare, instructions=f"{bare.instructions}\n{json_directions(bare.schema)}")
-    room = room_for(told, _MOST_MARKS, prompt_tokens, count_tokens)
-    return prompt_tokens - room.tokens, room
 
 
 def report_text(title: str, summary: str, findings: Sequence[Mapping]) -> str:

@@ -19,7 +19,7 @@ from gsum_assets.graphrag.contexts import (
     nearest_chunks,
 )
 from gsum_assets.graphrag.index import Index
-from gsum_assets.graphrag.local import around_entities
+from gsum_assets.graphrag.local import Around
 from gsum_assets.graphrag.settings import AnswerSettings, CommunitySettings
 from gsum_assets.tables import TABLES
 from tests.gae.toy_contexts import queries
@@ -116,7 +116,7 @@ def local(
     vector: np.ndarray = X,
 ) -> Choose:
     found = rankings({"q": best})
-    return around_entities(index, found, chunks, {"q": vector}, settings, MAX_WORDS, n_word_pieces)
+    return Around(index, found, chunks, {"q": vector}, settings, MAX_WORDS, n_word_pieces)
 
 
 def test_a_local_answer_reads_entities_then_relationships_reports_and_chunks() -> None:
