@@ -1,6 +1,6 @@
 """What the language model is asked to reply: shapes of extraction, reports and partial answers.
 
-A reply that breaks one of these rules is asked for once more with the reason; what remains broken
+A reply that breaks one of these rules is asked for again with the reason; what remains broken
 then is salvaged item by item (`salvage.py`), counted, and asked for again by the next run.
 """
 
