@@ -203,7 +203,7 @@ def _parquet_rows(stream: IO[bytes], file: str) -> Iterator[Record]:
             return
         columns = [name for name in _COLUMNS if name in names]
         for batch in source.iter_batches(batch_size=64, columns=columns):
-            for values in zip(*(_cells(batch[name]) for name in columns), strict=True):
+            for values in zip(*(cells(batch[name]) for name in columns), strict=True):
                 row += 1
                 yield _record(
                     dict(zip(columns, values, strict=True)), file, row, repr(values).encode()
@@ -218,7 +218,7 @@ def _parquet_rows(stream: IO[bytes], file: str) -> Iterator[Record]:
         yield _broken(file, row and row + 1, digest, problem)
 
 
-def _cells(column: pa.Array) -> list[Any]:
+def cells(column: pa.Array | pa.ChunkedArray) -> list[Any]:
     """Python values; strings as bytes, because Arrow does not vouch for their UTF-8."""
     kind = column.type
     if _is_text(kind):

@@ -7,6 +7,7 @@ long as its parts.
 import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from itertools import islice
 
 import numpy as np
@@ -54,9 +55,13 @@ def room_for(
 ) -> Room:
     """What `n_passages` may take if instructions and rendered request keep to `prompt_tokens`."""
     bare = replace(request, passages=())
-    marks = [f"[{i}]" for i in range(1, n_passages + 1)]
-    own, asked, *marked = count_tokens([bare.instructions, bare.render(), *marks])
-    return Room(prompt_tokens - own - asked, max(marked, default=0))
+    own, asked = count_tokens([bare.instructions, bare.render()])
+    return Room(prompt_tokens - own - asked, _longest_mark(n_passages, count_tokens))
+
+
+@lru_cache(maxsize=1024)  # the same for every question of a corpus
+def _longest_mark(n_passages: int, count_tokens: CountTokens) -> int:
+    return max(count_tokens([f"[{i}]" for i in range(1, n_passages + 1)]), default=0)
 
 
 def structured_room(

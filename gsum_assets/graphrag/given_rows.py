@@ -18,6 +18,7 @@ from pydantic import (
     model_validator,
 )
 
+from gsum_assets.corpus.records import cells
 from gsum_assets.corpus.settings import CorpusError
 from gsum_assets.graphrag.names import MOST_CHARS
 from gsum_assets.graphrag.schemas import Name, Relationship
@@ -125,15 +126,15 @@ def _rows(file: Path, model: type[Row]) -> Iterator[dict[str, Any]]:
             names = source.schema_arrow.names
             used = _used_columns(file, names, model)
             table = source.read(columns=used)
-            cells = {name: _cells(table[name]) for name in used}
+            columns = {name: cells(table[name]) for name in used}
     except (pa.ArrowException, OSError, KeyError, UnicodeDecodeError) as error:
         # Arrow reports damage as a plain OSError; its subclasses come from disk or network.
         if isinstance(error, OSError) and type(error) is not OSError:
             raise
         reason = str(error).splitlines()[0]
         raise CorpusError(f"{file} is not readable as Parquet ({reason}); write it anew") from error
-    for row in zip(*cells.values(), strict=True):
-        yield dict(zip(cells, row, strict=True))
+    for row in zip(*columns.values(), strict=True):
+        yield dict(zip(columns, row, strict=True))
 
 
 def _used_columns(file: Path, names: list[str], model: type[Row]) -> list[str]:
@@ -146,19 +147,6 @@ def _used_columns(file: Path, names: list[str], model: type[Row]) -> list[str]:
                 "add it, or rename the column that holds it"
             )
     return [name for name in (*chain(*model.needs), *model.may_have) if name in names]
-
-
-def _cells(column: pa.ChunkedArray) -> list[Any]:
-    kind = column.type
-    if _is_text(kind):
-        column = column.cast(pa.large_binary())
-    elif (pa.types.is_list(kind) or pa.types.is_large_list(kind)) and _is_text(kind.value_type):
-        column = column.cast(pa.list_(pa.large_binary()))
-    return column.to_pylist()
-
-
-def _is_text(kind: pa.DataType) -> bool:
-    return pa.types.is_string(kind) or pa.types.is_large_string(kind)
 
 
 def _told(error: ValidationError) -> str:

@@ -49,12 +49,14 @@ class Around:
         self._settings = settings
         self._max_words = max_words
         self._count_tokens = count_tokens
-        self._scopes: dict[str | None, tuple[list[str], list[Seen]]] = {}
+        self._scopes: dict[str | None, tuple[list[str], np.ndarray, list[Seen]]] = {}
 
     def __call__(self, query: dict) -> Sequence[Passage]:
         """The passages of a row of `queries`, in the order in which they are read."""
         scope = query["document_id"]
-        near, seen = self._near(query), self._of_scope(scope)[1]
+        ids, vectors, seen = self._of_scope(scope)
+        asked, n = self._vectors[query["query_id"]], self._settings.n_entities
+        near = {ids[i]: cosine for i, cosine in nearest(asked, vectors, ids, n)} if ids else {}
         share_chunks, share_reports = self._settings.share_chunks, self._settings.share_reports
         wanted = (  # each with the share of the prompt that those after it have
             (list(_entities(self._index, near, scope)), share_chunks + share_reports),
@@ -71,24 +73,16 @@ class Around:
             chosen += taken
         return chosen
 
-    def _near(self, query: dict) -> Mapping[str, float]:
-        """The entities of the scope nearest to a question, and their cosines, best first."""
-        ids = self._of_scope(query["document_id"])[0]
-        if not ids:
-            return {}
-        asked, vectors = self._vectors[query["query_id"]], self._index.vectors("entity", ids)
-        found = nearest(asked, vectors, ids, self._settings.n_entities)
-        return {ids[place]: cosine for place, cosine in found}
-
-    def _of_scope(self, document_id: str | None) -> tuple[list[str], list[Seen]]:
-        """Entities and reports of a document, or of the corpus."""
+    def _of_scope(self, document_id: str | None) -> tuple[list[str], np.ndarray, list[Seen]]:
+        """Entities, their vectors `(n_entities, dim)`, and reports of a document or the corpus."""
         if document_id not in self._scopes:
             ids = (
                 list(self._index.by_id)
                 if document_id is None
                 else entities_within(self._index, self._chunks_of.get(document_id, []))
             )
-            self._scopes[document_id] = ids, self._index.reports(_LEVEL, document_id)
+            vectors = self._index.vectors("entity", ids) if ids else np.empty((0, 0))
+            self._scopes[document_id] = ids, vectors, self._index.reports(_LEVEL, document_id)
         return self._scopes[document_id]
 
 

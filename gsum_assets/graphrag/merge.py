@@ -1,25 +1,18 @@
 """Mentions to entities and relationships: one of each name, whatever the chunks call it (2.3)."""
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 import pyarrow as pa
 
+from gsum_assets.evaluation.asked import Asked
 from gsum_assets.evaluation.budget import CountTokens
 from gsum_assets.graphrag.descriptions import Described, merge_descriptions
 from gsum_assets.graphrag.settings import MergingSettings
 from gsum_assets.tables import TABLES
 from gsum_resources.content_hash import hash_texts
 from gsum_resources.protocols import LanguageModel
-
-
-@dataclass(frozen=True)
-class Merged:
-    """Rows of a table, and a line for each description that could not be merged."""
-
-    rows: pa.Table
-    problems: Sequence[str]
 
 
 @dataclass
@@ -55,7 +48,7 @@ def merge_entities(
     model: LanguageModel,
     settings: MergingSettings,
     count_tokens: CountTokens,
-) -> Merged:
+) -> Asked:
     """One row of `graphrag.entities` for each, whose name most chunks write.
 
     The type is that of most mentions, of equals the smaller word; all are kept as variants.
@@ -68,7 +61,7 @@ def merge_entities(
 
     Returns
     -------
-    Merged
+    Asked
         Rows ordered by entity_id.
     """
     entity_of = entities_by_name(aliases)
@@ -105,7 +98,7 @@ def merge_entities(
                 **thing.taken,
             }
         )
-    return Merged(pa.Table.from_pylist(rows, TABLES["graphrag.entities"].schema), problems)
+    return Asked(pa.Table.from_pylist(rows, TABLES["graphrag.entities"].schema), problems)
 
 
 def merge_relationships(
@@ -115,7 +108,7 @@ def merge_relationships(
     model: LanguageModel,
     settings: MergingSettings,
     count_tokens: CountTokens,
-) -> Merged:
+) -> Asked:
     """One row of `graphrag.relationships` for each pair, whichever end is named first.
 
     A mention whose two names stand for one entity is left out. Parameters are those of
@@ -123,7 +116,7 @@ def merge_relationships(
 
     Returns
     -------
-    Merged
+    Asked
         Rows ordered by relationship_id.
     """
     entity_of = entities_by_name(aliases)
@@ -156,7 +149,7 @@ def merge_relationships(
                 **thing.taken,
             }
         )
-    return Merged(pa.Table.from_pylist(rows, TABLES["graphrag.relationships"].schema), problems)
+    return Asked(pa.Table.from_pylist(rows, TABLES["graphrag.relationships"].schema), problems)
 
 
 def entities_by_name(aliases: pa.Table) -> dict[str, str]:
