@@ -19,10 +19,14 @@ _QUERY_ID = "ask"
 
 @dataclass(frozen=True)
 class Answer:
-    """An answer and the passages it rests on, best first, as rows of `contexts`."""
+    """An answer and the passages it rests on, best first, as rows of `contexts`.
+
+    `explanation` tells how it came about, where that was asked for.
+    """
 
     text: str
     passages: Sequence[dict]
+    explanation: str = ""
 
 
 class _Sections:
@@ -36,16 +40,28 @@ class _Sections:
 
 
 def ask(
-    pipeline: Pipeline, corpus: str, question: str, method: str, document_id: str | None = None
+    pipeline: Pipeline,
+    corpus: str,
+    question: str,
+    method: str,
+    document_id: str | None = None,
+    explain: bool = False,
 ) -> Answer:
     """Answer `question` over a corpus or one of its documents.
 
     Raises
     ------
     CorpusError
-        If method or document is unknown, or what the method reads was not made yet.
+        If method or document is unknown, what the method reads was not made yet, or it has nothing
+        to explain beyond its passages.
     """
     family = _family_of(method)
+    if explain and family.explain is None:
+        able = ", ".join(v for f in FAMILIES if f.explain for v in f.variants)
+        raise CorpusError(
+            f"method '{method}' has no more to explain than the passages it shows; leave --explain "
+            f"out, or ask {able}"
+        )
     tables = _stored(pipeline, corpus, family, method)
     if document_id is not None:
         _check_document(tables["documents"].get(), corpus, document_id)
@@ -54,17 +70,22 @@ def ask(
         raise CorpusError("the question is empty; write one")
     tables["queries"] = Lazy(lambda: asked)
     inputs = Inputs({**tables, "corpus_settings": _Sections(pipeline)}, corpus)
-    rankings = family.rank(method, inputs)
-    inputs = _with(inputs, {"rankings": rankings})
-    contexts = family.contexts(method, inputs)
     ledger = Ledger(pipeline.store, TABLES["llm_calls"], corpus, "ask")
-    model = pipeline.models.language_model(ledger)
-    made = {"contexts": contexts, "language_model": model}
+    inputs = _with(inputs, {"language_model": pipeline.models.language_model(ledger)})
+    made: dict[str, pa.Table] = {}
+    for step in family.preparations:
+        made[step.table] = step.make(method, _with(inputs, made)).rows
+    made["rankings"] = family.rank(method, _with(inputs, made))
+    made["contexts"] = contexts = family.contexts(method, _with(inputs, made))
     for step in family.refinements:
         made[step.table] = contexts = step.make(method, _with(inputs, made)).rows
     answers = answered(family, _with(inputs, made))
     passages = contexts.filter(pc.equal(contexts["sample"], 0)).to_pylist()
-    return Answer(answers.rows["text"][0].as_py(), [row for row in passages if row["text"]])
+    return Answer(
+        answers.rows["text"][0].as_py(),
+        [row for row in passages if row["text"]],
+        family.explain(method, _with(inputs, made)) if explain and family.explain else "",
+    )
 
 
 def _with(inputs: Inputs, made: Mapping[str, Any]) -> Inputs:

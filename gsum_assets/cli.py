@@ -119,13 +119,15 @@ def plan(corpus: str, methods: str | None) -> None:
 @click.argument("question")
 @click.option("--method", default="dense", show_default=True, help="How passages are found.")
 @click.option("--document", help="Ask one document of the corpus, by its id.")
-def ask(corpus: str, question: str, method: str, document: str | None) -> None:
+@click.option("--explain", is_flag=True, help="Tell first how the passages were found (jerr).")
+def ask(corpus: str, question: str, method: str, document: str | None, explain: bool) -> None:
     """Answer a QUESTION over CORPUS from its stored indexes, with the passages it rests on."""
     from gsum_assets.ask import ask as answer
     from gsum_assets.definitions import pipeline_for
     from gsum_assets.terminal import print_answer
 
-    print_answer(answer(pipeline_for(Home.from_environment()), corpus, question, method, document))
+    pipeline = pipeline_for(Home.from_environment())
+    print_answer(answer(pipeline, corpus, question, method, document, explain))
 
 
 @main.command()

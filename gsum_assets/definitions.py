@@ -28,6 +28,8 @@ from gsum_assets.gor.assets import GOR, TRAINED, gor_assets
 from gsum_assets.graphrag.assets import GRAPHRAG
 from gsum_assets.graphrag.compat import VIEWS
 from gsum_assets.graphrag.index_assets import index_assets
+from gsum_assets.jerr.assets import JERR
+from gsum_assets.jerr.index_assets import index_assets as jerr_index_assets
 from gsum_assets.lightpal.assets import LIGHTPAL, lightpal_assets
 from gsum_assets.models.assets import model_assets
 from gsum_assets.partitions import partitions_of, variant_key
@@ -42,7 +44,7 @@ from gsum_resources.rehearsal import RehearsedWarehouse
 from gsum_resources.settings_io import SettingsIO, section_version
 from gsum_resources.warehouse_io import WarehouseIO
 
-FAMILIES: tuple[Family, ...] = (RETRIEVAL, GOR, LIGHTPAL, GAE, GRAPHRAG)
+FAMILIES: tuple[Family, ...] = (RETRIEVAL, GOR, LIGHTPAL, GAE, GRAPHRAG, JERR)
 _SETTINGS = {family.name: family.settings for family in FAMILIES if family.settings}
 _UNITE = ("judgements", "win_rates", "leaderboard", "comparisons", "costs")  # whatever exists
 METHODS = Methods(
@@ -108,6 +110,7 @@ def pipeline_for(home: Home, models: Models | None = None, is_rehearsal: bool = 
             *lightpal_assets,
             *graph_assets,
             *index_assets,
+            *jerr_index_assets,
             *(asset for family in FAMILIES for asset in family_assets(family)),
             generated_questions,
             judge_assets(FAMILIES),

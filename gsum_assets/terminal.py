@@ -201,12 +201,14 @@ def _assumptions(lines: Sequence[Line]) -> Iterator[str]:
 
 
 def print_answer(answer: Answer) -> None:
-    """The answer, then the passages it rests on."""
+    """The answer, how it came about if that was asked for, and the passages it rests on."""
     for line in answer.text.splitlines():  # a speaker's turn each
         print(textwrap.fill(line, _PASSAGE_WIDTH))
+    if answer.explanation:
+        print(f"\n{answer.explanation}")
     print("\nfrom:")
     for passage in answer.passages:
-        place = f"{passage['document_id']} · {passage['node_id']}"
+        place = f"{passage['document_id'] or passage['node_kind']} · {passage['node_id']}"
         print(f"{passage['rank']:3d}. {place} · {passage['score']:.3f}")
         text = textwrap.shorten(passage["text"], 2 * _PASSAGE_WIDTH, placeholder=" …")
         print(textwrap.indent(textwrap.fill(text, _PASSAGE_WIDTH - 5), "     "))

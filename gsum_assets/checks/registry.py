@@ -10,6 +10,8 @@ from gsum_assets.checks import (
     gor,
     graphrag,
     graphrag_reports,
+    jerr,
+    jerr_graph,
     judges,
     lightpal,
     results,
@@ -39,6 +41,9 @@ class Check:
 
 _PLACED_CHUNKS = ["chunk_id", "document_id", "position"]
 _NAMED_IN = ["chunk_id", "name_key"]
+_LINE_CHUNK = ["max_tokens", "chunk_id"]
+_EDGE = ["max_tokens", "source_id", "target_id"]
+_SLICE = ["document_id", "start", "end", "text"]
 
 CHECKS: Mapping[str, Sequence[Check]] = {
     "rejected_documents": [
@@ -371,6 +376,117 @@ CHECKS: Mapping[str, Sequence[Check]] = {
             "The ranks of each question's context count up from 1.",
             lambda part: graphrag_reports.ranks_consecutive(
                 part.rows(columns=["query_id", "sample", "rank"])
+            ),
+        )
+    ],
+    "jerr.line_chunks": [
+        Check(
+            "cover_documents",
+            "Of each size, line chunks are exact slices of their documents, and every character "
+            "that is not blank lies in one.",
+            lambda part: jerr.line_chunks_cover(
+                part.rows(columns=["max_tokens", *_SLICE]),
+                part.rows("documents", ["document_id", "text"]),
+            ),
+        )
+    ],
+    "jerr.synopses": [
+        Check(
+            "every_chunk_has_one",
+            "Each line chunk has a synopsis that is not empty.",
+            lambda part: jerr.every_chunk_has_one(
+                part.rows(columns=[*_LINE_CHUNK, "synopsis"]),
+                part.rows("jerr.line_chunks", [*_LINE_CHUNK, "document_id", "position"]),
+                part.corpus,
+            ),
+            warns=True,
+        )
+    ],
+    "jerr.elements": [
+        Check(
+            "every_synopsis_has_some",
+            "Each synopsis has a core element at least, each of a line chunk that exists.",
+            lambda part: jerr.every_synopsis_has_some(
+                part.rows(columns=[*_LINE_CHUNK, "document_id", "element"]),
+                part.rows("jerr.synopses", [*_LINE_CHUNK, "document_id", "position", "synopsis"]),
+                part.rows("jerr.line_chunks", _LINE_CHUNK),
+                part.corpus,
+            ),
+            warns=True,
+        )
+    ],
+    "jerr.relations": [
+        Check(
+            "join_elements",
+            "Both ends are elements of the same line chunk; a relation has one to three words.",
+            lambda part: jerr.join_elements(
+                part.rows(
+                    columns=[*_LINE_CHUNK, "document_id", "source_key", "target_key", "relation"]
+                ),
+                part.rows("jerr.elements", [*_LINE_CHUNK, "element_key"]),
+            ),
+        )
+    ],
+    "jerr.merges": [
+        Check(
+            "lead_to_nodes",
+            "Every written form of an element became a node that exists; near ones differ by at "
+            "most 3 bits of 64.",
+            lambda part: jerr_graph.lead_to_nodes(
+                part.rows(columns=["max_tokens", "element", "node_id", "rule", "n_bits"]),
+                part.rows("jerr.nodes", ["max_tokens", "node_id"]),
+                part.rows("jerr.elements", ["max_tokens", "element"]),
+            ),
+        )
+    ],
+    "jerr.edges": [
+        Check(
+            "close_no_cycle",
+            "Edges join two nodes, lead on in the order of their places, and close no cycle.",
+            lambda part: jerr_graph.close_no_cycle(
+                part.rows(columns=_EDGE),
+                part.rows("jerr.nodes", ["max_tokens", "node_id", "place"]),
+            ),
+        )
+    ],
+    "jerr.left_out_edges": [
+        Check(
+            "would_close_cycles",
+            "The cycle that is told of each is made of itself and of edges of the graph.",
+            lambda part: jerr_graph.would_close_cycles(
+                part.rows(columns=[*_EDGE, "cycle_ids"]), part.rows("jerr.edges", _EDGE)
+            ),
+        )
+    ],
+    "jerr.pages": [
+        Check(
+            "cover_documents",
+            "Pages are exact slices of their documents, and every character that is not blank "
+            "lies in one.",
+            lambda part: jerr.pages_cover(
+                part.rows(columns=_SLICE), part.rows("documents", ["document_id", "text"])
+            ),
+        )
+    ],
+    "jerr.searches": [
+        Check(
+            "visit_nodes",
+            "Visited nodes are in the graph, places count up from 1, mean rewards are 0 to 1, and "
+            "the best path follows edges.",
+            lambda part: jerr_graph.visit_nodes(
+                part.rows(columns=["query_id", "node_id", "name", "place", "step", "mean_reward"]),
+                part.rows("jerr.nodes", ["max_tokens", "node_id"]),
+                part.rows("jerr.edges", _EDGE),
+            ),
+        )
+    ],
+    "jerr.look_ups": [
+        Check(
+            "name_what_was_shown",
+            "What is to be read again was shown with its question.",
+            lambda part: jerr.name_what_was_shown(
+                part.rows(columns=["query_id", "chunk_ids"]),
+                part.rows("contexts", ["query_id", "node_id"]),
             ),
         )
     ],

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 
+from gsum_assets.evaluation.budget import MOST_MARKED, CountTokens, Room, room_for
 from gsum_assets.evaluation.prompts import ANSWER, CHOICE, SHORT
 from gsum_assets.evaluation.short_answers import listed
 from gsum_assets.tables import TABLES
@@ -99,6 +100,14 @@ def answer_request(question: dict, passages: tuple[str, ...], max_words: int) ->
         max_words=words,
         document_id=question["document_id"] or "",
     )
+
+
+def answer_room(
+    question: dict, prompt_tokens: int, max_words: int, count_tokens: CountTokens
+) -> Room:
+    """What the prompt that answers a row of `queries` leaves to its passages."""
+    bare = answer_request(question, (), max_words)
+    return room_for(bare, MOST_MARKED, prompt_tokens, count_tokens)
 
 
 def question_text(question: dict) -> str:

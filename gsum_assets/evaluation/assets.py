@@ -49,6 +49,9 @@ class Inputs:
 Step = Callable[[str, Inputs], pa.Table]
 """A method's step: variant and inputs in, rows out."""
 
+Explain = Callable[[str, Inputs], str]
+"""Variant and what every step made for one question in, text to read out."""
+
 _POOLS = {"rankings": "compute", "contexts": None, "scores": None}  # see `dagster.yaml`
 
 
@@ -59,13 +62,13 @@ class Made(NamedTuple):
     problems: Sequence[str]
 
 
-class Refinement(NamedTuple):
-    """A step between `contexts` and `summaries`, which asks the language model.
+class ModelStep(NamedTuple):
+    """A step for each question that may ask the language model, beside the four of all families.
 
     Attributes
     ----------
     table : that it makes, as it is named in `Inputs`.
-    make : makes its rows; reads what the family reads, `contexts`, and the steps before.
+    make : makes its rows; reads what the family reads, and the steps before.
     purpose : as the UI shows it.
     """
 
@@ -91,10 +94,13 @@ class Family:
     reads_by_variant : the family's own assets by corpus and variant that they may read.
     models : that `rank` may ask.
     context_models : that `contexts` may ask.
+    preparations : steps before `rankings`, in order; what they make is read by all steps after.
     refinements : steps between `contexts` and `summaries`, in order; answers are written from the
         rows of the last one, whose columns are those of `contexts` at least.
     settings : checks the family's table of `corpus.toml`, whose tables a step reads one by one, as
         "gor.training"; None where the steps read and check the whole.
+    explain : tells how an answer came about, from what all steps made for one question; None: the
+        passages that it rests on say all.
     """
 
     name: str
@@ -107,8 +113,10 @@ class Family:
     reads_by_variant: Sequence[str] = ()
     models: Sequence[str] = ("embedding_model",)
     context_models: Sequence[str] = ()
-    refinements: Sequence[Refinement] = ()
+    preparations: Sequence[ModelStep] = ()
+    refinements: Sequence[ModelStep] = ()
     settings: type[BaseModel] | None = None
+    explain: Explain | None = None
 
 
 def family_assets(family: Family) -> list[dg.AssetsDefinition]:
@@ -130,25 +138,35 @@ def family_assets(family: Family) -> list[dg.AssetsDefinition]:
     def made(table: str, step: Step, purpose: str, inputs: Mapping) -> dg.AssetsDefinition:
         return _result_asset(family, table, step, purpose, {**inputs, **shared})
 
+    prepared = [step.table for step in family.preparations]
     refined = [step.table for step in family.refinements]
     mine = {
         n: dg.AssetIn([family.name, n], metadata=LAZY)
-        for n in ("rankings", "contexts", *refined, "summaries")
+        for n in (*prepared, "rankings", "contexts", *refined, "summaries")
     }
     language_model = {"language_model": dg.AssetIn("language_model")}
+    before_ranking = by_document | own | {n: mine[n] for n in prepared}
     return [
+        *(
+            made(
+                step.table,
+                _logged(step),
+                step.purpose,
+                by_document | own | {n: mine[n] for n in prepared[:i]} | language_model,
+            )
+            for i, step in enumerate(family.preparations)
+        ),
         made(
             "rankings",
             family.rank,
             "What the method finds, best first.",
-            by_document | own | {n: dg.AssetIn(n) for n in family.models},
+            before_ranking | {n: dg.AssetIn(n) for n in family.models},
         ),
         made(
             "contexts",
             family.contexts,
             "All that the answer may rest on, in the order in which the model reads it.",
-            by_document
-            | own
+            before_ranking
             | {"rankings": mine["rankings"]}
             | {n: dg.AssetIn(n) for n in family.context_models},
         ),
@@ -157,8 +175,7 @@ def family_assets(family: Family) -> list[dg.AssetsDefinition]:
                 step.table,
                 _logged(step),
                 step.purpose,
-                by_document
-                | own
+                before_ranking
                 | {n: mine[n] for n in ("contexts", *refined[:i])}
                 | language_model,
             )
@@ -168,7 +185,7 @@ def family_assets(family: Family) -> list[dg.AssetsDefinition]:
             "summaries",
             _answerer(family),
             "The answer, and what it cost in calls, tokens and seconds.",
-            {n: mine[n] for n in ("contexts", *refined)} | language_model,
+            {n: mine[n] for n in (*prepared, "contexts", *refined)} | language_model,
         ),
         made(
             "scores",
@@ -180,9 +197,9 @@ def family_assets(family: Family) -> list[dg.AssetsDefinition]:
     ]
 
 
-def _logged(refinement: Refinement) -> Step:
+def _logged(model_step: ModelStep) -> Step:
     def step(variant: str, inputs: Inputs) -> pa.Table:
-        return _warned(*refinement.make(variant, inputs))
+        return _warned(*model_step.make(variant, inputs))
 
     return step
 
@@ -195,15 +212,16 @@ def _answerer(family: Family) -> Step:
 
 
 def answered(family: Family, inputs: Inputs) -> Made:
-    """Rows of `summaries`; what the refinements took is added to what each answer took."""
-    steps = [inputs.table(step.table) for step in family.refinements]
+    """Rows of `summaries`; what the steps before took is added to what each answer took."""
+    prepared = [inputs.table(step.table) for step in family.preparations]
+    refined = [inputs.table(step.table) for step in family.refinements]
     answers = answer_questions(
         inputs.table("queries"),
-        steps[-1] if steps else inputs.table("contexts"),
+        refined[-1] if refined else inputs.table("contexts"),
         inputs.model("language_model"),
         inputs.settings("answer")["max_words"],
     )
-    return Made(with_spent(answers.rows, steps), answers.problems)
+    return Made(with_spent(answers.rows, [*prepared, *refined]), answers.problems)
 
 
 def _warned(rows: pa.Table, problems: Sequence[str]) -> pa.Table:

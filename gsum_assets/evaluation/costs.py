@@ -5,7 +5,7 @@ from collections.abc import Collection, Mapping
 import pyarrow as pa
 
 from gsum_assets.evaluation.comparisons import as_table
-from gsum_assets.tables import RESULT, TABLES
+from gsum_assets.tables import TABLES
 from gsum_resources.arrow import pc
 from gsum_resources.parquet_store import ParquetStore
 
@@ -99,7 +99,7 @@ def index_assets(store: ParquetStore, corpus: str, method: str) -> set[str]:
             footer = store.provenance(table, partition)
             if footer is None or partition.method not in (None, method):
                 continue
-            if table.dimensions != RESULT:
+            if "query_id" not in table.schema.names:
                 assets.add(footer.asset)
             keys = [key for key in footer.inputs if key.startswith("table:")]
             open_ += [key.removeprefix("table:").split("/")[0] for key in keys]

@@ -6,7 +6,7 @@ import pyarrow as pa
 
 from gsum_assets.corpus.chunk import n_word_pieces
 from gsum_assets.evaluation.asked import Asked
-from gsum_assets.evaluation.assets import Family, Inputs, Made, Refinement
+from gsum_assets.evaluation.assets import Family, Inputs, Made, ModelStep
 from gsum_assets.gae.graph_assets import GROUP
 from gsum_assets.gae.levels import levels
 from gsum_assets.gae.rank import ChosenClusters, Tables, rank
@@ -147,14 +147,14 @@ GAE = Family(
     reads=("documents", "chunks", "chunk_embeddings"),
     reads_by_corpus=("clusters", "clusterings"),
     refinements=(
-        Refinement(
+        ModelStep(
             "topics",
             _topics,
             "What the clusters among a question's passages are about, and how far that bears on "
             "it.",
         ),
-        Refinement("reflections", _reflections, "How far each passage bears on its question."),
-        Refinement(
+        ModelStep("reflections", _reflections, "How far each passage bears on its question."),
+        ModelStep(
             "refined_contexts",
             _refined_contexts,
             "The passages as the answer is written from them: what bears on the question much is "

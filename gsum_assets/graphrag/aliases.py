@@ -10,9 +10,9 @@ from itertools import pairwise
 
 import pyarrow as pa
 
+from gsum_assets.corpus.names import name_key
 from gsum_assets.graphrag.acronyms import explained
 from gsum_assets.graphrag.name_groups import PERSON, Groups, Link, Name, mentioned_names
-from gsum_assets.graphrag.names import name_key
 from gsum_assets.graphrag.settings import OTHER, MergingSettings
 from gsum_assets.tables import TABLES
 from gsum_resources.content_hash import hash_texts

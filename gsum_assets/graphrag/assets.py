@@ -3,12 +3,11 @@
 import pyarrow as pa
 
 from gsum_assets.corpus.chunk import n_word_pieces
-from gsum_assets.evaluation.assets import Family, Inputs, Made, Refinement
+from gsum_assets.evaluation.assets import Family, Inputs, Made, ModelStep
+from gsum_assets.evaluation.passages import Choose, context_rows
 from gsum_assets.graphrag.contexts import (
-    Choose,
     all_chunks,
     all_reports,
-    context_rows,
     nearest_chunks,
 )
 from gsum_assets.graphrag.index import Index
@@ -113,12 +112,12 @@ GRAPHRAG = Family(
     reads_by_corpus=_INDEX,
     context_models=("embedding_model",),
     refinements=(
-        Refinement(
+        ModelStep(
             "partial_answers",
             _partial_answers,
             "The question answered from one pack of passages, and how much that helps.",
         ),
-        Refinement(
+        ModelStep(
             "reduced_contexts",
             _reduced_contexts,
             "The most helpful partial answers, as many as one prompt takes; passages themselves "

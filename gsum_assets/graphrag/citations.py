@@ -5,8 +5,8 @@ from collections.abc import Mapping, Sequence
 
 import pyarrow as pa
 
+from gsum_assets.corpus.names import holds, name_key
 from gsum_assets.graphrag.elements import Element, Elements
-from gsum_assets.graphrag.names import holds, name_key
 from gsum_assets.graphrag.schemas import Finding
 
 _MOST_CITED = 10  # chunks that a finding cites, and one for each entity that these do not mention

@@ -1,48 +1,15 @@
 """What an answer is made from: reports of a level, all chunks, or the nearest ones (3.3)."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
 
 import pyarrow as pa
 
-from gsum_assets.evaluation.answer import answer_request
-from gsum_assets.evaluation.budget import MOST_MARKED, CountTokens, Room, lengths, room_for
+from gsum_assets.evaluation.answer import answer_room
+from gsum_assets.evaluation.budget import CountTokens, lengths
+from gsum_assets.evaluation.passages import Choose, Passage
 from gsum_assets.graphrag.index import Index
 from gsum_assets.graphrag.settings import AnswerSettings
-from gsum_assets.tables import TABLES
 from gsum_resources.content_hash import hash_texts
-
-
-@dataclass(frozen=True)
-class Passage:
-    """Something to read.
-
-    Attributes
-    ----------
-    node_id, node_kind, document_id, position, text : as in `contexts`.
-    score : higher is better.
-    """
-
-    node_id: str
-    node_kind: str
-    text: str
-    score: float = 0.0
-    document_id: str | None = None
-    position: int | None = None
-
-
-Choose = Callable[[dict], Sequence[Passage]]
-"""The passages of a row of `queries`, in the order in which they are read."""
-
-
-def context_rows(queries: pa.Table, choose: Choose) -> pa.Table:
-    """Rows of `contexts`, in order of the questions' ids."""
-    rows = [
-        {"query_id": query["query_id"], "sample": 0, "rank": rank, **vars(passage)}
-        for query in queries.sort_by("query_id").to_pylist()
-        for rank, passage in enumerate(choose(query), start=1)
-    ]
-    return pa.Table.from_pylist(rows, TABLES["contexts"].schema)
 
 
 def all_reports(index: Index, level: int, seed: int) -> Choose:
@@ -85,7 +52,7 @@ def nearest_chunks(
     sizes = lengths(chunks["text"].to_pylist(), count_tokens)
 
     def choose(query: dict) -> Sequence[Passage]:
-        room = answer_room(query, settings, max_words, count_tokens)
+        room = answer_room(query, settings.prompt_tokens, max_words, count_tokens)
         return list(within(best.get(query["query_id"], ()), sizes, room.tokens, room.mark))
 
     return choose
@@ -111,14 +78,6 @@ def within(
         if tokens < 0:
             return
         yield passage
-
-
-def answer_room(
-    query: dict, settings: AnswerSettings, max_words: int, count_tokens: CountTokens
-) -> Room:
-    """What the final prompt of a question leaves to its passages."""
-    bare = answer_request(query, (), max_words)
-    return room_for(bare, MOST_MARKED, settings.prompt_tokens, count_tokens)
 
 
 def chunk_passage(row: dict, score: float = 0.0) -> Passage:

@@ -12,8 +12,8 @@ from typing import Any
 import pyarrow as pa
 from pydantic import BaseModel
 
+from gsum_assets.corpus.names import holds, name_key
 from gsum_assets.evaluation.asked import NOBODY_ASKED, added, spent
-from gsum_assets.graphrag.names import holds, name_key
 from gsum_assets.graphrag.prompts import CLAIMS, EXTRACT, GLEAN
 from gsum_assets.graphrag.salvage import salvage
 from gsum_assets.graphrag.schemas import extraction_schema

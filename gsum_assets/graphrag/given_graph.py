@@ -13,6 +13,7 @@ from typing import Any, TypeVar
 
 import pyarrow as pa
 
+from gsum_assets.corpus.names import name_key
 from gsum_assets.corpus.observe import GRAPH_FILES
 from gsum_assets.corpus.settings import CorpusError
 from gsum_assets.graphrag.extract import ChunkGraph, Extracted, tabulated
@@ -25,7 +26,6 @@ from gsum_assets.graphrag.given_rows import (
     good_rows,
 )
 from gsum_assets.graphrag.name_index import texts_holding
-from gsum_assets.graphrag.names import name_key
 
 _ENTITIES, _RELATIONSHIPS = GRAPH_FILES
 _Value = TypeVar("_Value", str, tuple[str, str])

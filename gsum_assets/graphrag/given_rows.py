@@ -18,9 +18,9 @@ from pydantic import (
     model_validator,
 )
 
+from gsum_assets.corpus.names import MOST_CHARS
 from gsum_assets.corpus.records import cells
 from gsum_assets.corpus.settings import CorpusError
-from gsum_assets.graphrag.names import MOST_CHARS
 from gsum_assets.graphrag.schemas import Name, Relationship
 
 _CHUNK_ID = re.compile(r"c[0-9a-f]{20}")  # as `chunk.py` makes them; the package's have 128 digits

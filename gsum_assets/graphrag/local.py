@@ -8,8 +8,10 @@ from collections.abc import Iterator, Mapping, Sequence
 import numpy as np
 import pyarrow as pa
 
+from gsum_assets.evaluation.answer import answer_room
 from gsum_assets.evaluation.budget import CountTokens, lengths
-from gsum_assets.graphrag.contexts import Passage, answer_room, best_chunks, within
+from gsum_assets.evaluation.passages import Passage
+from gsum_assets.graphrag.contexts import best_chunks, within
 from gsum_assets.graphrag.elements import entity_text, relationship_text
 from gsum_assets.graphrag.index import Index, Seen
 from gsum_assets.graphrag.rank import entities_within, nearest
@@ -64,7 +66,7 @@ class Around:
             (list(self._best.get(query["query_id"], ())), 0.0),
         )
         sizes = lengths((one.text for kind, _ in wanted for one in kind), self._count_tokens)
-        room = answer_room(query, self._settings, self._max_words, self._count_tokens)
+        room = answer_room(query, self._settings.prompt_tokens, self._max_words, self._count_tokens)
         chosen: list[Passage] = []
         left = room.tokens
         for kind, kept_free in wanted:

@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 
 import pyarrow as pa
 
-from gsum_assets.evaluation.answer import question_text
+from gsum_assets.evaluation.answer import answer_room, question_text
 from gsum_assets.evaluation.asked import (
     Asked,
     Question,
@@ -21,7 +21,6 @@ from gsum_assets.evaluation.budget import (
     lengths,
     structured_room,
 )
-from gsum_assets.graphrag.contexts import answer_room
 from gsum_assets.graphrag.packs import packs
 from gsum_assets.graphrag.prompts import MAP
 from gsum_assets.graphrag.settings import AnswerSettings
@@ -71,7 +70,7 @@ def partial_answers(
     sizes = lengths(pc.unique(contexts["text"]).to_pylist(), count_tokens)
     asked, rows, problems = [], [], []
     for question in questions_with_passages(contexts, queries):
-        room = answer_room(question.row, settings, max_words, count_tokens)
+        room = answer_room(question.row, settings.prompt_tokens, max_words, count_tokens)
         if _fits(question, sizes, room):
             continue
         found = _packs(question, sizes, settings, count_tokens)
@@ -123,7 +122,7 @@ def reduced_contexts(
     sizes = lengths(pc.unique(contexts["text"]).to_pylist(), count_tokens)
     rows: list[dict] = []
     for question in questions_with_passages(contexts, queries):
-        room = answer_room(question.row, settings, max_words, count_tokens)
+        room = answer_room(question.row, settings.prompt_tokens, max_words, count_tokens)
         if own := answers.get(question.query_id):
             rows += _reduced(question, own, room, count_tokens)
         elif _fits(question, sizes, room):  # else it was mapped in vain

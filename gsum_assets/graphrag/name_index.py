@@ -9,7 +9,7 @@ import re
 from collections import defaultdict
 from collections.abc import Collection, Iterator, Sequence
 
-from gsum_assets.graphrag.names import holds
+from gsum_assets.corpus.names import holds
 
 _RUNS = re.compile(r"[a-z0-9]+|[^\x00-\x7f]+")
 _LENGTH = 3  # characters of a piece of another script

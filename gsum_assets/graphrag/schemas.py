@@ -16,7 +16,7 @@ from pydantic import (
     model_validator,
 )
 
-from gsum_assets.graphrag.names import clean_name, name_key
+from gsum_assets.corpus.names import clean_name, name_key
 from gsum_assets.graphrag.settings import OTHER
 
 

@@ -11,7 +11,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from gsum_assets.corpus.importers import BENCHMARKS, import_benchmark
-from gsum_assets.corpus.settings import CorpusError
+from gsum_assets.corpus.settings import CorpusError, checked_section, load_settings
+from gsum_assets.jerr.settings import JerrSettings
 
 
 def _put(path, value):
@@ -39,7 +40,12 @@ def _run(name, source, tmp_path):
         len(queries),
     )
     settings = tomllib.loads((folder / "corpus.toml").read_text())
-    assert settings == {"title": BENCHMARKS[name].title, "kind": BENCHMARKS[name].kind}
+    of_its_own = tomllib.loads(BENCHMARKS[name].settings)
+    assert settings == {
+        "title": BENCHMARKS[name].title,
+        "kind": BENCHMARKS[name].kind,
+        **of_its_own,
+    }
     return (
         report,
         {document["document_id"]: document for document in documents},
@@ -190,6 +196,8 @@ def test_quality(tmp_path):
     assert (first["form"], first["options"]) == ("choice", ["a", "b", "c", "d"])
     assert first["references"] == ["c"]
     assert second["references"] == []
+    settings = load_settings(tmp_path / "corpora/quality")
+    assert checked_section(JerrSettings, "jerr", settings.jerr).chunking.sizes == (600,)
 
 
 def test_musique(tmp_path):

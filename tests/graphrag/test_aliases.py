@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from gsum_assets.corpus.names import name_key
 from gsum_assets.graphrag.acronyms import Explained, explained
 from gsum_assets.graphrag.aliases import entity_id, resolve
-from gsum_assets.graphrag.names import name_key
 from gsum_assets.graphrag.settings import MergingSettings
 from gsum_assets.tables import TABLES
 

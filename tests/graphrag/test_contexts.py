@@ -8,14 +8,12 @@ import pyarrow as pa
 import pytest
 
 from gsum_assets.corpus.chunk import n_word_pieces
-from gsum_assets.evaluation.answer import answer_questions, answer_request
+from gsum_assets.evaluation.answer import answer_questions, answer_request, answer_room
+from gsum_assets.evaluation.passages import Choose, context_rows
 from gsum_assets.graphrag.communities import communities
 from gsum_assets.graphrag.contexts import (
-    Choose,
     all_chunks,
     all_reports,
-    answer_room,
-    context_rows,
     nearest_chunks,
 )
 from gsum_assets.graphrag.index import Index
@@ -241,7 +239,7 @@ def _town_choice(settings: AnswerSettings, document_id: str | None) -> Choose:
 
 def shares(settings: AnswerSettings, document_id: str | None = None) -> dict[str, float]:
     """Of the room, what each kind of passage takes."""
-    room = answer_room(about(document_id), settings, MAX_WORDS, n_word_pieces)
+    room = answer_room(about(document_id), settings.prompt_tokens, MAX_WORDS, n_word_pieces)
     taken: dict[str, float] = {}
     for passage in _town_choice(settings, document_id)(about(document_id)):
         size = n_word_pieces([passage.text])[0] + room.mark
@@ -288,6 +286,8 @@ def test_local_passages_are_shown_in_their_order_whatever_the_scope() -> None:
 
 def test_an_options_list_takes_room_of_the_prompt() -> None:
     asked = ABOUT_ALL | {"form": "choice", "options": [LONG, "No."]}
-    plain, longer = (answer_room(q, SETTINGS, MAX_WORDS, n_word_pieces) for q in (ABOUT_ALL, asked))
+    plain, longer = (
+        answer_room(q, SETTINGS.prompt_tokens, MAX_WORDS, n_word_pieces) for q in (ABOUT_ALL, asked)
+    )
     assert plain.tokens - longer.tokens > n_word_pieces([LONG])[0] - 60
     assert replace(plain, tokens=0) == replace(longer, tokens=0)

@@ -10,7 +10,8 @@ import pytest
 
 from gsum_assets.corpus.chunk import n_word_pieces
 from gsum_assets.evaluation.answer import answer_questions
-from gsum_assets.graphrag.contexts import all_reports, context_rows
+from gsum_assets.evaluation.passages import context_rows
+from gsum_assets.graphrag.contexts import all_reports
 from gsum_assets.graphrag.index import Index
 from gsum_assets.graphrag.map_reduce import partial_answers, reduced_contexts
 from gsum_assets.graphrag.settings import AnswerSettings

@@ -3,22 +3,29 @@
 import re
 from collections.abc import Callable
 
+from pydantic import BaseModel
+
 from gsum_assets.gor.prompts import QUESTION
 from gsum_assets.graphrag.schemas import Report, extraction_schema
 from gsum_assets.graphrag.settings import ExtractionSettings
+from gsum_assets.jerr.schemas import Extraction, Keywords, LookUp, Pause
 from gsum_resources.llm.extractive import ExtractiveModel
 from gsum_resources.llm.results import PartialAnswer, Score, TopicScore
 from gsum_resources.protocols import Completion, Embedder, Request, Task
 
 _EXTRACTION = extraction_schema(tuple(ExtractionSettings().entity_types), claims=True)
 _SCHEMAS = {
-    schema.__name__: schema for schema in (Score, TopicScore, PartialAnswer, Report, _EXTRACTION)
+    frozenset(schema.model_fields): schema  # two of them have one name
+    for schema in (
+        *(Score, TopicScore, PartialAnswer, Report, _EXTRACTION),
+        *(Extraction, Keywords, LookUp, Pause),
+    )
 }
-_TASKS: dict[str, Task] = {
-    "Score": "score",
-    "TopicScore": "topic",
-    "Report": "synopsis",
-    _EXTRACTION.__name__: "entities",
+_TASKS: dict[type[BaseModel] | None, Task] = {
+    Score: "score",
+    TopicScore: "topic",
+    Report: "synopsis",
+    _EXTRACTION: "entities",
 }
 _PASSAGE = re.compile(r"(?:^|\n\n)\[\d+\]\n")
 
@@ -38,15 +45,16 @@ def extractive_says(embedder: Embedder) -> Callable[[dict], str]:
 def _request(body: dict) -> Request:
     instructions, said = (message["content"] for message in body["messages"])
     material, _, question = said.partition("\n\nQuestion: ")
-    name = body.get("response_format", {}).get("json_schema", {}).get("name", "")
+    wanted = body.get("response_format", {}).get("json_schema")
+    schema = _SCHEMAS.get(frozenset(wanted["schema"]["properties"])) if wanted else None
     room = body["max_tokens"]
     return Request(
-        task="question" if instructions == QUESTION else _TASKS.get(name, "answer"),
+        task="question" if instructions == QUESTION else _TASKS.get(schema, "answer"),
         instructions=instructions,
         question=question,
         passages=tuple(_PASSAGE.split(material)[1:]),
-        max_words=(room - 1024) // 8 if name else (room - 256) // 4,
+        max_words=(room - 1024) // 8 if wanted else (room - 256) // 4,
         temperature=body["temperature"],
         seed=body["seed"],
-        schema=_SCHEMAS.get(name),
+        schema=schema,
     )

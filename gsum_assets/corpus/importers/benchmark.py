@@ -35,12 +35,14 @@ class Benchmark:
     kind : what the documents are.
     expects : what the source must be, for messages.
     read : reads a folder or file.
+    settings : further tables of the corpus's `corpus.toml`, as TOML.
     """
 
     title: str
     kind: Kind
     expects: str
     read: Callable[[Path], Contents]
+    settings: str = ""
 
 
 @dataclass(frozen=True)
@@ -144,7 +146,7 @@ def _fill(folder: Path, benchmark: Benchmark, contents: Contents, corpus: str) -
     _write_lines(folder / QUERIES_FILE, [asdict(query) for query in contents.queries])
     title = json.dumps(benchmark.title, ensure_ascii=False)
     (folder / SETTINGS_FILE).write_text(
-        f'title = {title}\nkind = "{benchmark.kind}"\n', encoding="utf-8"
+        f'title = {title}\nkind = "{benchmark.kind}"\n{benchmark.settings}', encoding="utf-8"
     )
     loaded, rejected = load(folder, load_settings(folder))
     if not loaded:

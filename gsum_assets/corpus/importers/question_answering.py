@@ -22,6 +22,10 @@ from gsum_assets.corpus.settings import CorpusError
 _QUALITY_PATTERNS = ("QuALITY.*htmlstripped.*", "*.jsonl")
 _QUALITY_FOLDERS = ("v1.0.1", "data/v1.0.1")
 _MUSIQUE_PATTERNS = ("musique_ans_*.jsonl", "*.jsonl")
+_QUALITY_SETTINGS = """
+[jerr.chunking]
+max_tokens = 600  # line chunks, word pieces: articles are short (JERR, 4.1)
+"""
 _NARRATIVEQA_FILES = "a folder with documents.csv, qaps.csv and third_party/wikipedia/summaries.csv"
 
 
@@ -174,6 +178,7 @@ QUALITY = Benchmark(
     "story",
     "QuALITY.v1.0.1.htmlstripped.{train,dev,test} in a folder, or one of them",
     read_quality,
+    _QUALITY_SETTINGS,
 )
 MUSIQUE = Benchmark(
     "MuSiQue paragraphs",

@@ -15,7 +15,7 @@ from gsum_resources.llm.classical.vocabulary import (
 )
 
 # A question of these words alone asks for a summary of everything: nothing in it can be searched.
-_CONTENTLESS = frozenset(
+CONTENTLESS = frozenset(
     stem(word)
     for word in word_set(
         """
@@ -70,4 +70,4 @@ def question_aspects(question: str) -> list[str]:
 
 def _searchable(part: str) -> bool:
     content = {stem(w) for w in words(part) if w not in FUNCTION_WORDS}
-    return bool(content - _CONTENTLESS) and bool(content_stems(part))
+    return bool(content - CONTENTLESS) and bool(content_stems(part))

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gsum_assets.graphrag.names import MOST_CHARS, clean_name, holds, name_key
+from gsum_assets.corpus.names import MOST_CHARS, clean_name, holds, name_key
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,74 @@
+"""How often the nodes found lead to the line chunk that holds the answer, on SQuALITY.
+
+Tree search beside the ablation by PageRank (paper, table 4), and beside PageRank that does not
+know the question. A node leads to the line chunk among its own that matches the question best; so
+`n` nodes lead to `n` line chunks at most, and often to fewer.
+"""
+
+from collections.abc import Callable, Mapping
+
+import numpy as np
+import pyarrow as pa
+
+from benchmarks import Measurement
+from benchmarks.jerr.stories import WORDS, Stories, load
+from gsum_assets.evaluation.statistics import estimate, paired_difference
+from gsum_assets.jerr.search import search
+from gsum_assets.jerr.settings import SearchSettings
+from gsum_assets.jerr.variants import VARIANTS
+
+CUT_OFFS = (1, 3, 5)
+SIZES = (600, 2000)
+
+
+def recall(stories: Stories, searches: pa.Table, k: int) -> np.ndarray:
+    """1 for each question whose answer lies in the best line chunk of one of `k` nodes, else 0."""
+    found: dict[str, set[str]] = {query_id: set() for query_id in stories.questions}
+    for row in searches.select(["query_id", "place", "chunk_ids"]).to_pylist():
+        if row["place"] <= k:
+            found[row["query_id"]].add(row["chunk_ids"][0])
+    return np.array([right in found[q] for q, (_, right) in stories.questions.items()], float)
+
+
+def searched(stories: Stories, settings: SearchSettings) -> Mapping[str, pa.Table]:
+    """Rows of `jerr.searches` for each way to search."""
+    keywords = stories.tables["keywords"]
+    none = keywords.set_column(1, "keywords", pa.array([[] for _ in range(keywords.num_rows)], pa.list_(pa.string())))
+
+    def found(variant: str, asked: pa.Table) -> pa.Table:
+        return search(stories.queries, asked, stories.space, VARIANTS[variant], settings, WORDS)
+
+    return {
+        "tree search": found("jerr", keywords),
+        "PageRank from matching nodes": found("jerr-pagerank", keywords),
+        "PageRank, whatever the question": found("jerr-pagerank", none),
+    }
+
+
+def measure(split: str = "dev", settings: SearchSettings | None = None) -> Measurement:
+    """Recall with 95% bootstrap intervals."""
+    rows = []
+    for size in SIZES:
+        stories = load(split, size)
+        found = searched(stories, settings or SearchSettings())
+        values = {name: [recall(stories, rows, k) for k in CUT_OFFS] for name, rows in found.items()}
+        best = values["tree search"]
+        for name, columns in values.items():
+            cells = [_cell(column, own if column is not own else None) for column, own in zip(columns, best, strict=True)]
+            rows.append((str(size), name, *cells))
+    n = len(stories.questions)
+    return Measurement(
+        f"SQuALITY {split}: recall of the line chunk that holds the answer",
+        f"{n} questions, extractive model; percent, 95% bootstrap interval, and what tree search has more (paired).",
+        ("line chunks", "search", *(f"{k} nodes" for k in CUT_OFFS)),
+        rows,
+    )
+
+
+def _cell(values: np.ndarray, tree: np.ndarray | None) -> str:
+    own = estimate(values)
+    text = f"{100 * own.mean:.1f} [{100 * own.low:.1f}, {100 * own.high:.1f}]"
+    if tree is None:
+        return text
+    more = paired_difference(tree, values)
+    return f"{text}; {100 * more.mean:+.1f} [{100 * more.low:+.1f}, {100 * more.high:+.1f}]"

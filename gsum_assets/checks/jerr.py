@@ -1,0 +1,182 @@
+"""What should be true of line chunks and pages, and of what a model tells of them."""
+
+from collections.abc import Mapping, Sequence
+
+import pyarrow as pa
+
+from gsum_assets.checks import documents as pieces
+from gsum_assets.checks.finding import SHOWN, Finding, count, found, together
+from gsum_assets.checks.references import are_among, lacking, unnested
+from gsum_resources.arrow import pc
+
+SIZE = "max_tokens"
+_CHUNK = [SIZE, "chunk_id"]
+_MOST_WORDS = 3  # of a relation (A.4)
+
+
+def sized(rows: pa.Table) -> pa.Table:
+    """Rows whose size of line chunks is a text, as `references` compares it."""
+    return rows.set_column(rows.schema.get_field_index(SIZE), SIZE, pc.cast(rows[SIZE], "string"))
+
+
+def of_each_size(rows: pa.Table, *others: pa.Table) -> list[tuple[pa.Table, ...]]:
+    """The rows of each size of line chunks, ascending, and other tables' of that size.
+
+    Without rows there is one size, and nothing of it.
+    """
+    sizes = sorted(pc.unique(rows[SIZE]).to_pylist()) or [0]
+    return [
+        tuple(table.filter(pc.equal(table[SIZE], size)) for table in (rows, *others))
+        for size in sizes
+    ]
+
+
+def line_chunks_cover(line_chunks: pa.Table, documents: pa.Table) -> Finding:
+    """Line chunks of each size are slices of their documents, and leave out nothing but blanks.
+
+    Parameters
+    ----------
+    line_chunks : `max_tokens`, `document_id`, `start`, `end` and `text`.
+    documents : `document_id` and `text`, of the same buckets.
+    """
+    wrong, n_wrong = [], 0
+    for (rows,) in of_each_size(line_chunks):
+        finding = pieces.cover_documents(rows, documents)
+        size = rows[SIZE][0].as_py() if rows.num_rows else None
+        wrong += [{SIZE: size, **place} for place in finding.offenders]
+        n_wrong += finding.n_wrong
+    return _fit(line_chunks, documents, "line chunk", wrong, n_wrong)
+
+
+def pages_cover(pages: pa.Table, documents: pa.Table) -> Finding:
+    """Pages are slices of their documents, and leave out nothing but blanks.
+
+    Parameters
+    ----------
+    pages : `document_id`, `start`, `end` and `text`.
+    documents : `document_id` and `text`.
+    """
+    paged = documents if pages.num_rows else documents.slice(0, 0)  # other methods make no pages
+    finding = pieces.cover_documents(pages, paged)
+    return _fit(pages, paged, "page", finding.offenders, finding.n_wrong)
+
+
+def _fit(
+    rows: pa.Table,
+    documents: pa.Table,
+    noun: str,
+    wrong: Sequence[Mapping[str, object]],
+    n_wrong: int,
+) -> Finding:
+    """What `cover_documents` found, in words about line chunks or pages."""
+    looked_at = f"{count(rows.num_rows, noun)} of {count(documents.num_rows, 'document')}"
+    if not n_wrong:
+        return Finding(looked_at)
+    first = wrong[0]
+    size = f"{first[SIZE]} word pieces, " if first.get(SIZE) else ""
+    problem = (
+        f"{looked_at}: {count(n_wrong, 'place')} where {noun}s and documents do not fit (first: "
+        f"{size}document '{first['document_id']}', character {first['character']}: "
+        f"{first['what']}); materialize jerr/{noun.replace(' ', '_')}s again"
+    )
+    return Finding(looked_at, problem, n_wrong, wrong[:SHOWN])
+
+
+def every_chunk_has_one(synopses: pa.Table, line_chunks: pa.Table, corpus: str) -> Finding:
+    """Each line chunk has a synopsis that is not empty.
+
+    Parameters
+    ----------
+    synopses : `max_tokens`, `chunk_id` and `synopsis`, of the same buckets.
+    line_chunks : `max_tokens`, `chunk_id`, `document_id` and `position`.
+    """
+    return found(
+        count(line_chunks.num_rows, "line chunk"),
+        lacking(sized(line_chunks), _CHUNK, sized(_told(synopses))),
+        "have no synopsis, since the model gave no valid reply, and answers miss what they tell; "
+        f"`gsum run {corpus}` asks again; if they stay, choose another model in gsum.toml, [llm]",
+    )
+
+
+def every_synopsis_has_some(
+    elements: pa.Table, synopses: pa.Table, line_chunks: pa.Table, corpus: str
+) -> Finding:
+    """Each synopsis has a core element at least, and each element is of a line chunk that exists.
+
+    Parameters
+    ----------
+    elements : `max_tokens`, `chunk_id`, `document_id` and `element`.
+    synopses : `max_tokens`, `chunk_id`, `document_id`, `position` and `synopsis`.
+    line_chunks : `max_tokens` and `chunk_id`; all of the same buckets.
+    """
+    told, named = sized(_told(synopses)), sized(elements)
+    return together(
+        [
+            found(
+                count(told.num_rows, "synopsis", "synopses"),
+                lacking(told.drop_columns("synopsis"), _CHUNK, named),
+                "have no element, so that no search leads to them: the model named none, or gave "
+                f"no valid reply; `gsum run {corpus}` asks again for the latter; if they stay, "
+                "choose another model in gsum.toml, [llm]",
+            ),
+            found(
+                count(named.num_rows, "element"),
+                lacking(named, _CHUNK, sized(line_chunks)),
+                "are of no line chunk that exists; materialize jerr/elements again",
+            ),
+        ]
+    )
+
+
+def _told(synopses: pa.Table) -> pa.Table:
+    """Those that are not empty."""
+    return synopses.filter(pc.not_equal(pc.utf8_trim_whitespace(synopses["synopsis"]), ""))
+
+
+def join_elements(relations: pa.Table, elements: pa.Table) -> Finding:
+    """Both ends of a relation are elements of its line chunk; it has one to three words.
+
+    Parameters
+    ----------
+    relations : all columns but `model`.
+    elements : `max_tokens`, `chunk_id` and `element_key`, of the same buckets.
+    """
+    shown, known = sized(relations), sized(elements)
+    is_element = [
+        are_among(shown, [*_CHUNK, end], known, [*_CHUNK, "element_key"])
+        for end in ("source_key", "target_key")
+    ]
+    n_words = pa.array([len(words.split()) for words in shown["relation"].to_pylist()], pa.int32())
+    is_short = pc.and_(pc.greater_equal(n_words, 1), pc.less_equal(n_words, _MOST_WORDS))
+    looked_at = count(shown.num_rows, "relation")
+    remedy = "materialize jerr/relations again"
+    return together(
+        [
+            found(
+                looked_at,
+                shown.filter(pc.invert(pc.and_(*is_element))),
+                f"have an end that is no element of their line chunk; {remedy}",
+            ),
+            found(
+                looked_at,
+                shown.filter(pc.invert(is_short)),
+                f"are not named in one to {_MOST_WORDS} words; {remedy}",
+            ),
+        ]
+    )
+
+
+def name_what_was_shown(look_ups: pa.Table, contexts: pa.Table) -> Finding:
+    """What is to be read again is among the passages of the question's context.
+
+    Parameters
+    ----------
+    look_ups : `query_id` and `chunk_ids`.
+    contexts : `query_id` and `node_id` of the same method.
+    """
+    named = unnested(look_ups, ["query_id"], "chunk_ids", "chunk_id")
+    return found(
+        count(named.num_rows, "passage to read again", "passages to read again"),
+        lacking(named, ["query_id", "chunk_id"], contexts, ["query_id", "node_id"]),
+        "were not shown with their question; materialize jerr/look_ups again",
+    )

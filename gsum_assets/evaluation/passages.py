@@ -1,0 +1,40 @@
+"""What an answer is made from, before it is a row of `contexts`."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import pyarrow as pa
+
+from gsum_assets.tables import TABLES
+
+
+@dataclass(frozen=True)
+class Passage:
+    """Something to read.
+
+    Attributes
+    ----------
+    node_id, node_kind, document_id, position, text : as in `contexts`.
+    score : higher is better.
+    """
+
+    node_id: str
+    node_kind: str
+    text: str
+    score: float = 0.0
+    document_id: str | None = None
+    position: int | None = None
+
+
+Choose = Callable[[dict], Sequence[Passage]]
+"""The passages of a row of `queries`, in the order in which they are read."""
+
+
+def context_rows(queries: pa.Table, choose: Choose) -> pa.Table:
+    """Rows of `contexts`, in order of the questions' ids."""
+    rows = [
+        {"query_id": query["query_id"], "sample": 0, "rank": rank, **vars(passage)}
+        for query in queries.sort_by("query_id").to_pylist()
+        for rank, passage in enumerate(choose(query), start=1)
+    ]
+    return pa.Table.from_pylist(rows, TABLES["contexts"].schema)

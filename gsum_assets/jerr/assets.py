@@ -1,0 +1,211 @@
+"""JERR, its ablations and two baselines as a family of methods."""
+
+from collections.abc import Mapping
+
+import pyarrow as pa
+
+from gsum_assets.corpus.chunk import n_word_pieces
+from gsum_assets.evaluation.assets import Family, Inputs, Made, ModelStep
+from gsum_assets.evaluation.passages import context_rows
+from gsum_assets.jerr.contexts import GraphContexts, Room, gist_contexts
+from gsum_assets.jerr.explain import explained
+from gsum_assets.jerr.index_assets import GROUP
+from gsum_assets.jerr.keywords import ask_keywords
+from gsum_assets.jerr.long_units import long_units, rank_units, unit_contexts
+from gsum_assets.jerr.look_up import look_ups
+from gsum_assets.jerr.matches import SearchSpace
+from gsum_assets.jerr.rank import rank_by_graph, rank_by_passages
+from gsum_assets.jerr.reread import reread
+from gsum_assets.jerr.search import search
+from gsum_assets.jerr.settings import (
+    AnswerSettings,
+    ChunkingSettings,
+    JerrSettings,
+    LongSettings,
+    PageSettings,
+    SearchSettings,
+)
+from gsum_assets.jerr.sizes import SIZE, rows_of_size
+from gsum_assets.jerr.variants import VARIANTS, Variant
+from gsum_assets.retrieval.collection import Collection, Questions
+from gsum_assets.retrieval.words import Words
+from gsum_assets.tables import TABLES
+from gsum_resources.arrow import pc
+
+_PIECES_A_WORD = 2  # at most, in running text: pages are measured in words
+_GRAPH = ("nodes", "edges", "synopses", "atomic_facts")
+
+
+def _answers(inputs: Inputs) -> AnswerSettings:
+    return AnswerSettings.model_validate(inputs.settings("jerr.answers"))
+
+
+def _long(inputs: Inputs) -> LongSettings:
+    return LongSettings.model_validate(inputs.settings("jerr.long"))
+
+
+def _size(variant: Variant, inputs: Inputs) -> int:
+    """Size of the line chunks that a method reads.
+
+    Raises
+    ------
+    ValueError
+        If they were not indexed.
+    """
+    settings = ChunkingSettings.model_validate(inputs.settings("jerr.chunking"))
+    size = variant.max_tokens or settings.max_tokens
+    if size not in settings.sizes:
+        raise ValueError(
+            f"jerr: line chunks of {size} word pieces are not indexed, only of "
+            f"{', '.join(map(str, settings.sizes))}; add {size} to `ablations` in corpus.toml, "
+            "[jerr.chunking]"
+        )
+    return size
+
+
+def _sized(variant: Variant, inputs: Inputs, *names: str) -> list[pa.Table]:
+    size = _size(variant, inputs)
+    return [rows_of_size(inputs.table(name), size) for name in names]
+
+
+def _keywords(variant: str, inputs: Inputs) -> Made:
+    if VARIANTS[variant].reads != "graph":
+        return Made(TABLES["jerr.keywords"].empty(), [])
+    asked = ask_keywords(inputs.table("queries"), inputs.model("language_model"))
+    return Made(asked.rows, asked.problems)
+
+
+def _searches(variant: str, inputs: Inputs) -> Made:
+    chosen = VARIANTS[variant]
+    if chosen.reads != "graph":
+        return Made(TABLES["jerr.searches"].empty(), [])
+    words = Words(inputs.settings("language"))
+    rows = search(
+        inputs.table("queries"),
+        inputs.table("keywords"),
+        SearchSpace(*_sized(chosen, inputs, *_GRAPH), words),
+        chosen,
+        SearchSettings.model_validate(inputs.settings("jerr.search")),
+        words,
+    )
+    return Made(rows, [])
+
+
+def _rank(variant: str, inputs: Inputs) -> pa.Table:
+    queries, chosen = inputs.table("queries"), VARIANTS[variant]
+    vectors = inputs.model("embedding_model").embed_queries(queries["retrieval_text"].to_pylist())
+    documents, chunks, embeddings = (
+        inputs.table(name) for name in ("documents", "chunks", "chunk_embeddings")
+    )
+    collection = Collection.from_tables(documents, chunks, embeddings)
+    questions = Questions.from_table(queries, vectors)
+    if chosen.reads == "pages":
+        return rank_by_passages(collection, questions)
+    if chosen.reads == "units":
+        settings = _long(inputs)
+        units = long_units(documents, chunks, settings)
+        return rank_units(collection, questions, units, settings)
+    (line_chunks,) = _sized(chosen, inputs, "line_chunks")
+    return rank_by_graph(collection, questions, chunks, line_chunks, inputs.table("searches"))
+
+
+def _contexts(variant: str, inputs: Inputs) -> pa.Table:
+    queries, chosen = inputs.table("queries"), VARIANTS[variant]
+    if chosen.reads == "units":
+        settings = _long(inputs)
+        units = long_units(inputs.table("documents"), inputs.table("chunks"), settings)
+        return unit_contexts(queries, units, inputs.table("rankings"), settings)
+    if chosen.reads == "pages":
+        pages = PageSettings.model_validate(inputs.settings("jerr.pages"))
+        room = _room(inputs, _PIECES_A_WORD * pages.max_words)
+        found = (inputs.table(name) for name in ("pages", "chunks", "rankings"))
+        return context_rows(queries, gist_contexts(*found, room))
+    room = _room(inputs, _size(chosen, inputs))
+    index = _sized(chosen, inputs, *_GRAPH)
+    return context_rows(queries, GraphContexts(inputs.table("searches"), *index, room))
+
+
+def _room(inputs: Inputs, most_reread: int) -> Room:
+    max_words = inputs.settings("answer")["max_words"]
+    return Room(_answers(inputs), most_reread, max_words, n_word_pieces)
+
+
+def _look_ups(_: str, inputs: Inputs) -> Made:
+    asked = look_ups(
+        inputs.table("contexts"),
+        inputs.table("queries"),
+        inputs.model("language_model"),
+        _answers(inputs),
+        n_word_pieces,
+    )
+    return Made(asked.rows, asked.problems)
+
+
+def _reread_contexts(variant: str, inputs: Inputs) -> Made:
+    rows = reread(
+        inputs.table("contexts"),
+        inputs.table("look_ups"),
+        _texts(VARIANTS[variant], inputs),
+        inputs.table("queries"),
+        _answers(inputs),
+        inputs.settings("answer")["max_words"],
+        n_word_pieces,
+    )
+    return Made(rows, [])
+
+
+def _texts(chosen: Variant, inputs: Inputs) -> Mapping[str, str]:
+    """What synopses or gists stand for, by id."""
+    if chosen.reads == "units":
+        return {}
+    name, key = ("pages", "page_id") if chosen.reads == "pages" else ("line_chunks", "chunk_id")
+    rows = inputs.table(name)
+    if SIZE in rows.column_names:
+        rows = rows_of_size(rows, _size(chosen, inputs))
+    return dict(zip(rows[key].to_pylist(), rows["text"].to_pylist(), strict=True))
+
+
+def _explain(variant: str, inputs: Inputs) -> str:
+    own = (inputs.table(n) for n in ("keywords", "searches", "look_ups", "reread_contexts"))
+    edges = inputs.table("edges")
+    if VARIANTS[variant].reads == "graph":
+        edges = edges.filter(pc.equal(edges[SIZE], _size(VARIANTS[variant], inputs)))
+    return explained(*own, edges)
+
+
+JERR = Family(
+    name=GROUP,
+    settings=JerrSettings,
+    variants=tuple(VARIANTS),
+    default=(),
+    rank=_rank,
+    contexts=_contexts,
+    reads=(
+        "documents",
+        "chunks",
+        "chunk_embeddings",
+        "jerr/line_chunks",
+        "jerr/synopses",
+        "jerr/atomic_facts",
+    ),
+    reads_by_corpus=("nodes", "edges"),
+    reads_by_variant=("pages",),
+    preparations=(
+        ModelStep("keywords", _keywords, "What a question is searched for with."),
+        ModelStep(
+            "searches",
+            _searches,
+            "Nodes that the search visited, how often, and how well that paid; the best are read.",
+        ),
+    ),
+    refinements=(
+        ModelStep("look_ups", _look_ups, "What the model wants to read again, having read synopses."),
+        ModelStep(
+            "reread_contexts",
+            _reread_contexts,
+            "Synopses, and in full what is read again.",
+        ),
+    ),
+    explain=_explain,
+)
+"""Tree search over a graph of synopses, its ablations, ReadAgent and LongRAG."""

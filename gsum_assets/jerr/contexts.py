@@ -1,0 +1,150 @@
+"""What a model is shown before it says what it reads again: nodes and synopses, or gists (3.4)."""
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+import pyarrow as pa
+
+from gsum_assets.evaluation.answer import answer_room
+from gsum_assets.evaluation.budget import CountTokens, cut_to_tokens, lengths
+from gsum_assets.evaluation.passages import Choose, Passage
+from gsum_assets.jerr.order import Overlapping, chunks_by_nodes
+from gsum_assets.jerr.settings import AnswerSettings
+from gsum_resources.arrow import pc
+
+_FACTS = 8  # of a node
+_NODE_TOKENS = 200  # longest text of a node, word pieces
+
+
+class Room:
+    """What a prompt leaves to synopses or gists, when there is to be room for what is read again.
+
+    Parameters
+    ----------
+    most_reread : longest text that may be read again, word pieces.
+    max_words : length of an answer, words.
+    """
+
+    def __init__(
+        self, settings: AnswerSettings, most_reread: int, max_words: int, count_tokens: CountTokens
+    ) -> None:
+        reread = settings.n_reread * most_reread
+        self._kept_free = min(reread, settings.prompt_tokens // 2)
+        self._settings, self._max_words = settings, max_words
+        self.count_tokens = count_tokens
+
+    def fitting(self, query: dict, passages: Iterable[Passage]) -> Iterator[Passage]:
+        """The first passages that fit for a row of `queries`."""
+        room = answer_room(
+            query, self._settings.prompt_tokens, self._max_words, self.count_tokens
+        )
+        passages = list(passages)
+        sizes = lengths((one.text for one in passages), self.count_tokens)
+        left = room.tokens - self._kept_free
+        for one in passages:
+            left -= sizes[one.text] + room.mark
+            if left < 0:
+                return
+            yield one
+
+
+class GraphContexts:
+    """Chooses the best nodes, with what is known of them, and synopses: theirs first.
+
+    Parameters
+    ----------
+    searches : rows of `jerr.searches`.
+    nodes, edges, synopses, facts : rows of one size of the tables of the index.
+    """
+
+    def __init__(
+        self,
+        searches: pa.Table,
+        nodes: pa.Table,
+        edges: pa.Table,
+        synopses: pa.Table,
+        facts: pa.Table,
+        room: Room,
+    ) -> None:
+        chosen = searches.filter(searches["is_chosen"]).sort_by("place").to_pylist()
+        self._chosen: dict[str, list[dict]] = defaultdict(list)
+        for row in chosen:
+            self._chosen[row["query_id"]].append(row)
+        self._order = chunks_by_nodes(searches)
+        self._named = {row["node_id"]: frozenset(row["facts"]) for row in nodes.to_pylist()}
+        self._names = dict(zip(*(nodes[n].to_pylist() for n in ("node_id", "name")), strict=True))
+        self._edges: dict[str, list[dict]] = defaultdict(list)
+        for row in edges.to_pylist():
+            self._edges[row["source_id"]].append(row)
+            self._edges[row["target_id"]].append(row)
+        self._facts: dict[str, list[str]] = defaultdict(list)
+        for row in facts.sort_by([("chunk_id", "ascending"), ("position", "ascending")]).to_pylist():
+            self._facts[row["chunk_id"]].append(row["statement"])
+        self._synopses = _by_document(synopses)
+        self._room = room
+
+    def __call__(self, query: dict) -> Sequence[Passage]:
+        """The passages of a row of `queries`."""
+        nodes = [self._node(row, query["document_id"]) for row in self._chosen[query["query_id"]]]
+        known = {
+            row["chunk_id"]: Passage(
+                row["chunk_id"], "synopsis", row["synopsis"], 0, row["document_id"], row["position"]
+            )
+            for row in self._synopses.get(query["document_id"], ())
+        }
+        first = [known[c] for c in self._order.get(query["query_id"], ()) if c in known]
+        passages = dict.fromkeys([*nodes, *first, *known.values()])
+        return list(self._room.fitting(query, passages))
+
+    def _node(self, found: dict, scope: str | None) -> Passage:
+        """A node as it is told: its relations, and facts that name it, where the question looks."""
+        node_id, named = found["node_id"], self._named[found["node_id"]]
+        relations = [
+            f"{self._names[row['source_id']]} – {row['relation']} – {self._names[row['target_id']]}"
+            for row in self._edges.get(node_id, ())
+            if scope is None or scope in row["document_ids"]
+        ]
+        facts = dict.fromkeys(
+            fact for c in found["chunk_ids"] for fact in self._facts[c] if fact in named
+        )
+        told = [f"{'; '.join(relations)}."] if relations else []
+        text = " ".join([f"{found['name']}:", *told, *list(facts)[:_FACTS]])
+        text = cut_to_tokens(text, _NODE_TOKENS, self._room.count_tokens)
+        return Passage(node_id, "node", text, found["score"])
+
+
+def gist_contexts(pages: pa.Table, chunks: pa.Table, rankings: pa.Table, room: Room) -> Choose:
+    """The gists of ReadAgent: all, or where these are too many, those ranked first.
+
+    Parameters
+    ----------
+    pages : rows of `jerr.pages`.
+    chunks, rankings : passages of the corpus, and how they are ranked.
+    """
+    spans = pages.rename_columns({"page_id": "chunk_id"})
+    page_of = Overlapping(chunks, spans).span_of
+    gists = _by_document(pages.filter(pc.not_equal(pages["gist"], "")))
+    order: dict[str, dict[str, None]] = defaultdict(dict)
+    for row in rankings.filter(pc.equal(rankings["level"], "node")).sort_by("rank").to_pylist():
+        order[row["query_id"]][page_of[row["item_id"]]] = None
+
+    def choose(query: dict) -> Sequence[Passage]:
+        known = {
+            row["page_id"]: Passage(
+                row["page_id"], "gist", row["gist"], 0, row["document_id"], row["position"]
+            )
+            for row in gists.get(query["document_id"], ())
+        }
+        first = [known[page_id] for page_id in order[query["query_id"]] if page_id in known]
+        return list(room.fitting(query, dict.fromkeys([*first, *known.values()])))
+
+    return choose
+
+
+def _by_document(rows: pa.Table) -> Mapping[str | None, Sequence[dict]]:
+    """Rows in reading order by document, and all of them."""
+    ordered = rows.sort_by([("document_id", "ascending"), ("position", "ascending")]).to_pylist()
+    found: dict[str | None, list[dict]] = {None: ordered}
+    for row in ordered:
+        found.setdefault(row["document_id"], []).append(row)
+    return found

@@ -1,0 +1,83 @@
+"""How an answer came about: keywords, nodes visited, the best path, what was read again."""
+
+from collections.abc import Iterator, Sequence
+
+import pyarrow as pa
+
+from gsum_assets.jerr.reread import FULL
+
+_MOST_NODES = 20  # that are shown
+
+
+def explained(
+    keywords: pa.Table,
+    searches: pa.Table,
+    look_ups: pa.Table,
+    contexts: pa.Table,
+    edges: pa.Table,
+) -> str:
+    """A text on one question, from its rows.
+
+    Parameters
+    ----------
+    keywords, searches, look_ups, contexts : rows of `jerr.keywords`, `jerr.searches`,
+        `jerr.look_ups` and `jerr.reread_contexts` of the question.
+    edges : rows of `jerr.edges`, which the best path takes.
+    """
+    found = searches.sort_by("place").to_pylist()
+    parts = [
+        *_keywords(keywords.to_pylist()),
+        *_nodes(found),
+        *_path(found, edges),
+        *_read_again(look_ups.to_pylist(), contexts.to_pylist()),
+    ]
+    return "\n".join(parts)
+
+
+def _keywords(rows: Sequence[dict]) -> Iterator[str]:
+    for row in rows:
+        yield "keywords: " + (", ".join(row["keywords"]) or "none: it asks for everything")
+
+
+def _nodes(found: Sequence[dict]) -> Iterator[str]:
+    if not found:
+        return
+    by_tree = found[0]["visits"] is not None
+    yield f"\nnodes visited ({len(found)}; * is read):"
+    yield "      " + ("visits  mean reward  node" if by_tree else "PageRank  node")
+    for row in found[:_MOST_NODES]:
+        mark = "*" if row["is_chosen"] else " "
+        worth = (
+            f"{row['visits']:6d}  {row['mean_reward']:11.3f}" if by_tree else f"{row['score']:8.4f}"
+        )
+        matches = f"  ({', '.join(row['keywords'])})" if row["keywords"] else ""
+        yield f"    {mark} {worth}  {row['name']}{matches}"
+    if len(found) > _MOST_NODES:
+        yield f"      … and {len(found) - _MOST_NODES} more"
+
+
+def _path(found: Sequence[dict], edges: pa.Table) -> Iterator[str]:
+    steps = sorted((row for row in found if row["step"]), key=lambda row: row["step"])
+    if not steps:
+        return
+    relation = {
+        (row["source_id"], row["target_id"]): row["relation"]
+        for row in edges.select(["source_id", "target_id", "relation"]).to_pylist()
+    }
+    told = steps[0]["name"]
+    for one, other in zip(steps, steps[1:], strict=False):
+        told += f" -[{relation[one['node_id'], other['node_id']]}]-> {other['name']}"
+    yield f"\nbest path: {told}"
+
+
+def _read_again(look_ups: Sequence[dict], contexts: Sequence[dict]) -> Iterator[str]:
+    named = {c: i for row in look_ups for i, c in enumerate(row["chunk_ids"], start=1)}
+    n_shown = sum(row["n_shown"] for row in look_ups)
+    again = [row for row in contexts if row["node_kind"] in FULL.values()]
+    if not n_shown:
+        return
+    yield f"\nread again ({len(again)} of {n_shown}):"
+    for row in sorted(again, key=lambda row: named.get(row["node_id"], 0)):
+        cut = ", cut" if row["fate"] == "cut" else ""
+        place = f"{row['document_id']}, {row['node_kind']} {row['position']}"
+        yield f"      {place} ({row['node_id']}{cut})"

@@ -1,0 +1,111 @@
+"""Atomic facts, core elements and relations of each synopsis (paper, 3.3, A.2 to A.4)."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import pyarrow as pa
+
+from gsum_assets.corpus.names import clean_name
+from gsum_assets.evaluation.asked import why
+from gsum_assets.jerr.elements import element_key
+from gsum_assets.jerr.prompts import EXTRACTION
+from gsum_assets.jerr.schemas import Extraction
+from gsum_assets.jerr.settings import IndexSettings
+from gsum_assets.jerr.sizes import of_one_size
+from gsum_resources.protocols import Completion, LanguageModel, Request
+
+TABLES_MADE = ("atomic_facts", "elements", "relations")
+_MAX_WORDS = 300  # of a reply, brackets aside
+_RELATION_WORDS = 3  # A.4
+
+
+@dataclass(frozen=True)
+class Extracted:
+    """Rows of the three tables by their names, and a line for each synopsis that was not read."""
+
+    tables: Mapping[str, pa.Table]
+    problems: Sequence[str]
+
+
+def extract(synopses: pa.Table, model: LanguageModel, settings: IndexSettings) -> Extracted:
+    """Ask `model` to take each synopsis apart, all at once, in one request each.
+
+    Elements that are spelt alike count once; relations join two different elements of the
+    synopsis, others are left out; of a relation's words three are kept.
+
+    Parameters
+    ----------
+    synopses : rows of `jerr.synopses`.
+
+    Returns
+    -------
+    Extracted
+        Rows ordered by document, position of the line chunk, and place.
+    """
+    ordered = synopses.sort_by([("document_id", "ascending"), ("position", "ascending")])
+    asked = ordered.to_pylist()
+    requests = [_request(row, settings) for row in asked]
+    rows: dict[str, list[dict]] = {name: [] for name in TABLES_MADE}
+    problems = []
+    for row, reply in zip(asked, model.complete(requests), strict=True):
+        if isinstance(reply, Completion) and isinstance(reply.parsed, Extraction):
+            known = {"chunk_id": row["chunk_id"], "document_id": row["document_id"]}
+            _take(rows, {**known, "model": reply.model}, reply.parsed, settings)
+        else:
+            where = f"document '{row['document_id']}', line chunk {row['position']}"
+            problems.append(f"{where}: no facts and elements: {why(reply)}")
+    tables = {
+        name: pa.Table.from_pylist(rows[name], of_one_size(f"jerr.{name}")) for name in TABLES_MADE
+    }
+    return Extracted(tables, problems)
+
+
+def _request(row: Mapping[str, Any], settings: IndexSettings) -> Request:
+    return Request(
+        task="facts",
+        instructions=EXTRACTION.format(
+            max_facts=settings.max_facts, n_elements=settings.n_elements
+        ),
+        passages=(row["synopsis"],),
+        max_words=_MAX_WORDS,
+        schema=Extraction,
+        document_id=row["document_id"],
+    )
+
+
+def _take(
+    rows: Mapping[str, list[dict]],
+    known: Mapping[str, Any],
+    found: Extraction,
+    settings: IndexSettings,
+) -> None:
+    """Add what one reply says to the rows."""
+    facts = dict.fromkeys(" ".join(fact.split()) for fact in found.facts)
+    for i, statement in enumerate([fact for fact in facts if fact][: settings.max_facts]):
+        rows["atomic_facts"].append({**known, "position": i, "statement": statement})
+    elements: dict[str, str] = {}
+    for element in found.elements:
+        if name := _clean(element):
+            elements.setdefault(element_key(name), name)
+    kept = list(elements.items())[: settings.n_elements]
+    for i, (key, name) in enumerate(kept):
+        rows["elements"].append({**known, "position": i, "element": name, "element_key": key})
+    keys = {key for key, _ in kept}
+    relations: dict[tuple[str, str], str] = {}
+    for one in found.relations:
+        ends = element_key(one.source), element_key(one.target)
+        relation = " ".join(one.relation.split()[:_RELATION_WORDS])
+        if keys.issuperset(ends) and ends[0] != ends[1] and relation:
+            relations.setdefault(ends, relation)
+    for (source, target), relation in relations.items():
+        ends = {"source_key": source, "target_key": target, "relation": relation}
+        rows["relations"].append({**known, **ends})
+
+
+def _clean(element: str) -> str:
+    """The element without mark-up around it; empty where it is none."""
+    try:
+        return clean_name(element)
+    except ValueError:
+        return ""

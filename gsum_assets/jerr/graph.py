@@ -1,0 +1,221 @@
+"""The graph without cycles (3.3): merged elements are nodes, what synopses tell of them edges."""
+
+from collections import Counter, defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from itertools import pairwise
+from typing import Any
+
+import pyarrow as pa
+
+from gsum_assets.corpus.names import holds, name_key
+from gsum_assets.jerr.acyclic import without_cycles
+from gsum_assets.jerr.sizes import of_one_size
+
+_Pair = tuple[str, str]  # node_id of source and target
+
+
+@dataclass(frozen=True)
+class Graph:
+    """Rows of `jerr.nodes`, `jerr.edges` and `jerr.left_out_edges` without max_tokens."""
+
+    nodes: pa.Table
+    edges: pa.Table
+    left_out_edges: pa.Table
+
+
+@dataclass
+class _Mentions:
+    """Where something is told: its line chunks and their documents."""
+
+    chunks: set[str] = field(default_factory=set)
+    documents: set[str] = field(default_factory=set)
+
+    def add(self, row: Mapping[str, str]) -> None:
+        self.chunks.add(row["chunk_id"])
+        self.documents.add(row["document_id"])
+
+    @property
+    def columns(self) -> dict[str, Any]:
+        return {"chunk_ids": sorted(self.chunks), "document_ids": sorted(self.documents)}
+
+
+@dataclass
+class _Related(_Mentions):
+    """All that is told of a pair of nodes; `told` are line chunks and names of the relation."""
+
+    told: set[tuple[str, str]] = field(default_factory=set)
+
+    @cached_property
+    def names(self) -> Counter[str]:
+        """Synopses that give the relation each of its names."""
+        return Counter(name for _, name in self.told)
+
+    @property
+    def relation(self) -> str:
+        """The name that most synopses give it, of equals the first of the alphabet."""
+        return min(self.names, key=lambda name: (-self.names[name], name))
+
+    @property
+    def columns(self) -> dict[str, Any]:
+        return {"relation": self.relation, "weight": len(self.chunks), **super().columns}
+
+
+def graph_of(elements: pa.Table, facts: pa.Table, relations: pa.Table, merges: pa.Table) -> Graph:
+    """Nodes in an order in which every edge leads on, edges, and those that would close a cycle.
+
+    Relations of one pair of nodes are one edge, and what more synopses tell is taken first, so
+    that of a cycle the weakest edge is left out; of equals the one whose ids come last is. A fact
+    belongs to a node where its synopsis has the node as an element and it names one of the node's
+    written forms. Neither the order of rows nor that of line chunks in a document matters.
+
+    Parameters
+    ----------
+    elements, facts, relations, merges : rows of `jerr.elements`, `jerr.atomic_facts`,
+        `jerr.relations` and `jerr.merges` for one size of line chunks, in any order.
+
+    Returns
+    -------
+    Graph
+        Tables ordered by their keys.
+
+    Raises
+    ------
+    ValueError
+        If an element is not merged, or a relation ends at what is no element.
+    """
+    node_of = _nodes_by_key(elements, merges)
+    mentions: dict[str, _Mentions] = defaultdict(_Mentions)
+    for row in elements.to_pylist():
+        mentions[node_of[row["element_key"]]].add(row)
+    related = _related(relations, node_of)
+    ids = sorted(mentions)
+    number = {node_id: i for i, node_id in enumerate(ids)}
+    pairs = sorted(related, key=lambda pair: (-len(related[pair].chunks), pair))
+    found = without_cycles(len(ids), [(number[source], number[target]) for source, target in pairs])
+    cycles = {
+        pairs[place]: [ids[node] for node in cycle] for place, cycle in found.left_out.items()
+    }
+    places = {ids[node]: place for place, node in enumerate(found.order)}
+    names = _column_by(merges, "node_id", "merged_into")
+    return Graph(
+        _nodes(mentions, _facts(facts, mentions, node_of), names, places),
+        _edges(related, cycles),
+        _left_out_edges(related, cycles, names),
+    )
+
+
+def _nodes_by_key(elements: pa.Table, merges: pa.Table) -> dict[str, str]:
+    """The node of each element_key that synopses have."""
+    merged = _column_by(merges, "element_key", "node_id")
+    keys = set(elements["element_key"].to_pylist())
+    if unmerged := sorted(keys - merged.keys()):
+        raise ValueError(
+            f"jerr: {len(unmerged):,} of {len(keys):,} elements are not merged (first: "
+            f"{unmerged[0]!r}); materialize jerr/merges"
+        )
+    return {key: merged[key] for key in keys}
+
+
+def _column_by(rows: pa.Table, key: str, value: str) -> dict[str, str]:
+    return dict(zip(rows[key].to_pylist(), rows[value].to_pylist(), strict=True))
+
+
+def _related(relations: pa.Table, node_of: Mapping[str, str]) -> dict[_Pair, _Related]:
+    """What is told of each pair of nodes."""
+    related: dict[_Pair, _Related] = defaultdict(_Related)
+    for row in relations.to_pylist():
+        ends = row["source_key"], row["target_key"]
+        for end in ends:
+            if end not in node_of:
+                raise ValueError(
+                    f"jerr: the relation {row['relation']!r} of line chunk {row['chunk_id']!r} "
+                    f"ends at {end!r}, which is no element; materialize jerr/relations"
+                )
+        pair = related[node_of[ends[0]], node_of[ends[1]]]
+        pair.add(row)
+        pair.told.add((row["chunk_id"], row["relation"]))
+    return related
+
+
+def _facts(
+    facts: pa.Table, mentions: Mapping[str, _Mentions], node_of: Mapping[str, str]
+) -> dict[str, list[str]]:
+    """Statements that name a node, of the synopses that have it, in alphabetical order."""
+    keys_of: dict[str, list[str]] = defaultdict(list)
+    for key, node_id in node_of.items():
+        keys_of[node_id].append(key)
+    told: dict[str, list[tuple[str, str]]] = defaultdict(list)
+    for chunk_id, statement in zip(
+        facts["chunk_id"].to_pylist(), facts["statement"].to_pylist(), strict=True
+    ):
+        told[chunk_id].append((statement, name_key(statement)))
+    return {
+        node_id: sorted(
+            {
+                statement
+                for chunk_id in mentioned.chunks
+                for statement, text_key in told[chunk_id]
+                if any(holds(text_key, key) for key in keys_of[node_id])
+            }
+        )
+        for node_id, mentioned in mentions.items()
+    }
+
+
+def _nodes(
+    mentions: Mapping[str, _Mentions],
+    facts: Mapping[str, Sequence[str]],
+    names: Mapping[str, str],
+    places: Mapping[str, int],
+) -> pa.Table:
+    rows = [
+        {
+            "node_id": node_id,
+            "name": names[node_id],
+            "place": places[node_id],
+            "n_mentions": len(mentioned.chunks),
+            "facts": facts[node_id],
+            **mentioned.columns,
+        }
+        for node_id, mentioned in sorted(mentions.items())
+    ]
+    return pa.Table.from_pylist(rows, of_one_size("jerr.nodes"))
+
+
+def _edges(related: Mapping[_Pair, _Related], cycles: Mapping[_Pair, Sequence[str]]) -> pa.Table:
+    rows = [
+        {**_ends(pair), **related[pair].columns, "relations": sorted(related[pair].names)}
+        for pair in sorted(related.keys() - cycles.keys())
+    ]
+    return pa.Table.from_pylist(rows, of_one_size("jerr.edges"))
+
+
+def _left_out_edges(
+    related: Mapping[_Pair, _Related],
+    cycles: Mapping[_Pair, Sequence[str]],
+    names: Mapping[str, str],
+) -> pa.Table:
+    rows = [
+        {
+            **_ends(pair),
+            **related[pair].columns,
+            "cycle_ids": cycle,
+            "cycle": _line(cycle, related, names),
+        }
+        for pair, cycle in sorted(cycles.items())
+    ]
+    return pa.Table.from_pylist(rows, of_one_size("jerr.left_out_edges"))
+
+
+def _ends(pair: _Pair) -> dict[str, str]:
+    return dict(zip(("source_id", "target_id"), pair, strict=True))
+
+
+def _line(cycle: Sequence[str], related: Mapping[_Pair, _Related], names: Mapping[str, str]) -> str:
+    """A cycle to read: "Korvin -[imprisoned by]-> Tr'en -[fear]-> Korvin"."""
+    steps = (
+        f" -[{related[pair].relation}]-> {names[pair[1]]}" for pair in pairwise([*cycle, cycle[0]])
+    )
+    return "".join([names[cycle[0]], *steps])

@@ -1,0 +1,231 @@
+"""The index of a corpus as assets: line chunks, synopses, facts and elements, the graph, pages."""
+
+from collections.abc import Callable, Iterator
+from functools import partial
+
+import dagster as dg
+import pyarrow as pa
+
+from gsum_assets.corpus.chunk import chunk_documents, default_tokenizer
+from gsum_assets.corpus.load import Document
+from gsum_assets.corpus.rows import rows_of
+from gsum_assets.corpus.settings import ChunkingSettings as CorpusChunking
+from gsum_assets.corpus.settings import CorpusSettings
+from gsum_assets.jerr.extract import TABLES_MADE, extract
+from gsum_assets.jerr.graph import graph_of
+from gsum_assets.jerr.merge import merge_elements
+from gsum_assets.jerr.pages import paginate
+from gsum_assets.jerr.settings import ChunkingSettings, IndexSettings, PageSettings
+from gsum_assets.jerr.sizes import SIZE, all_sizes, rows_of_size
+from gsum_assets.jerr.synopses import synopses as write_synopses
+from gsum_assets.jerr.variants import VARIANTS
+from gsum_assets.partitions import across, corpora, corpus_buckets, corpus_variants, to_corpus
+from gsum_assets.presentation import picture
+from gsum_assets.tables import TABLES, by_corpus
+from gsum_resources.arrow import pc
+from gsum_resources.settings_io import SettingsReader
+from gsum_resources.warehouse_io import LAZY, Lazy, partition_of
+
+GROUP = "jerr"
+_EXTRACTED = {
+    "atomic_facts": "What a synopsis says, one thing at a time.",
+    "elements": "On what a synopsis turns; elements become the nodes of the graph.",
+    "relations": "How two elements of a synopsis bear on one another.",
+}
+_GRAPH = {
+    "nodes": "Elements that are one, and where they are told of.",
+    "edges": "Relations that close no cycle, so that every search comes to an end.",
+    "left_out_edges": "Relations that would have closed a cycle, and which.",
+}
+Sized = Iterator[tuple[int, pa.Table]]
+
+
+def _out(purpose: str) -> dg.AssetOut:
+    return dg.AssetOut(key_prefix=GROUP, description=purpose, group_name=GROUP, code_version="1")
+
+
+_of_documents = partial(
+    dg.asset,
+    key_prefix=GROUP,
+    partitions_def=corpus_buckets,
+    backfill_policy=dg.BackfillPolicy.single_run(),
+    group_name=GROUP,
+    code_version="1",
+)
+
+
+def _by_size(rows: pa.Table) -> Sized:
+    """The rows of each size of line chunks, smallest first."""
+    for size in sorted(pc.unique(rows[SIZE]).to_pylist()):
+        yield size, rows_of_size(rows, size)
+
+
+def _of_corpora(
+    table: str, rows: pa.Table, made: Callable[[str, pa.Table], Sized]
+) -> pa.Table:
+    """Rows of a table over corpora, from what `made` gives for each."""
+    parts = [TABLES[table].empty()]
+    for corpus, own in by_corpus(rows):
+        found = all_sizes(table, made(corpus, own))
+        parts.append(found.append_column("corpus", pa.repeat(pa.scalar(corpus), found.num_rows)))
+    return pa.concat_tables(parts[1:] or parts)
+
+
+@_of_documents(description="Whole lines of a document, which a synopsis is made of.")
+def line_chunks(documents: pa.Table, corpus_settings: SettingsReader) -> pa.Table:
+    tokenizer = default_tokenizer()
+
+    def made(corpus: str, rows: pa.Table) -> Sized:
+        settings = ChunkingSettings.model_validate(corpus_settings.section(corpus, "jerr.chunking"))
+        texts = [Document(r["document_id"], r["title"], r["text"]) for r in rows.to_pylist()]
+        for size in settings.sizes:
+            chunking = CorpusChunking(
+                chunker="lines", max_tokens=size, overlap_lines=settings.overlap_lines
+            )
+            chunks = chunk_documents(texts, CorpusSettings(chunking=chunking), tokenizer)
+            yield size, rows_of(TABLES["chunks"], chunks, corpus)
+
+    return _of_corpora("jerr.line_chunks", documents, made)
+
+
+def _index_settings(reader: SettingsReader, corpus: str) -> IndexSettings:
+    return IndexSettings.model_validate(reader.section(corpus, "jerr.index"))
+
+
+@_of_documents(
+    ins={"line_chunks": dg.AssetIn([GROUP, "line_chunks"])},
+    pool="llm",
+    description="What a line chunk tells, in short: what is read first, and what the graph is of.",
+)
+def synopses(
+    context: dg.AssetExecutionContext,
+    line_chunks: pa.Table,
+    corpus_settings: SettingsReader,
+    language_model: Lazy,
+) -> pa.Table:
+    def made(corpus: str, rows: pa.Table) -> Sized:
+        settings = _index_settings(corpus_settings, corpus)
+        for size, chunks in _by_size(rows):
+            asked = write_synopses(chunks, language_model.get(), settings)
+            for problem in asked.problems:
+                context.log.warning(problem)
+            yield size, asked.rows
+
+    return _of_corpora("jerr.synopses", line_chunks, made)
+
+
+@dg.multi_asset(
+    name="jerr__extraction",  # as ledger and progress call it
+    outs={name: _out(_EXTRACTED[name]) for name in TABLES_MADE},
+    ins={"synopses": dg.AssetIn([GROUP, "synopses"])},
+    partitions_def=corpus_buckets,
+    backfill_policy=dg.BackfillPolicy.single_run(),
+    pool="llm",
+)
+def extraction(  # noqa: ANN201 - Dagster reads it
+    context: dg.AssetExecutionContext,
+    synopses: pa.Table,
+    corpus_settings: SettingsReader,
+    language_model: Lazy,
+):
+    found: dict[str, dict[str, list[tuple[int, pa.Table]]]] = {}
+    for corpus, rows in by_corpus(synopses):
+        settings = _index_settings(corpus_settings, corpus)
+        found[corpus] = {name: [] for name in TABLES_MADE}
+        for size, own in _by_size(rows):
+            extracted = extract(own, language_model.get(), settings)
+            for problem in extracted.problems:
+                context.log.warning(problem)
+            for name, table in extracted.tables.items():
+                found[corpus][name].append((size, table))
+    for name in TABLES_MADE:
+        yield dg.Output(
+            _of_corpora(f"jerr.{name}", synopses, lambda c, _, n=name: iter(found[c][n])), name
+        )
+
+
+def _across(*names: str) -> dict[str, dg.AssetIn]:
+    return {name: dg.AssetIn([GROUP, name], partition_mapping=to_corpus) for name in names}
+
+
+@dg.asset(
+    key_prefix=GROUP,
+    partitions_def=corpora,
+    group_name=GROUP,
+    code_version="1",
+    ins=_across("elements"),
+    pool="compute",
+    description="Which elements are one: spelt alike, or nearly so. Nothing is merged but here.",
+)
+def merges(
+    context: dg.AssetExecutionContext, elements: pa.Table, corpus_settings: SettingsReader
+) -> pa.Table:
+    corpus = partition_of(context.partition_key).corpus
+    near_bits = _index_settings(corpus_settings, corpus).near_bits
+    return all_sizes(
+        "jerr.merges",
+        ((size, merge_elements(rows, near_bits)) for size, rows in _by_size(elements)),
+    )
+
+
+@dg.multi_asset(
+    name="jerr__graph",
+    outs={name: _out(purpose) for name, purpose in _GRAPH.items()},
+    partitions_def=corpora,
+    ins=_across("elements", "atomic_facts", "relations")
+    | {"merges": dg.AssetIn([GROUP, "merges"])},
+    pool="compute",
+)
+def graph(  # noqa: ANN201 - Dagster reads it
+    context: dg.AssetExecutionContext,
+    elements: pa.Table,
+    atomic_facts: pa.Table,
+    relations: pa.Table,
+    merges: pa.Table,
+):
+    from gsum_assets.jerr.plots import graph_picture
+
+    corpus = partition_of(context.partition_key).corpus
+    read = elements, atomic_facts, relations, merges
+    graphs = [
+        (size, graph_of(*(rows_of_size(rows, size) for rows in read)))
+        for size, _ in _by_size(elements)
+    ]
+    shown = {
+        f"graph_of_{size}": picture(
+            graph_picture(one.nodes, one.edges, f"{corpus}, line chunks of {size}"), "graph"
+        )
+        for size, one in graphs
+    }
+    for name in _GRAPH:
+        rows = all_sizes(f"jerr.{name}", ((size, getattr(one, name)) for size, one in graphs))
+        yield dg.Output(rows, name, metadata=shown if name == "nodes" else None)
+
+
+@dg.asset(
+    key_prefix=GROUP,
+    partitions_def=corpus_variants(tuple(VARIANTS)),
+    group_name=GROUP,
+    code_version="1",
+    ins={"documents": dg.AssetIn("documents", partition_mapping=across, metadata=LAZY)},
+    pool="llm",
+    description="Paragraphs up to where a reader would pause, and their gist; of ReadAgent alone.",
+)
+def pages(
+    context: dg.AssetExecutionContext,
+    documents: Lazy,
+    corpus_settings: SettingsReader,
+    language_model: Lazy,
+) -> pa.Table:
+    partition = partition_of(context.partition_key)
+    if VARIANTS[partition.method or ""].reads != "pages":
+        return TABLES["jerr.pages"].empty()
+    values = corpus_settings.section(partition.corpus, "jerr.pages")
+    paged = paginate(documents.get(), language_model.get(), PageSettings.model_validate(values))
+    for problem in paged.problems:
+        context.log.warning(problem)
+    return paged.rows
+
+
+index_assets = [line_chunks, synopses, extraction, merges, graph, pages]
+"""Line chunks to graph, document by document as far as that goes."""

@@ -1,0 +1,48 @@
+"""What a question is searched for with (paper, 3.4)."""
+
+import pyarrow as pa
+
+from gsum_assets.evaluation.answer import question_text
+from gsum_assets.evaluation.asked import Asked, spent, why
+from gsum_assets.jerr.prompts import KEYWORDS
+from gsum_assets.jerr.schemas import Keywords
+from gsum_assets.tables import TABLES
+from gsum_resources.protocols import Completion, LanguageModel, Request
+
+_MOST = 10
+_MAX_WORDS = 40  # of a reply
+
+
+def ask_keywords(queries: pa.Table, model: LanguageModel) -> Asked:
+    """Ask `model` for the keywords of each question, all at once.
+
+    The options of a choice are part of the question. A question without a valid reply is searched
+    for by its own words.
+
+    Returns
+    -------
+    Asked
+        Rows of `jerr.keywords` ordered by question.
+    """
+    questions = queries.sort_by("query_id").to_pylist()
+    rows, problems = [], []
+    for row, reply in zip(questions, model.complete([*map(_request, questions)]), strict=True):
+        if isinstance(reply, Completion) and isinstance(reply.parsed, Keywords):
+            said = (" ".join(keyword.split()) for keyword in reply.parsed.keywords)
+            keywords = list(dict.fromkeys(keyword for keyword in said if keyword))[:_MOST]
+        else:
+            keywords = row["text"].split()
+            problems.append(f"question '{row['query_id']}': no keywords: {why(reply)}")
+        rows.append({"query_id": row["query_id"], "keywords": keywords, **spent(reply)})
+    return Asked(pa.Table.from_pylist(rows, TABLES["jerr.keywords"].schema), problems)
+
+
+def _request(row: dict) -> Request:
+    return Request(
+        task="facts",
+        instructions=KEYWORDS,
+        passages=(question_text(row),),
+        max_words=_MAX_WORDS,
+        schema=Keywords,
+        document_id=row["document_id"] or "",
+    )

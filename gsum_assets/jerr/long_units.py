@@ -1,0 +1,209 @@
+"""LongRAG (arXiv 2406.15319, 3.1): long units, each as good as its best chunk.
+
+The paper encodes the chunks of a unit and takes the greatest of their similarities for the unit's;
+so do we. It makes a unit of documents that link to one another; ours know no links, so a unit is a
+stretch of one document, and a short document is a unit of its own.
+"""
+
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from heapq import nlargest
+from itertools import groupby
+from operator import itemgetter
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from gsum_assets.evaluation.passages import Passage, context_rows
+from gsum_assets.jerr.settings import LongSettings
+from gsum_assets.retrieval.collection import Collection, Questions
+from gsum_assets.retrieval.dense import Dense
+from gsum_assets.retrieval.ranking import DEPTH, Scores, best_of_nodes, rank_questions
+from gsum_resources.arrow import pc
+from gsum_resources.content_hash import hash_texts
+
+_DECIMALS = 6  # as in dense retrieval: ties fall to the id on every machine
+_SHARE = 1e-7  # of a chunk's own cosine: orders the chunks of a unit, and never two units
+
+
+@dataclass(frozen=True)
+class Unit:
+    """Consecutive chunks of a document that are read together.
+
+    Attributes
+    ----------
+    unit_id : hash of its chunks.
+    position : place in the document, from 0.
+    start, end : first character in the document's text, and one past the last.
+    text : the document's text from `start` to `end`.
+    """
+
+    unit_id: str
+    document_id: str
+    position: int
+    start: int
+    end: int
+    text: str
+    chunk_ids: tuple[str, ...]
+
+
+def long_units(documents: pa.Table, chunks: pa.Table, settings: LongSettings) -> list[Unit]:
+    """Pack the chunks of each document, in reading order, into units of `unit_tokens`.
+
+    What neighbouring chunks share counts for both, so a unit is rather too short than too long;
+    a chunk that is longer by itself is a unit.
+
+    Parameters
+    ----------
+    documents, chunks : rows of these tables, in any order.
+
+    Returns
+    -------
+    list[Unit]
+        Ordered by document and position; those of a document depend on it alone.
+
+    Raises
+    ------
+    ValueError
+        If a chunk has no document.
+    """
+    texts = dict(
+        zip(documents["document_id"].to_pylist(), documents["text"].to_pylist(), strict=True)
+    )
+    names = ["document_id", "position", "chunk_id", "start", "end", "n_tokens"]
+    ordered = chunks.select(names).sort_by(
+        [("document_id", "ascending"), ("position", "ascending")]
+    )
+    units: list[Unit] = []
+    for document_id, members in groupby(ordered.to_pylist(), itemgetter("document_id")):
+        if document_id not in texts:
+            raise ValueError(
+                f"long units: document '{document_id}' has chunks but is not in `documents`; "
+                "materialize documents and chunks together"
+            )
+        packs = _packs(members, settings.unit_tokens)
+        units += (_unit(texts[document_id], i, pack) for i, pack in enumerate(packs))
+    return units
+
+
+def _packs(
+    chunks: Iterator[Mapping[str, Any]], unit_tokens: int
+) -> Iterator[list[Mapping[str, Any]]]:
+    """Runs of chunks, as long as fit."""
+    pack: list[Mapping[str, Any]] = []
+    filled = 0
+    for chunk in chunks:
+        if pack and filled + chunk["n_tokens"] > unit_tokens:
+            yield pack
+            pack, filled = [], 0
+        pack.append(chunk)
+        filled += chunk["n_tokens"]
+    yield pack
+
+
+def _unit(text: str, position: int, pack: Sequence[Mapping[str, Any]]) -> Unit:
+    start, end = pack[0]["start"], pack[-1]["end"]
+    chunk_ids = tuple(chunk["chunk_id"] for chunk in pack)
+    unit_id = "u" + hash_texts(chunk_ids, 10)
+    return Unit(unit_id, pack[0]["document_id"], position, start, end, text[start:end], chunk_ids)
+
+
+class LongUnits:
+    """A chunk scores as its unit; within a unit the nearer to the question comes first.
+
+    Parameters
+    ----------
+    collection : a scope, with embeddings.
+    unit_of : the unit of each chunk, by their ids; chunks beyond the scope may be among them.
+
+    Raises
+    ------
+    ValueError
+        If a chunk of the collection belongs to no unit, or has no embedding.
+    """
+
+    def __init__(self, collection: Collection, unit_of: Mapping[str, str]) -> None:
+        without = [chunk_id for chunk_id in collection.chunk_ids if chunk_id not in unit_of]
+        if without:
+            raise ValueError(
+                f"long units: {len(without)} of {len(collection.chunk_ids)} chunks are in no unit "
+                f"(first: '{without[0]}'); materialize chunks and what is made of them again"
+            )
+        self._collection = collection
+        self._dense = Dense(collection)
+        owners = [unit_of[chunk_id] for chunk_id in collection.chunk_ids]
+        self._unit = np.unique(owners, return_inverse=True)[1]  # (n_chunks,)
+
+    def scores(self, questions: Questions) -> Scores:
+        """The best cosine of a unit's chunks, -1 to 1, and a trace of the chunk's own."""
+        own = np.round(self._dense.scores(questions).nodes.astype(np.float64), _DECIMALS)
+        units = np.full((len(own), self._unit.max() + 1), -np.inf)
+        for row, cosines in zip(units, own, strict=True):
+            np.maximum.at(row, self._unit, cosines)
+        best = units[:, self._unit]  # (n_questions, n_chunks)
+        return Scores(best + _SHARE * own, best_of_nodes(best, self._collection))
+
+
+def rank_units(
+    collection: Collection, questions: Questions, units: Sequence[Unit], settings: LongSettings
+) -> pa.Table:
+    """Rows of `rankings`: chunks by their units, documents by their best unit.
+
+    Parameters
+    ----------
+    collection, questions : with embeddings.
+    units : of the same chunks.
+    """
+    unit_of = {chunk_id: unit.unit_id for unit in units for chunk_id in unit.chunk_ids}
+    depth = ranking_depth(units, settings)
+    return rank_questions(lambda scope: LongUnits(scope, unit_of), questions, collection, depth)
+
+
+def ranking_depth(units: Sequence[Unit], settings: LongSettings) -> int:
+    """How many chunks must be ranked so that they come from `n_units` units, if there are so many.
+
+    All but one of these units could not fill more ranks than they have chunks.
+    """
+    n_chunks = [len(unit.chunk_ids) for unit in units]
+    return max(DEPTH, 1 + sum(nlargest(settings.n_units - 1, n_chunks)))
+
+
+def unit_contexts(
+    queries: pa.Table, units: Sequence[Unit], rankings: pa.Table, settings: LongSettings
+) -> pa.Table:
+    """The `n_units` best units of each question, best first, as rows of `contexts`.
+
+    A unit is as good as its best chunk that is ranked, and what rankings do not reach is not found:
+    those of `rank_units` reach all that is wanted.
+
+    Parameters
+    ----------
+    rankings : rows of `rankings` of one method; its chunks are read.
+
+    Raises
+    ------
+    ValueError
+        If a ranked chunk belongs to no unit.
+    """
+    unit_of = {chunk_id: unit for unit in units for chunk_id in unit.chunk_ids}
+    nodes = rankings.filter(pc.equal(rankings["level"], "node")).sort_by("rank")
+    unknown = [item_id for item_id in nodes["item_id"].to_pylist() if item_id not in unit_of]
+    if unknown:
+        raise ValueError(
+            f"contexts: {len(unknown)} ranked nodes are in no long unit (first: '{unknown[0]}'); "
+            "materialize rankings again"
+        )
+    best: dict[str, dict[str, Passage]] = defaultdict(dict)
+    for row in nodes.select(["query_id", "item_id", "score"]).to_pylist():
+        unit = unit_of[row["item_id"]]
+        best[row["query_id"]].setdefault(unit.unit_id, _passage(unit, row["score"]))
+    return context_rows(
+        queries, lambda query: list(best[query["query_id"]].values())[: settings.n_units]
+    )
+
+
+def _passage(unit: Unit, score: float) -> Passage:
+    score = round(score, _DECIMALS)  # without the trace of the chunk's own
+    return Passage(unit.unit_id, "long unit", unit.text, score, unit.document_id, unit.position)

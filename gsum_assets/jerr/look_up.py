@@ -1,0 +1,89 @@
+"""Which line chunks, or pages, have to be read again for a question (paper, 3.4; ReadAgent, 3.2)."""
+
+from dataclasses import replace
+
+import pyarrow as pa
+
+from gsum_assets.evaluation.answer import question_text
+from gsum_assets.evaluation.asked import Asked, Question, questions_with_passages, spent, why
+from gsum_assets.evaluation.budget import CountTokens, lengths, n_fitting, structured_room
+from gsum_assets.jerr.prompts import LOOK_UP
+from gsum_assets.jerr.schemas import LookUp
+from gsum_assets.jerr.settings import AnswerSettings
+from gsum_assets.tables import TABLES
+from gsum_resources.protocols import Completion, LanguageModel, Request
+
+SHORT_FORMS = ("synopsis", "gist")  # kinds of passages that stand for a longer text
+_MAX_WORDS = 20  # of a reply
+
+
+def look_ups(
+    contexts: pa.Table,
+    queries: pa.Table,
+    model: LanguageModel,
+    settings: AnswerSettings,
+    count_tokens: CountTokens,
+) -> Asked:
+    """Ask `model` which of the synopses or gists of each question it wants to read in full.
+
+    They are shown in reading order with a number each, nodes of the graph after them. A number
+    that was not shown is passed over. A question without a valid reply has no row, and reads
+    nothing again.
+
+    Parameters
+    ----------
+    contexts : rows of `contexts`, one context a question.
+
+    Returns
+    -------
+    Asked
+        Rows of `jerr.look_ups` ordered by question.
+    """
+    asked = []
+    for question in questions_with_passages(contexts, queries):
+        short = [row for row in question.passages if row["node_kind"] in SHORT_FORMS]
+        if short and settings.n_reread:
+            shown, request = _request(question, short, settings, count_tokens)
+            asked.append((question, shown, request))
+    rows, problems = [], []
+    replies = model.complete([request for *_, request in asked])
+    for (question, shown, _), reply in zip(asked, replies, strict=True):
+        if isinstance(reply, Completion) and isinstance(reply.parsed, LookUp):
+            numbers = [n for n in dict.fromkeys(reply.parsed.references) if 1 <= n <= len(shown)]
+            row = {
+                "query_id": question.query_id,
+                "chunk_ids": [shown[n - 1]["node_id"] for n in numbers[: settings.n_reread]],
+                "n_shown": len(shown),
+            }
+            rows.append({**row, **spent(reply)})
+        else:
+            where = f"question '{question.query_id}'"
+            problems.append(f"{where}: nothing is read again: {why(reply)}")
+    return Asked(pa.Table.from_pylist(rows, TABLES["jerr.look_ups"].schema), problems)
+
+
+def _request(
+    question: Question, short: list[dict], settings: AnswerSettings, count_tokens: CountTokens
+) -> tuple[list[dict], Request]:
+    """The passages that are shown by number, and what is asked over them."""
+    bare = Request(
+        task="answer",
+        instructions=_instructions(len(short), settings),
+        question=question_text(question.row),
+        max_words=_MAX_WORDS,
+        schema=LookUp,
+        document_id=question.row["document_id"] or "",
+    )
+    others = [row["text"] for row in question.passages if row["node_kind"] not in SHORT_FORMS]
+    room = structured_room(bare, len(question.passages), settings.prompt_tokens, count_tokens)
+    sizes = lengths((row["text"] for row in question.passages), count_tokens)
+    best_first = [*(row["text"] for row in short), *others]
+    n = max(1, n_fitting([sizes[text] for text in best_first], room))
+    shown = sorted(short[:n], key=lambda row: (row["document_id"], row["position"]))
+    texts = [row["text"] for row in shown] + others[: max(0, n - len(short))]
+    told = _instructions(len(shown), settings)
+    return shown, replace(bare, instructions=told, passages=tuple(texts))
+
+
+def _instructions(n_parts: int, settings: AnswerSettings) -> str:
+    return LOOK_UP.format(n_parts=n_parts, n_reread=settings.n_reread)

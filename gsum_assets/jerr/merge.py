@@ -1,0 +1,104 @@
+"""Deduplication in two stages (3.3): elements with equal keys are one node, and near ones, too."""
+
+import re
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+import pyarrow as pa
+from scipy.sparse import coo_array
+from scipy.sparse.csgraph import connected_components
+
+from gsum_assets.jerr.exact import BloomFilter, ExactSet
+from gsum_assets.jerr.simhash import hamming, near_pairs, simhashes
+from gsum_assets.jerr.sizes import of_one_size
+from gsum_resources.content_hash import hash_texts
+
+# Roman digits or one letter behind another word: "Henry V", "Plan B"
+_LABEL = re.compile("(?<=[ -])(?:[ivxlc]+|[a-zα-ωа-я])(?![^ -])")
+
+
+def node_id(element_key: str) -> str:
+    """Id of the node whose name has this key."""
+    return "n" + hash_texts([element_key], 10)
+
+
+def merge_elements(elements: pa.Table, near_bits: int) -> pa.Table:
+    """The node that each written form of an element belongs to.
+
+    Forms with equal keys are one. So are keys whose SimHashes differ by at most `near_bits`, and
+    what these are near to in turn, unless they bear different numbers. A node is known by the key
+    that most synopses have, and by the form of that key that most write; of equals by the shorter
+    one, then by the first of the alphabet.
+
+    Parameters
+    ----------
+    elements : chunk_id, element and element_key of `jerr.elements`, in any order.
+    near_bits : of 64; 0: only equal keys are merged.
+
+    Returns
+    -------
+    pa.Table
+        Rows of `jerr.merges` without max_tokens, by element.
+    """
+    forms = _mentioned(elements, "element", "element_key")
+    counted = _mentioned(elements, "element_key")
+    mentions = {row["element_key"]: row["n_mentions"] for row in counted}
+    seen = ExactSet(BloomFilter.sized_for(len(forms)))
+    places = [seen.add(form["element_key"]) for form in forms]
+    hashes = simhashes(seen.keys)
+    owns = _own_keys(seen.keys, mentions, hashes, near_bits)
+    n_bits = hamming(hashes, hashes[owns]).tolist()
+    names: dict[str, str] = {}
+    for form in sorted(forms, key=lambda row: _rank(row["n_mentions"], row["element"])):
+        names.setdefault(form["element_key"], form["element"])
+    rows = []
+    for form, place in zip(forms, places, strict=True):
+        own = owns[place]
+        name = names[seen.keys[own]]
+        same_key = "own" if form["element"] == name else "exact"
+        rows.append(
+            {
+                **form,
+                "node_id": node_id(seen.keys[own]),
+                "merged_into": name,
+                "rule": same_key if own == place else "near",
+                "n_bits": n_bits[place],
+            }
+        )
+    return pa.Table.from_pylist(rows, of_one_size("jerr.merges"))
+
+
+def _mentioned(elements: pa.Table, *names: str) -> list[dict]:
+    """Different values of these columns in order, and how many synopses have each."""
+    counted = elements.group_by(list(names)).aggregate([("chunk_id", "count_distinct")])
+    counted = counted.rename_columns({"chunk_id_count_distinct": "n_mentions"})
+    return counted.sort_by(names[0]).to_pylist()
+
+
+def _rank(n_mentions: int, text: str) -> tuple[int, int, str]:
+    """Sorts what a node is known by before the rest."""
+    return -n_mentions, len(text), text
+
+
+def _own_keys(
+    keys: Sequence[str], mentions: Mapping[str, int], hashes: np.ndarray, near_bits: int
+) -> list[int]:
+    """For each key, the place of the one by which its node is known."""
+    if not near_bits or not keys:
+        return list(range(len(keys)))
+    left, right, _ = near_pairs(hashes, near_bits)
+    ends = zip(map(int, left), map(int, right), strict=True)
+    may_join = np.array([_numbers(keys[a]) == _numbers(keys[b]) for a, b in ends], bool)
+    left, right = left[may_join], right[may_join]  # left out, as a stored zero is an edge to SciPy
+    joined = coo_array((np.ones(len(left)), (left, right)), (len(keys), len(keys)))
+    node_of = connected_components(joined, directed=False)[1].tolist()
+    own_of: dict[int, int] = {}
+    for place in sorted(range(len(keys)), key=lambda at: _rank(mentions[keys[at]], keys[at])):
+        own_of.setdefault(node_of[place], place)
+    return [own_of[node] for node in node_of]
+
+
+def _numbers(key: str) -> list[str]:
+    """What tells "Chapter 1" from "Chapter 2", in any script, and "Henry V" from "Henry IV"."""
+    digits = "".join(sign if sign.isnumeric() else " " for sign in key)
+    return [*digits.split(), *_LABEL.findall(key)]

@@ -1,0 +1,222 @@
+"""ReadAgent (Lee et al., 2024, arXiv 2402.09727, 3.1): pages that end where a reader would pause.
+
+Its look-up (3.2) is that of JERR, over the gists of pages for synopses of line chunks.
+"""
+
+import hashlib
+import re
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import pairwise
+from typing import Any
+
+import pyarrow as pa
+
+from gsum_assets.evaluation.asked import Asked, why
+from gsum_assets.jerr.prompts import GIST, PAUSE
+from gsum_assets.jerr.schemas import Pause
+from gsum_assets.jerr.settings import PageSettings
+from gsum_assets.tables import TABLES
+from gsum_resources.protocols import Completion, LanguageModel, Reply, Request
+
+_BORDERS = (
+    re.compile(r"\n\s*\n"),  # of paragraphs,
+    re.compile(r"\n"),  # of lines,
+    re.compile(r"(?:(?<=[.!?…])|(?<=[.!?…][\"'”’)\]]))\s+"),  # and of sentences
+)
+_PIECES = 10  # into which as many words as a page holds fall where no border parts them
+_PAUSE_WORDS = 10  # of a reply
+
+
+@dataclass(frozen=True)
+class _Unit:
+    """A paragraph, or a part of one that is too long for a page; offsets into the document."""
+
+    start: int
+    end: int
+    n_words: int
+
+
+@dataclass
+class _Reader:
+    """One document, and how far it has been read.
+
+    Attributes
+    ----------
+    row : of `documents`.
+    units : the document's, in order.
+    ends : of each page so far, the number of units up to there.
+    open_ends : where the page that is being read may end, ascending; empty once all is read.
+    """
+
+    row: Mapping[str, Any]
+    units: Sequence[_Unit]
+    ends: list[int] = field(default_factory=list)
+    open_ends: Sequence[int] = ()
+
+    @property
+    def first(self) -> int:
+        """Unit with which the page that is being read begins."""
+        return self.ends[-1] if self.ends else 0
+
+    def read_on(self, settings: PageSettings) -> None:
+        """End pages as long as there is one place only to do so."""
+        self.open_ends = self._possible_ends(settings)
+        while len(self.open_ends) == 1:
+            self.ends.append(self.open_ends[0])
+            self.open_ends = self._possible_ends(settings)
+
+    def _possible_ends(self, settings: PageSettings) -> Sequence[int]:
+        """Those that give a page of a length as wished.
+
+        What is left is one page if it fits. The page is shorter where the next unit is too long.
+        """
+        n_words, last, found = 0, self.first, []
+        for unit in self.units[self.first :]:
+            n_words += unit.n_words
+            if n_words > settings.max_words:
+                return found or [last]
+            last += 1
+            if n_words >= settings.min_words:
+                found.append(last)
+        return [last] if last > self.first else []
+
+    def text(self, first: int, end: int) -> str:
+        """The text of units `first` to `end`, as it stands in the document."""
+        return self.row["text"][self.units[first].start : self.units[end - 1].end]
+
+
+def paginate(documents: pa.Table, model: LanguageModel, settings: PageSettings) -> Asked:
+    """Ask `model` where to pause in each document, page by page, and for a gist of each page.
+
+    It is shown what follows the last page: as one passage what is in the page anyway, then each
+    paragraph after which it may end. Where no such place is named, the page ends at the last
+    one. Each round goes out for all documents together. A page no longer than its gist may be is
+    its own; one without a valid gist has none.
+
+    Parameters
+    ----------
+    documents : rows of `documents`, in any order.
+
+    Returns
+    -------
+    Asked
+        Rows of `jerr.pages` ordered by document and position.
+    """
+    ordered = documents.select(["document_id", "text"]).sort_by("document_id").to_pylist()
+    readers = [_Reader(row, list(_units(row["text"], settings.max_words))) for row in ordered]
+    problems: list[str] = []
+    reading = readers
+    while reading:
+        for reader in reading:
+            reader.read_on(settings)
+        reading = [reader for reader in reading if reader.open_ends]
+        replies = model.complete([_pause_request(reader) for reader in reading]) if reading else []
+        for reader, reply in zip(reading, replies, strict=True):
+            problems += _pause(reader, reply)
+    pages = [page for reader in readers for page in _pages(reader)]
+    problems += _add_gists(pages, model, settings)
+    return Asked(pa.Table.from_pylist(pages, TABLES["jerr.pages"].schema), problems)
+
+
+def _units(text: str, max_words: int) -> Iterator[_Unit]:
+    """Paragraphs; one that is longer than a page falls into lines, sentences or runs of words."""
+
+    def split(start: int, end: int, level: int) -> Iterator[_Unit]:
+        if level == len(_BORDERS):
+            size = max(1, max_words // _PIECES)
+            words = [match.span() for match in re.finditer(r"\S+", text[start:end])]
+            for run in (words[i : i + size] for i in range(0, len(words), size)):
+                yield _Unit(start + run[0][0], start + run[-1][1], len(run))
+            return
+        for part_start, part_end in _parts(text, start, end, _BORDERS[level]):
+            n_words = len(text[part_start:part_end].split())
+            if n_words > max_words:
+                yield from split(part_start, part_end, level + 1)
+            elif n_words:
+                yield _Unit(part_start, part_end, n_words)
+
+    yield from split(0, len(text), 0)
+
+
+def _parts(text: str, start: int, end: int, border: re.Pattern[str]) -> Iterator[tuple[int, int]]:
+    """What lies between the borders, without blanks around it."""
+    borders = [match.span() for match in border.finditer(text, start, end)]
+    starts = [start, *(after for _, after in borders)]
+    for first, last in zip(starts, [*(before for before, _ in borders), end], strict=True):
+        part = text[first:last]
+        yield first + len(part) - len(part.lstrip()), first + len(part.rstrip())
+
+
+def _pause_request(reader: _Reader) -> Request:
+    starts = [reader.first, *reader.open_ends[:-1]]
+    return Request(
+        task="topic",
+        instructions=PAUSE,
+        passages=tuple(map(reader.text, starts, reader.open_ends)),
+        max_words=_PAUSE_WORDS,
+        schema=Pause,
+        document_id=reader.row["document_id"],
+    )
+
+
+def _pause(reader: _Reader, reply: Reply) -> list[str]:
+    """End the page where the reply says; else at the last place, with a line that says why."""
+    ends, problem = reader.open_ends, ""
+    if not isinstance(reply, Completion) or not isinstance(reply.parsed, Pause):
+        problem = why(reply)
+    elif reply.parsed.pause > len(ends):
+        problem = f"the reply names passage {reply.parsed.pause} of {len(ends)}"
+    else:
+        ends = ends[: reply.parsed.pause]
+    where = f"document '{reader.row['document_id']}', page {len(reader.ends)}"
+    reader.ends.append(ends[-1])
+    return [f"{where}: no pause, so that it is as long as can be: {problem}"] if problem else []
+
+
+def _pages(reader: _Reader) -> Iterator[dict[str, Any]]:
+    """Rows of a document's pages, as yet without gist."""
+    document_id, seen = reader.row["document_id"], Counter[str]()
+    for position, (first, end) in enumerate(pairwise([0, *reader.ends])):
+        text = reader.text(first, end)
+        content = f"{document_id}\0{seen[text]}\0{text}".encode()
+        seen[text] += 1
+        yield {
+            "page_id": "p" + hashlib.blake2b(content, digest_size=10).hexdigest(),
+            "document_id": document_id,
+            "position": position,
+            "start": reader.units[first].start,
+            "end": reader.units[end - 1].end,
+            "n_words": sum(unit.n_words for unit in reader.units[first:end]),
+            "text": text,
+        }
+
+
+def _add_gists(
+    pages: Sequence[dict[str, Any]], model: LanguageModel, settings: PageSettings
+) -> list[str]:
+    """Complete the rows; a line for each page without a valid gist."""
+    asked, problems = [], []
+    for page in pages:
+        page |= {"gist": page["text"], "model": ""}
+        if page["n_words"] > settings.gist_words:
+            asked.append(page)
+    replies = model.complete([_gist_request(page, settings) for page in asked]) if asked else []
+    for page, reply in zip(asked, replies, strict=True):
+        page |= {"gist": reply.text.strip(), "model": reply.model}
+        if not isinstance(reply, Completion) or not page["gist"]:
+            page["gist"] = ""
+            where = f"document '{page['document_id']}', page {page['position']}"
+            problems.append(f"{where}: no gist: {why(reply)}")
+    return problems
+
+
+def _gist_request(page: Mapping[str, Any], settings: PageSettings) -> Request:
+    return Request(
+        task="synopsis",
+        instructions=GIST.format(max_words=settings.gist_words),
+        passages=(page["text"],),
+        max_words=settings.gist_words,
+        document_id=page["document_id"],
+    )

@@ -1,0 +1,225 @@
+"""The picture of the graph: layers from left to right, as every edge leads on."""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+
+from gsum_assets.jerr.layers import heights, layers
+from gsum_assets.plots.figure import (
+    COLOURS,
+    INK,
+    axes_at,
+    heading,
+    label,
+    new_figure,
+    nothing_to_show,
+    room_for,
+    to_png,
+)
+from gsum_resources.arrow import pc
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+_MOST_NODES, _MOST_EDGES = 40, 80  # more could not be told apart
+_COLUMN, _ROW = 1.9, 0.62  # inches between layers, and between the nodes of one
+_WIDEST, _LOWEST, _HIGHEST = 8.4, 1.4, 6.6  # inches between the outermost nodes
+_SIDE, _TOP = 1.15, 0.35  # inches, around them
+_BEND = 0.15  # of an edge over several layers, as a share of its length
+_LINE = 0.15  # inches, height of a line of text
+_SHIFT = (0.0, 0.22, -0.22)  # inches, of layers in turn, so that names need not stand in line
+_EDGE, _EDGE_TEXT = "#9fb4c4", "#5f6b76"
+
+_Edge = tuple[str, str]
+_Place = tuple[float, float]
+
+
+class _Layout(NamedTuple):
+    """Where nodes stand, `places`, from the lower left corner; all in inches.
+
+    Attributes
+    ----------
+    step : between two layers.
+    width, height : of the picture below its heading.
+    """
+
+    places: Mapping[str, _Place]
+    step: float
+    width: float
+    height: float
+
+    def bend(self, edge: _Edge) -> float:
+        """How much an edge bends: one over several layers passes around what lies between."""
+        (start, _), (end, _) = (self.places[node] for node in edge)
+        return _BEND if end - start > 1.5 * self.step else 0.0
+
+    def along(self, edge: _Edge) -> Iterator[_Place]:
+        """Points of an edge, a quadratic Bézier curve, from its middle outward."""
+        (x0, y0), (x2, y2) = (self.places[node] for node in edge)
+        bend = self.bend(edge)
+        x1, y1 = (x0 + x2) / 2 + bend * (y2 - y0), (y0 + y2) / 2 - bend * (x2 - x0)
+        for t in (0.5, 0.4, 0.6, 0.3, 0.7):
+            a, b, c = (1 - t) ** 2, 2 * t * (1 - t), t**2
+            yield a * x0 + b * x1 + c * x2, a * y0 + b * y1 + c * y2
+
+
+@dataclass
+class _Room:
+    """Where texts may stand, in inches: boxes that are taken, by centre, width and height."""
+
+    width: float
+    height: float
+    taken: list[tuple[float, float, float, float]] = field(default_factory=list)
+
+    def take(self, x: float, y: float, width: float, height: float) -> bool:
+        """Take a box unless it covers another one or leaves the picture."""
+        is_inside = width / 2 <= x <= self.width - width / 2 and height / 2 <= y
+        if not is_inside or y > self.height - height / 2:
+            return False
+        if any(
+            abs(x - u) < (width + w) / 2 and abs(y - v) < (height + h) / 2
+            for u, v, w, h in self.taken
+        ):
+            return False
+        self.taken.append((x, y, width, height))
+        return True
+
+
+def graph_picture(nodes: pa.Table, edges: pa.Table, title: str) -> bytes:
+    """PNG of the 40 most mentioned nodes, and of the 80 heaviest edges among them.
+
+    An edge leads from left to right; nodes grow with the synopses that mention them, edges with
+    those that tell them. Names and relations are written where there is room for them.
+
+    Parameters
+    ----------
+    nodes, edges : rows of `jerr.nodes` and `jerr.edges` of one size of line chunks, in any order.
+    title : what is shown, a corpus for example.
+    """
+    if not nodes.num_rows:
+        return nothing_to_show(f"{title}: no node")
+    ranked = nodes.sort_by([("n_mentions", "descending"), ("node_id", "ascending")])
+    shown = {row["node_id"]: row for row in ranked.slice(0, _MOST_NODES).to_pylist()}
+    ids = pa.array(list(shown))
+    among = edges.filter(
+        pc.and_(*(pc.is_in(edges[end], value_set=ids) for end in ("source_id", "target_id")))
+    ).sort_by([("weight", "descending"), ("source_id", "ascending"), ("target_id", "ascending")])
+    drawn = {
+        (row["source_id"], row["target_id"]): row for row in among.slice(0, _MOST_EDGES).to_pylist()
+    }
+    layout = _layout(layers(list(shown), list(drawn)))
+    figure = new_figure(layout.width, layout.height + _TOP)
+    heading(
+        figure,
+        f"{title} ({len(shown):,} of {nodes.num_rows:,} nodes; {len(drawn):,} of "
+        f"{edges.num_rows:,} edges)",
+    )
+    axes = axes_at(figure, 0, _TOP, layout.width, layout.height)
+    axes.set_axis_off()
+    axes.set(xlim=(0, layout.width), ylim=(0, layout.height))
+    _draw(axes, shown, drawn, layout)
+    return to_png(figure)
+
+
+def _layout(layered: Sequence[Sequence[str]]) -> _Layout:
+    """Layers side by side, the nodes of each one above another."""
+    step = min(_COLUMN, _WIDEST / max(1, len(layered) - 1))
+    most = max(map(len, layered))
+    down = float(np.clip(_ROW * most, _LOWEST, _HIGHEST))
+    places = {
+        node: (
+            _SIDE + i * step,
+            2 * _LINE + down / 2 - height * down / most + _SHIFT[i % len(_SHIFT)],
+        )
+        for i, some in enumerate(layered)
+        for node, height in zip(some, heights(len(some)), strict=True)
+    }
+    return _Layout(places, step, 2 * _SIDE + step * (len(layered) - 1), down + 4 * _LINE)
+
+
+def _draw(
+    axes: "Axes",
+    nodes: Mapping[str, Mapping[str, Any]],
+    edges: Mapping[_Edge, Mapping[str, Any]],
+    layout: _Layout,
+) -> None:
+    """Edges, nodes, their names, and relations where these leave room."""
+    room, places = _Room(layout.width, layout.height), layout.places
+    most = max(row["n_mentions"] for row in nodes.values())
+    radii = {  # inches
+        node: float(np.sqrt(20 + 160 * row["n_mentions"] / max(5, most))) / 2 / 72
+        for node, row in nodes.items()
+    }
+    heaviest = max((row["weight"] for row in edges.values()), default=1)
+    for edge, row in edges.items():
+        _draw_edge(axes, edge, layout, row["weight"] / heaviest, radii[edge[1]])
+    for node in nodes:
+        room.taken.append((*places[node], 2 * radii[node], 2 * radii[node]))
+    axes.scatter(
+        *zip(*(places[node] for node in nodes), strict=True),
+        s=[(2 * 72 * radii[node]) ** 2 for node in nodes],
+        color=COLOURS[0],
+        edgecolors="white",
+        zorder=2,
+    )
+    for node, row in nodes.items():
+        x, y = places[node]
+        away = radii[node] + 0.6 * _LINE
+        if sum(places[other][1] - y for edge in edges if node in edge for other in edge) > 0:
+            away = -away  # its edges come from above
+        _write(axes, row["name"], [(x, y + away), (x, y - away)], room, 8, INK)
+    for edge, row in edges.items():
+        _write(axes, row["relation"], layout.along(edge), room, 7, _EDGE_TEXT)
+
+
+def _draw_edge(
+    axes: "Axes", edge: _Edge, layout: _Layout, weight: float, target_radius: float
+) -> None:
+    """An arrow, the wider the heavier; `weight` lies between 0 and 1."""
+    from matplotlib.patches import FancyArrowPatch
+
+    axes.add_patch(
+        FancyArrowPatch(
+            *(layout.places[node] for node in edge),
+            connectionstyle=f"arc3,rad={layout.bend(edge)}",
+            arrowstyle="-|>",
+            mutation_scale=8,
+            shrinkA=0,
+            shrinkB=target_radius * 72 + 1,
+            linewidth=0.6 + 1.8 * weight,
+            color=_EDGE,
+            zorder=1,
+        )
+    )
+
+
+def _write(
+    axes: "Axes",
+    text: str,
+    places: Iterable[_Place],
+    room: _Room,
+    size: int,
+    colour: str,
+) -> None:
+    """Write a text around the first of these places that has room for it, if any."""
+    from matplotlib.patheffects import withStroke
+
+    width = room_for([text]) * size / 9
+    for x, y in places:
+        x = float(np.clip(x, width / 2, max(width / 2, room.width - width / 2)))
+        if room.take(x, y, width, _LINE):
+            written = axes.text(
+                x,
+                y,
+                label(text),
+                fontsize=size,
+                color=colour,
+                ha="center",
+                va="center",
+                parse_math=False,
+            )
+            written.set_path_effects([withStroke(linewidth=2, foreground="white")])
+            return

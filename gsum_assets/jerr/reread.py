@@ -1,0 +1,89 @@
+"""What the answer is written from: synopses, and in full what is read again (paper, 3.4)."""
+
+from collections.abc import Mapping, Sequence
+
+import pyarrow as pa
+
+from gsum_assets.evaluation.answer import answer_room
+from gsum_assets.evaluation.asked import Question, questions_with_passages
+from gsum_assets.evaluation.budget import CountTokens, Room, cut_to_tokens, lengths
+from gsum_assets.jerr.settings import AnswerSettings
+from gsum_assets.tables import TABLES
+
+FULL = {"synopsis": "line chunk", "gist": "page"}  # what a short form stands for
+_LEAST = 16  # word pieces: of a passage that is cut, less says nothing
+
+
+def reread(
+    contexts: pa.Table,
+    look_ups: pa.Table,
+    texts: Mapping[str, str],
+    queries: pa.Table,
+    settings: AnswerSettings,
+    max_words: int,
+    count_tokens: CountTokens,
+) -> pa.Table:
+    """The contexts of each question, with what is read again in place of its synopsis or gist.
+
+    In the order in which they were named, as far as the prompt has room; the last one is cut.
+
+    Parameters
+    ----------
+    look_ups : rows of `jerr.look_ups`.
+    texts : line chunks and pages by id.
+    max_words : length of an answer, words.
+
+    Returns
+    -------
+    Rows of `jerr.reread_contexts` ordered by its key.
+    """
+    named = dict(zip(*(look_ups[n].to_pylist() for n in ("query_id", "chunk_ids")), strict=True))
+    rows: list[dict] = []
+    for question in questions_with_passages(contexts, queries):
+        room = answer_room(question.row, settings.prompt_tokens, max_words, count_tokens)
+        wanted = {i: texts[i] for i in named.get(question.query_id, ())}
+        rows += _replaced(question, wanted, room, count_tokens)
+    return pa.Table.from_pylist(rows, TABLES["jerr.reread_contexts"].schema)
+
+
+def _replaced(
+    question: Question, wanted: Mapping[str, str], room: Room, count_tokens: CountTokens
+) -> Sequence[dict]:
+    rows, left = _within(question.passages, room, count_tokens)
+    own = {row["node_id"]: row for row in rows if row["node_kind"] in FULL and row["text"]}
+    sizes = lengths([*(row["text"] for row in own.values()), *wanted.values()], count_tokens)
+    for node_id, text in wanted.items():
+        if (row := own.get(node_id)) is None:
+            continue
+        short = sizes[row["text"]]
+        free = left + short  # the short form makes way
+        if sizes[text] > free and free < short + _LEAST:
+            break
+        row["fate"] = "read again" if sizes[text] <= free else "cut"
+        row["text"] = cut_to_tokens(text, free, count_tokens)
+        row["node_kind"] = FULL[row["node_kind"]]
+        left = max(0, free - sizes[text])
+    return rows
+
+
+def _within(
+    passages: Sequence[dict], room: Room, count_tokens: CountTokens
+) -> tuple[list[dict], int]:
+    """The passages as far as there is room, and how much is left of it, word pieces.
+
+    Long units are as long as they are; others have been chosen to fit.
+    """
+    sizes = lengths((row["text"] for row in passages), count_tokens)
+    rows, left = [], room.tokens
+    for row in passages:
+        size, free = sizes[row["text"]], left - room.mark
+        if size <= free:
+            rows.append({**row, "fate": "as found"})
+            left = free - size
+        elif free >= _LEAST:
+            text = cut_to_tokens(row["text"], free, count_tokens)
+            rows.append({**row, "fate": "cut", "text": text})
+            left = 0
+        else:
+            rows.append({**row, "fate": "over budget", "text": ""})
+    return rows, left

@@ -1,0 +1,121 @@
+"""The nodes that matter to each question: tree search, or PageRank (paper, 3.4, 4.3)."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+
+from gsum_assets.graphs.pagerank import DECIMALS, WalkGraph, personalized_pagerank
+from gsum_assets.jerr.matches import Matched, Scope, SearchSpace
+from gsum_assets.jerr.settings import SearchSettings
+from gsum_assets.jerr.tree_search import tree_search
+from gsum_assets.jerr.variants import Variant
+from gsum_assets.retrieval.words import Words
+from gsum_assets.tables import TABLES
+from gsum_resources.content_hash import hash_texts
+
+
+@dataclass(frozen=True)
+class Found:
+    """Nodes of a scope in the order of their worth.
+
+    Attributes
+    ----------
+    nodes : visited ones, best first.
+    scores : what they are ordered by.
+    visits, rewards : simulations over each node and their summed rewards; None: no simulation.
+    path : of the best reward.
+    """
+
+    nodes: Sequence[int]
+    scores: Mapping[int, float]
+    visits: Mapping[int, int] | None = None
+    rewards: Mapping[int, float] | None = None
+    path: Sequence[int] = ()
+
+
+def search(
+    queries: pa.Table,
+    keywords: pa.Table,
+    space: SearchSpace,
+    variant: Variant,
+    settings: SearchSettings,
+    words: Words,
+) -> pa.Table:
+    """Search the graph for every question within its scope.
+
+    Parameters
+    ----------
+    keywords : rows of `jerr.keywords`.
+
+    Returns
+    -------
+    Rows of `jerr.searches` ordered by question and place.
+    """
+    asked = dict(zip(*(keywords[n].to_pylist() for n in ("query_id", "keywords")), strict=True))
+    n_nodes = variant.n_nodes or settings.n_nodes
+    rows: list[dict] = []
+    for query in queries.sort_by("query_id").to_pylist():
+        scope = space.scope(query["document_id"])
+        matched = scope.match(asked[query["query_id"]], words, settings.text_match)
+        if variant.search == "tree":
+            seed = int(hash_texts([str(settings.seed), query["query_id"]], 4), 16)
+            found = by_simulations(scope, matched, settings, seed)
+        else:
+            found = by_pagerank(scope, matched, settings.restart)
+        rows += _rows(query["query_id"], scope, matched, found, n_nodes)
+    return pa.Table.from_pylist(rows, TABLES["jerr.searches"].schema)
+
+
+def by_simulations(scope: Scope, matched: Matched, settings: SearchSettings, seed: int) -> Found:
+    """Nodes by the rewards of the simulations that led over them: visits times mean reward."""
+    found = tree_search(scope.children, matched.gains, settings, seed)
+    scores = {node: float(found.rewards[node]) for node in found.visits}
+    order = sorted(scores, key=lambda node: (-scores[node], -found.visits[node], node))
+    return Found(order, scores, found.visits, found.rewards, found.path)
+
+
+def by_pagerank(scope: Scope, matched: Matched, restart: float) -> Found:
+    """Nodes by Personalized PageRank, jumping back to nodes in proportion to their gains.
+
+    Where no keyword matches, to all nodes alike.
+    """
+    n = len(scope.node_ids)
+    if not n:
+        return Found([], {})
+    sources = [node for node, targets in enumerate(scope.children) for _ in targets]
+    targets = [target for own in scope.children for target in own]
+    graph = WalkGraph(n, np.array(sources, int), np.array(targets, int), np.ones(len(targets)))
+    seeds = list(matched.gains) or list(range(n))
+    weights = [sum(gain for _, gain in matched.gains.get(node, ())) or 1.0 for node in seeds]
+    ranks = personalized_pagerank(graph, seeds, np.array(weights), restart).round(DECIMALS)
+    order = [node for node in np.argsort(-ranks, kind="stable").tolist() if ranks[node] > 0]
+    return Found(order, dict(enumerate(ranks.tolist())))
+
+
+def _rows(
+    query_id: str, scope: Scope, matched: Matched, found: Found, n_nodes: int
+) -> list[dict]:
+    step_of = {node: step for step, node in enumerate(found.path, start=1)}
+    rows = []
+    for place, node in enumerate(found.nodes, start=1):
+        visits = found.visits[node] if found.visits else None
+        total = found.rewards[node] if found.rewards else 0.0
+        chunks = sorted(scope.chunks[node], key=lambda c: (-matched.coverage[c], c))
+        rows.append(
+            {
+                "query_id": query_id,
+                "node_id": scope.node_ids[node],
+                "name": scope.names[node],
+                "place": place,
+                "is_chosen": place <= n_nodes,
+                "step": step_of.get(node),
+                "visits": visits,
+                "mean_reward": total / visits if visits else None,
+                "score": found.scores[node],
+                "keywords": list(matched.keywords.get(node, ())),
+                "chunk_ids": [scope.chunk_ids[c] for c in chunks],
+            }
+        )
+    return rows

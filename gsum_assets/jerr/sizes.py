@@ -1,0 +1,37 @@
+"""Several sizes of line chunks side by side: each has an index of its own (paper, 4.3)."""
+
+from collections.abc import Iterable
+
+import pyarrow as pa
+
+from gsum_assets.tables import TABLES
+from gsum_resources.arrow import pc
+
+SIZE = "max_tokens"  # the column that tells them apart
+
+
+def of_one_size(table: str) -> pa.Schema:
+    """The columns of a table of the index, without its size."""
+    schema = TABLES[table].schema
+    return schema.remove(schema.get_field_index(SIZE))
+
+
+def rows_of_size(rows: pa.Table, size: int) -> pa.Table:
+    """What a table of the index has of one size of line chunks."""
+    return rows.filter(pc.equal(rows[SIZE], size))
+
+
+def all_sizes(table: str, parts: Iterable[tuple[int, pa.Table]]) -> pa.Table:
+    """Rows of a table of the index, from those of each size."""
+    schema = TABLES[table].schema
+    sized = [
+        rows.append_column(pa.field(SIZE, pa.int32(), nullable=False), _repeated(size, rows))
+        for size, rows in parts
+    ]
+    return pa.concat_tables(
+        [schema.empty_table(), *(rows.select(schema.names).cast(schema) for rows in sized)]
+    ).combine_chunks()
+
+
+def _repeated(size: int, rows: pa.Table) -> pa.Array:
+    return pa.repeat(pa.scalar(size, pa.int32()), rows.num_rows)

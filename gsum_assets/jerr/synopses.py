@@ -1,0 +1,64 @@
+"""A synopsis of every line chunk (paper, 3.2)."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import pyarrow as pa
+
+from gsum_assets.evaluation.asked import Asked, why
+from gsum_assets.jerr.prompts import SYNOPSIS
+from gsum_assets.jerr.settings import IndexSettings
+from gsum_assets.jerr.sizes import of_one_size
+from gsum_resources.protocols import Completion, LanguageModel, Request
+
+_LEAST = 20  # words of a synopsis
+
+
+def synopses(line_chunks: pa.Table, model: LanguageModel, settings: IndexSettings) -> Asked:
+    """Ask `model` for a synopsis of each line chunk, all at once.
+
+    A line chunk that is no longer than its synopsis may be is its own; nobody is asked. One
+    without a valid reply has no row.
+
+    Parameters
+    ----------
+    line_chunks : rows of `jerr.line_chunks`.
+
+    Returns
+    -------
+    Asked
+        Rows of `jerr.synopses` ordered by document and position.
+    """
+    chunks = line_chunks.sort_by([("document_id", "ascending"), ("position", "ascending")])
+    asked = [(chunk, _request(chunk, settings)) for chunk in chunks.to_pylist()]
+    replies = iter(model.complete([request for _, request in asked if request]))
+    rows, problems = [], []
+    for chunk, request in asked:
+        if request is None:
+            rows.append(_row(chunk, chunk["text"], ""))
+            continue
+        reply = next(replies)
+        if isinstance(reply, Completion) and reply.text.strip():
+            rows.append(_row(chunk, reply.text.strip(), reply.model))
+        else:
+            where = f"document '{chunk['document_id']}', line chunk {chunk['position']}"
+            problems.append(f"{where}: no synopsis: {why(reply)}")
+    return Asked(pa.Table.from_pylist(rows, of_one_size("jerr.synopses")), problems)
+
+
+def _request(chunk: Mapping[str, Any], settings: IndexSettings) -> Request | None:
+    words = max(_LEAST, round(settings.synopsis_words * chunk["n_tokens"] / 1000))
+    if len(chunk["text"].split()) <= words:
+        return None
+    return Request(
+        task="synopsis",
+        instructions=SYNOPSIS.format(max_words=words),
+        passages=(chunk["text"],),
+        max_words=words,
+        document_id=chunk["document_id"],
+    )
+
+
+def _row(chunk: Mapping[str, Any], synopsis: str, model: str) -> dict[str, Any]:
+    known = {name: chunk[name] for name in ("chunk_id", "document_id", "position")}
+    return {**known, "synopsis": synopsis, "model": model}

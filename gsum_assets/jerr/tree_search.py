@@ -1,0 +1,184 @@
+"""Monte Carlo tree search for paths that tell much of a question (3.4, appendix B).
+
+The tree is over paths: a node of the graph that two ways lead to is there twice, as what it adds
+depends on the way. In front of the roots stands one more node, whose children they are.
+"""
+
+import math
+import random
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import chain, pairwise
+
+from gsum_assets.jerr.settings import SearchSettings
+
+Gains = Mapping[int, Sequence[tuple[int, float]]]
+"""For a node the keywords that it matches, and what each of them is worth there."""
+
+NEW_PATH_EVERY = 4
+"""One in so many simulations takes a new path while there is one (ours)."""
+
+
+@dataclass(frozen=True)
+class Searched:
+    """What a search found.
+
+    Attributes
+    ----------
+    visits : by node of the graph, simulations that led over it within the tree.
+    rewards : by the same nodes, the sum of these simulations' rewards.
+    path : the best one seen; of equal ones the shortest, then the one of the smallest nodes.
+    best_reward : of this path, 0 to 1.
+    """
+
+    visits: Mapping[int, int]
+    rewards: Mapping[int, float]
+    path: tuple[int, ...]
+    best_reward: float
+
+
+def tree_search(
+    children: Sequence[Sequence[int]], gains: Gains, settings: SearchSettings, seed: int
+) -> Searched:
+    """Search for the path of the largest reward, from the nodes that match a keyword.
+
+    Where none does, from the nodes that no edge leads to. A simulation selects a path in the tree,
+    expands it by one node, walks on at random, and adds the reward of the whole path to each node
+    of its part in the tree. UCB alone may pass by the best path of even a small graph for long;
+    as one in `NEW_PATH_EVERY` simulations takes a new one, the best is found wherever there are
+    no more than `n_simulations // NEW_PATH_EVERY` paths.
+
+    Parameters
+    ----------
+    children : for each node of an acyclic graph the nodes that its edges lead to, in any order.
+    gains : for each node that matches a keyword, (keyword, gain); the best gains of all keywords
+        sum to 1 at most.
+    seed : of random walks, and of the order among children that gain the same.
+    """
+    roots = sorted(gains) or sorted(set(range(len(children))).difference(chain(*children)))
+    search = _Search([*children, roots], gains, settings, random.Random(seed))
+    visits, rewards = Counter[int](), defaultdict[int, float](float)
+    best: tuple[float, int, tuple[int, ...]] = (0.0, len(children) + 1, ())
+    for simulation in range(1, settings.n_simulations + 1 if roots else 1):
+        selected = search.select(only_new=simulation % NEW_PATH_EVERY == 0)
+        path = search.walk_on([tree_node.node for tree_node in selected[1:]])
+        reward = search.reward(path)
+        for tree_node in selected:
+            tree_node.visits += 1
+            tree_node.reward += reward
+        for tree_node in selected[1:]:
+            visits[tree_node.node] += 1
+            rewards[tree_node.node] += reward
+        if reward >= -best[0]:
+            told = search.without_rest(path, reward)
+            best = min(best, (-reward, len(told), told))
+    return Searched(dict(visits), dict(rewards), best[2], -best[0])
+
+
+@dataclass(slots=True, eq=False)
+class _TreeNode:
+    """A node of the graph, reached by one path.
+
+    Attributes
+    ----------
+    ahead : nodes of the graph that the path can go on to, best first.
+    tried : those of them that are in the tree, the first ones.
+    n_seen : how many of `tried` are seen.
+    """
+
+    node: int
+    ahead: Sequence[int]
+    tried: list["_TreeNode"] = field(default_factory=list)
+    n_seen: int = 0
+    visits: int = 0
+    reward: float = 0.0
+
+    @property
+    def is_seen(self) -> bool:
+        """Whether every path that goes on from here is in the tree."""
+        return self.n_seen == len(self.ahead)
+
+
+class _Search:
+    """The steps of a simulation; the last of `children` are the roots."""
+
+    def __init__(
+        self,
+        children: Sequence[Sequence[int]],
+        gains: Gains,
+        settings: SearchSettings,
+        draws: random.Random,
+    ):
+        self._children, self._gains = children, gains
+        self._settings, self._draws = settings, draws
+        self._own = {node: sum(gain for _, gain in found) for node, found in gains.items()}
+        self._ordered: dict[int, list[int]] = {}
+        self._first = _TreeNode(len(children) - 1, self._best_first(len(children) - 1))
+
+    def select(self, only_new: bool) -> list[_TreeNode]:
+        """A path in the tree by UCB, and one new node at its end unless it cannot go on.
+
+        A node gets a child more while its visits warrant it (progressive widening), so that 50,000
+        roots do not take a simulation each. With `only_new` the path keeps away from nodes that are
+        seen, unless all are, so it gets a new node.
+        """
+        path = [self._first]
+        only_new = only_new and not self._first.is_seen
+        while (here := path[-1]).ahead:
+            warranted = math.ceil(self._settings.widening * math.sqrt(here.visits + 1))
+            allowed = [c for c in here.tried if not c.is_seen] if only_new else here.tried
+            if len(here.tried) < min(warranted, len(here.ahead)) or not allowed:
+                self._expand(path)
+                break
+            path.append(_highest_bound(allowed, here.visits, self._settings.exploration))
+        return path
+
+    def _expand(self, path: list[_TreeNode]) -> None:
+        """Append the next child of the path's end, to tree and path."""
+        end = path[-1]
+        node = end.ahead[len(end.tried)]
+        goes_on = len(path) < self._settings.depth
+        end.tried.append(_TreeNode(node, self._best_first(node) if goes_on else ()))
+        path.append(end.tried[-1])
+        for child, parent in pairwise(reversed(path)):
+            if not child.is_seen:
+                break
+            parent.n_seen += 1
+
+    def walk_on(self, path: list[int]) -> list[int]:
+        """The path and a random walk from its end, up to the longest path."""
+        path = path.copy()
+        while len(path) < self._settings.depth and (ahead := self._best_first(path[-1])):
+            path.append(self._draws.choice(ahead))
+        return path
+
+    def reward(self, path: Iterable[int]) -> float:
+        """Sum over keywords of the largest gain on the path, which each step discounts."""
+        best: dict[int, float] = {}
+        for step, node in enumerate(path):
+            for keyword, gain in self._gains.get(node, ()):
+                discounted = gain * self._settings.discount**step
+                best[keyword] = max(discounted, best.get(keyword, 0.0))
+        return math.fsum(best.values())  # which rounds alike in any order
+
+    def without_rest(self, path: list[int], reward: float) -> tuple[int, ...]:
+        """The shortest beginning of the path that has its reward."""
+        end = len(path)
+        while end > 1 and self.reward(path[: end - 1]) == reward:
+            end -= 1
+        return tuple(path[:end])
+
+    def _best_first(self, node: int) -> list[int]:
+        """Children of a node by what they gain themselves, equal ones in an order drawn once."""
+        if node not in self._ordered:
+            ahead = sorted(set(self._children[node]))
+            self._draws.shuffle(ahead)
+            self._ordered[node] = sorted(ahead, key=lambda child: -self._own.get(child, 0.0))
+        return self._ordered[node]
+
+
+def _highest_bound(tree_nodes: Iterable[_TreeNode], visits: int, exploration: float) -> _TreeNode:
+    """The node of the highest UCB: its mean reward + exploration * sqrt(ln N / n)."""
+    weight = exploration * math.sqrt(math.log(visits))
+    return max(tree_nodes, key=lambda one: one.reward / one.visits + weight / math.sqrt(one.visits))

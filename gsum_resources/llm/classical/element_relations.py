@@ -1,0 +1,102 @@
+"""How the key elements of a text are connected, by rule: sentences that name two of them."""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import combinations
+
+import numpy as np
+
+from gsum_resources.llm.classical.noun_phrases import noun_phrases
+from gsum_resources.llm.classical.sentences import Sentence
+from gsum_resources.llm.classical.vocabulary import FUNCTION_WORDS, stem, word_set
+from gsum_resources.llm.results import Relationship
+
+_WORD = re.compile(r"[^\W_]+")
+_UNTOLD = word_set(
+    """
+    the a an my your his her its our their i you he she it we they me him us them
+    and or but nor so as that this these those which who
+    """
+)
+_MOST_WORDS = 3
+
+
+@dataclass(frozen=True)
+class _Named:
+    """A sentence, and where it names each element, as `(start, end)` in characters."""
+
+    sentence: Sentence
+    spans: dict[str, list[tuple[int, int]]]
+
+
+def relate_elements(
+    elements: Sequence[str], sentences: Sequence[Sentence], importance: np.ndarray
+) -> list[Relationship]:
+    """A relationship for each two elements that a sentence names, from the one named first.
+
+    Parameters
+    ----------
+    elements : phrases of the text; number, case and endings of their words do not count.
+    sentences : of the text.
+    importance : `(n_sentences,)` in 0..1; the most important sentence tells the relation.
+
+    Returns
+    -------
+    list of Relationship
+        Both ends are spelt as in `elements`. Relation: at most three words that stand between
+        the two and belong to no noun phrase, verbs if there are any; "with" where there is no
+        word. Strength: 1 plus the number of further sentences that name both, at most 10.
+    """
+    named = [_Named(sentence, _spans(sentence.text, elements)) for sentence in sentences]
+    found = []
+    for one, other in combinations(elements, 2):
+        both = [i for i, n in enumerate(named) if n.spans[one] and n.spans[other]]
+        if not both:
+            continue
+        best = named[max(both, key=lambda i: (importance[i], -i))]
+        source, target = sorted((one, other), key=lambda name: best.spans[name][0])
+        found.append(
+            Relationship(
+                source=source,
+                target=target,
+                relation=_relation(best, source, target),
+                description=best.sentence.text,
+                strength=min(10, len(both)),
+            )
+        )
+    return found
+
+
+def _spans(text: str, elements: Sequence[str]) -> dict[str, list[tuple[int, int]]]:
+    found = [(stem(match[0].lower()), *match.span()) for match in _WORD.finditer(text)]
+    stems = [each for each, _, _ in found]
+    spans = {}
+    for element in elements:
+        wanted = [stem(word.lower()) for word in _WORD.findall(element)]
+        size = len(wanted)
+        spans[element] = [
+            (found[i][1], found[i + size - 1][2])
+            for i in range(len(stems) - size + 1)
+            if wanted and stems[i : i + size] == wanted
+        ]
+    return spans
+
+
+def _relation(named: _Named, source: str, target: str) -> str:
+    """What stands between the target and the last mention of the source before it.
+
+    Of the runs of words between noun phrases the first that says something, as verbs do.
+    """
+    text, end = named.sentence.text, named.spans[target][0][0]
+    start = max(last for first, last in named.spans[source] if first <= end)
+    phrases = [(p.start, p.start + len(p.core)) for p in noun_phrases(text)]
+    runs: list[list[str]] = [[]]
+    for match in _WORD.finditer(text, start, end):
+        if any(first <= match.start() < last for first, last in phrases):
+            runs.append([])
+        elif len(match[0]) > 1 and match[0].lower() not in _UNTOLD:
+            runs[-1].append(match[0])
+    runs = [run for run in runs if run] or [["with"]]
+    telling = [run for run in runs if not FUNCTION_WORDS.issuperset(map(str.lower, run))]
+    return " ".join((telling or runs)[0][:_MOST_WORDS])

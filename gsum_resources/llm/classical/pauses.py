@@ -1,0 +1,38 @@
+"""Where a text turns to something else."""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+_BLOCK = 10  # sentences compared on each side, some 200 words (Hearst: 10 sequences of 20 words)
+
+
+def least_alike(vectors: np.ndarray, passages: Sequence[int], n_passages: int) -> int:
+    """Number, from 1, of the passage after which the text differs most from what was before.
+
+    The comparison of blocks of TextTiling (Hearst 1997, section 4.1) with sentence embeddings
+    for term counts.
+
+    Parameters
+    ----------
+    vectors : unit vectors of the sentences in the order of the text, `(n_sentences, dim)`.
+    passages : number, from 1, of each sentence's passage, `(n_sentences,)`.
+    n_passages : of which the sentences are.
+
+    Returns
+    -------
+    int
+        In 1..n_passages - 1, or 1 where there is but one passage. The first of equals.
+    """
+    of = np.asarray(passages)
+    cosines: dict[int, float] = {}
+    for gap in range(1, n_passages):
+        before, after = vectors[of <= gap][-_BLOCK:], vectors[of > gap][:_BLOCK]
+        if len(before) and len(after):
+            cosines[gap] = _cosine(before.mean(axis=0), after.mean(axis=0))
+    return min(cosines, key=lambda gap: cosines[gap], default=1)
+
+
+def _cosine(one: np.ndarray, other: np.ndarray) -> float:
+    length = float(np.linalg.norm(one) * np.linalg.norm(other))
+    return float(one @ other) / length if length else 0.0

@@ -1,0 +1,369 @@
+"""Each check of `jerr` alone, on a graph small enough to know the answer.
+
+Document a has two line chunks of 600 word pieces and one of 2,000; they tell of Lin, the bay and
+the dam. In the graph of size 600 Lin leads to the bay, that to the dam, and back is left out.
+"""
+
+from collections.abc import Callable, Sequence
+
+import pyarrow as pa
+import pytest
+
+from gsum_assets.checks.finding import Finding
+from gsum_assets.checks.jerr import (
+    every_chunk_has_one,
+    every_synopsis_has_some,
+    join_elements,
+    line_chunks_cover,
+    name_what_was_shown,
+    pages_cover,
+)
+from gsum_assets.checks.jerr_graph import (
+    close_no_cycle,
+    lead_to_nodes,
+    visit_nodes,
+    would_close_cycles,
+)
+from gsum_assets.checks.registry import CHECKS as REGISTERED
+from gsum_assets.tables import TABLES
+
+TEXT = "Lin swims.\n\nThe dam holds."
+COLUMNS = {
+    "documents": "document_id text",
+    "contexts": "query_id node_id",
+    "jerr.line_chunks": "max_tokens chunk_id document_id position start end text",
+    "jerr.synopses": "max_tokens chunk_id document_id position synopsis",
+    "jerr.elements": "max_tokens chunk_id document_id element element_key",
+    "jerr.relations": "max_tokens chunk_id document_id source_key target_key relation",
+    "jerr.merges": "max_tokens element node_id rule n_bits",
+    "jerr.nodes": "max_tokens node_id place",
+    "jerr.edges": "max_tokens source_id target_id",
+    "jerr.left_out_edges": "max_tokens source_id target_id cycle_ids",
+    "jerr.pages": "document_id start end text",
+    "jerr.searches": "query_id node_id name place step mean_reward",
+    "jerr.look_ups": "query_id chunk_ids",
+}
+GOOD: dict[str, list[tuple]] = {
+    "documents": [("a", TEXT), ("z", "What nobody asked about.")],
+    "contexts": [("q", "a0"), ("q", "a1"), ("q", "LIN"), ("p", "a0")],
+    "jerr.line_chunks": [
+        (600, "a0", "a", 0, 0, 10, "Lin swims."),
+        (600, "a1", "a", 1, 12, 26, "The dam holds."),
+        (600, "z0", "z", 0, 0, 24, "What nobody asked about."),
+        (2000, "a2", "a", 0, 0, 26, TEXT),
+        (2000, "z0", "z", 0, 0, 24, "What nobody asked about."),  # of either size the same
+    ],
+    "jerr.synopses": [
+        (600, "a0", "a", 0, "Lin swims."),
+        (600, "a1", "a", 1, "It holds."),
+        (600, "z0", "z", 0, "Nothing."),
+        (2000, "a2", "a", 0, "Lin, a dam."),
+        (2000, "z0", "z", 0, "Nothing."),
+    ],
+    "jerr.elements": [
+        (600, "a0", "a", "Lin", "lin"),
+        (600, "a0", "a", "the bay", "bay"),
+        (600, "a1", "a", "Bay", "bay"),
+        (600, "a1", "a", "dam", "dam"),
+        (600, "z0", "z", "Lin", "lin"),
+        (2000, "a2", "a", "dams", "dams"),
+        (2000, "a2", "a", "dam", "dam"),
+        (2000, "z0", "z", "bay", "bay"),
+    ],
+    "jerr.relations": [
+        (600, "a0", "a", "lin", "bay", "swims in"),
+        (600, "a1", "a", "bay", "dam", "ends at the"),
+        (600, "a1", "a", "dam", "bay", "holds"),
+        (2000, "a2", "a", "dam", "dams", "is"),
+    ],
+    "jerr.merges": [
+        (600, "Lin", "LIN", "own", 0),
+        (600, "the bay", "BAY", "own", 0),
+        (600, "Bay", "BAY", "exact", 0),
+        (600, "dam", "DAM", "own", 0),
+        (2000, "dam", "DAM", "own", 0),
+        (2000, "dams", "DAM", "near", 3),
+        (2000, "bay", "BAY", "own", 0),
+    ],
+    "jerr.nodes": [
+        (600, "LIN", 0),
+        (600, "BAY", 1),
+        (600, "DAM", 2),
+        (2000, "DAM", 0),
+        (2000, "BAY", 1),
+    ],
+    "jerr.edges": [(600, "LIN", "BAY"), (600, "BAY", "DAM"), (2000, "DAM", "BAY")],
+    "jerr.left_out_edges": [
+        (600, "DAM", "LIN", ["DAM", "LIN", "BAY"]),
+        (600, "DAM", "BAY", ["DAM", "BAY"]),
+        (600, "DAM", "DAM", ["DAM"]),
+    ],
+    "jerr.pages": [
+        ("a", 0, 10, "Lin swims."),
+        ("a", 12, 26, "The dam holds."),
+        ("z", 0, 24, "What nobody asked about."),
+    ],
+    "jerr.searches": [
+        ("q", "BAY", "bay", 1, 2, 1.0),
+        ("q", "LIN", "Lin", 2, 1, 0.5),
+        ("q", "DAM", "dam", 3, None, 0.0),
+        ("p", "DAM", "dam", 1, 1, 0.25),
+        ("r", "DAM", "dam", 1, None, None),  # by PageRank
+    ],
+    "jerr.look_ups": [("q", ["a1", "a0"]), ("p", []), ("r", [])],
+}
+Tables = dict[str, pa.Table]
+CHECKS: dict[str, Callable[[Tables], Finding]] = {
+    "line_chunks": lambda t: line_chunks_cover(t["line_chunks"], t["documents"]),
+    "pages": lambda t: pages_cover(t["pages"], t["documents"]),
+    "synopses": lambda t: every_chunk_has_one(t["synopses"], t["line_chunks"], "tales"),
+    "elements": lambda t: every_synopsis_has_some(
+        t["elements"], t["synopses"], t["line_chunks"], "tales"
+    ),
+    "relations": lambda t: join_elements(t["relations"], t["elements"]),
+    "merges": lambda t: lead_to_nodes(t["merges"], t["nodes"], t["elements"]),
+    "edges": lambda t: close_no_cycle(t["edges"], t["nodes"]),
+    "left_out": lambda t: would_close_cycles(t["left_out_edges"], t["edges"]),
+    "searches": lambda t: visit_nodes(t["searches"], t["nodes"], t["edges"]),
+    "look_ups": lambda t: name_what_was_shown(t["look_ups"], t["contexts"]),
+}
+
+
+def tables(rows: dict[str, list[tuple]]) -> Tables:
+    """The tables by their names, without the method's."""
+    return {name.removeprefix("jerr."): _table(name, rows[name]) for name in COLUMNS}
+
+
+def _table(name: str, values: Sequence[tuple]) -> pa.Table:
+    names = COLUMNS[name].split()
+    schema = pa.schema([TABLES[name].schema.field(column) for column in names])
+    told = [dict(zip(names, row, strict=True)) for row in values]
+    return pa.Table.from_pylist(told, schema)
+
+
+def look(check: str, **changed: list[tuple]) -> Finding:
+    """What a check finds once the rows of some tables are others."""
+    wanted = {name if name in COLUMNS else f"jerr.{name}": rows for name, rows in changed.items()}
+    return CHECKS[check](tables(GOOD | wanted))
+
+
+def with_row(name: str, number: int, *row: object) -> list[tuple]:
+    """The good rows of a table, one replaced; none given: left out; beyond the last: added."""
+    rows = list(GOOD[name if name in COLUMNS else f"jerr.{name}"])
+    rows[number : number + 1] = [row] if row else []
+    return rows
+
+
+@pytest.mark.parametrize("check", CHECKS)
+def test_good_rows_pass_in_any_order(check):
+    finding = look(check)
+    assert not finding.problem
+    assert finding.looked_at[0] != "0"
+    assert not CHECKS[check](tables({name: rows[::-1] for name, rows in GOOD.items()})).problem
+
+
+@pytest.mark.parametrize("check", CHECKS)
+def test_no_rows_pass(check):
+    finding = CHECKS[check](tables({name: [] for name in GOOD}))
+    assert not finding.problem
+    assert finding.looked_at.startswith("0 ")
+
+
+def test_every_check_is_registered():
+    registered = [checks for name, checks in REGISTERED.items() if name.startswith("jerr.")]
+    assert len(registered) == len(CHECKS)
+
+
+@pytest.mark.parametrize(
+    ("row", "first", "n_wrong"),
+    [
+        ((1, ()), "600 word pieces, document 'a', character 10: text in no chunk", 1),
+        ((3, ()), "2000 word pieces, document 'a', character 0: text in no chunk", 1),
+        (
+            (1, (600, "a1", "a", 1, 12, 26, "The dam fell.")),
+            "600 word pieces, document 'a', character 12: a chunk differs from the document",
+            1,
+        ),
+        (
+            (4, (2000, "y0", "y", 0, 0, 1, "W")),
+            "2000 word pieces, document 'y', character 0: a chunk of a document that is not there",
+            2,  # and z is not covered
+        ),
+    ],
+)
+def test_line_chunks_of_one_size_that_do_not_fit(row, first, n_wrong):
+    number, values = row
+    finding = look("line_chunks", line_chunks=with_row("line_chunks", number, *values))
+    assert finding.looked_at.endswith("line chunks of 2 documents")
+    assert f"where line chunks and documents do not fit (first: {first})" in finding.problem
+    assert finding.problem.endswith("; materialize jerr/line_chunks again")
+    assert (finding.n_wrong, len(finding.offenders)) == (n_wrong, n_wrong)
+    assert str(finding.offenders[0]["max_tokens"]) == first.split()[0]
+
+
+def test_no_line_chunks_leave_all_documents_uncovered():
+    finding = look("line_chunks", line_chunks=[])
+    assert finding.problem.startswith("0 line chunks of 2 documents: 2 places where line chunks")
+    assert "(first: document 'a', character 0: text in no chunk)" in finding.problem
+
+
+def test_pages_that_do_not_fit():
+    finding = look("pages", pages=with_row("pages", 1))
+    assert finding.problem == (
+        "2 pages of 2 documents: 1 place where pages and documents do not fit (first: document "
+        "'a', character 10: text in no chunk); materialize jerr/pages again"
+    )
+    assert look("pages", pages=with_row("pages", 2)).n_wrong == 1
+    assert look("pages", pages=with_row("pages", 2, "y", 0, 1, "W")).n_wrong == 2
+
+
+def test_a_method_that_makes_no_pages_passes():
+    finding = look("pages", pages=[])
+    assert (finding.problem, finding.looked_at) == ("", "0 pages of 0 documents")
+
+
+A0 = (600, "a0", "a")
+END, SLOW = "edges have an end that is no node", "edges do not lead on in the order of their nodes'"
+LOOP, CYCLE = "edges join a node to itself", "edges lie on a cycle"
+FORMS, BITS = (
+    "written forms of elements became no",
+    "written forms differ from their node's name by",
+)
+LEFT, WORDS = (
+    "left-out edges would close no cycle with",
+    "relations are not named in one to 3 words",
+)
+ENDS = "relations have an end that is no element of their line chunk"
+BARE = "synopses have no element, so that no search leads to them"
+COUNT = "questions do not count the"
+REWARD = "visited nodes have a mean reward that is not 0 to 1"
+# check and table; then the row, what stands there instead, and all that is found
+DEFECTS: dict[tuple[str, str], list[tuple]] = {
+    ("synopses", "synopses"): [
+        (1, (), "1 of 5 line chunks have no synopsis"),
+        (2, (), "1 of 5 line chunks have no synopsis"),  # that of the other size is another
+        (0, (600, "a0", "a", 0, " \n"), "1 of 5 line chunks have no synopsis"),
+    ],
+    ("elements", "elements"): [
+        (4, (), f"1 of 5 {BARE}"),
+        (7, (), f"1 of 5 {BARE}"),
+        (8, (600, "a2", "a", "x", "x"), "1 of 9 elements are of no line chunk that exists"),
+    ],
+    ("elements", "synopses"): [(0, (600, "a0", "a", 0, ""))],  # what is empty has no elements
+    ("relations", "relations"): [
+        (0, (*A0, "lin", "dam", "swims to"), f"1 of 4 {ENDS}"),
+        (0, (*A0, "dam", "lin", "hides"), f"1 of 4 {ENDS}"),
+        (0, (2000, "a0", "a", "lin", "bay", "swims in"), f"1 of 4 {ENDS}"),
+        (0, (*A0, "lin", "bay", "swims in the big"), f"1 of 4 {WORDS}"),
+        (0, (*A0, "lin", "bay", "swims  in\tthe")),
+        (0, (*A0, "lin", "bay", " "), f"1 of 4 {WORDS}"),
+    ],
+    ("relations", "elements"): [(1, (), f"1 of 4 {ENDS}")],
+    ("merges", "merges"): [
+        (2, (), f"1 of 7 {FORMS}"),  # "Bay" is another form than "the bay"
+        (6, (), f"1 of 7 {FORMS}"),
+        (2, (600, "Bay", "X", "exact", 0), "1 of 7 written forms became what is no node"),
+        (6, (2000, "bay", "LIN", "own", 0), "1 of 7 written forms became what is no node"),
+        (2, (600, "Bay", "BAY", "exact", 1), f"1 of 7 {BITS}"),
+        (0, (600, "Lin", "LIN", "own", 1), f"1 of 7 {BITS}"),
+        (5, (2000, "dams", "DAM", "near", 4), f"1 of 7 {BITS}"),
+        (5, (2000, "dams", "DAM", "near", -1), f"1 of 7 {BITS}"),
+        (5, (2000, "dams", "DAM", "near", 0)),
+    ],
+    ("edges", "edges"): [
+        (3, (600, "LIN", "X"), f"1 of 4 {END}"),
+        (3, (600, "X", "LIN"), f"1 of 4 {END}"),
+        (3, (2000, "LIN", "BAY"), f"1 of 4 {END}"),
+        (3, (600, "DAM", "DAM"), f"1 of 4 {LOOP}"),
+        (3, (600, "X", "X"), f"1 of 4 {END}", f"1 of 4 {LOOP}"),
+        (3, (600, "DAM", "LIN"), f"3 of 4 {CYCLE}", f"1 of 4 {SLOW}"),
+        (3, (600, "DAM", "BAY"), f"2 of 4 {CYCLE}", f"1 of 4 {SLOW}"),
+        (3, (2000, "BAY", "DAM"), f"2 of 4 {CYCLE}", f"1 of 4 {SLOW}"),
+        (3, (600, "LIN", "DAM")),
+    ],
+    ("edges", "nodes"): [
+        (0, (600, "LIN", 1), f"1 of 3 {SLOW}"),
+        (2, (600, "DAM", 0), f"1 of 3 {SLOW}"),
+        (3, (), f"1 of 3 {END}"),
+    ],
+    ("left_out", "left_out_edges"): [
+        (0, (600, "DAM", "LIN", ["DAM", "LIN"]), f"1 of 3 {LEFT}"),
+        (0, (600, "DAM", "LIN", ["LIN", "BAY", "DAM"]), f"1 of 3 {LEFT}"),
+        (0, (600, "LIN", "BAY", ["LIN", "BAY"]), f"1 of 3 {LEFT}"),
+        (0, (2000, "DAM", "LIN", ["DAM", "LIN", "BAY"]), f"1 of 3 {LEFT}"),
+        (0, (600, "DAM", "LIN", []), f"1 of 3 {LEFT}"),
+        (0, (600, "DAM", "LIN", ["DAM"]), f"1 of 3 {LEFT}"),
+    ],
+    ("left_out", "edges"): [(1, (), f"2 of 3 {LEFT}")],
+    ("searches", "searches"): [
+        (2, ("q", "X", "x", 3, None, 0.0), "1 of 5 visited nodes are not in the graph"),
+        (0, ("q", "BAY", "bay", 1, 2, 1.1), f"1 of 5 {REWARD}"),
+        (0, ("q", "BAY", "bay", 1, 2, -0.1), f"1 of 5 {REWARD}"),
+        (0, ("q", "BAY", "bay", 1, 2, float("nan")), f"1 of 5 {REWARD}"),
+        (0, ("q", "BAY", "bay", 1, 2, 1 + 1e-12)),
+        (2, ("q", "DAM", "dam", 4, None, 0.0), f"1 of 3 {COUNT} places of their nodes up from 1"),
+        (2, ("q", "DAM", "dam", 2, None, 0.0), f"1 of 3 {COUNT} places of their nodes up from 1"),
+        (1, ("q", "LIN", "Lin", 3, 1, 0.5), f"1 of 3 {COUNT} places of their nodes up from 1"),
+        (4, ("r", "DAM", "dam", 0, None, None), f"1 of 3 {COUNT} places of their nodes up from 1"),
+        (1, ("q", "LIN", "Lin", 2, None, 0.5), f"1 of 3 {COUNT} steps of their nodes up from 1"),
+        (
+            1,
+            ("q", "DAM", "dam", 2, 3, 0.5),
+            f"1 of 3 {COUNT} steps of their nodes up from 1",
+        ),
+        (
+            2,
+            ("q", "LIN", "Lin", 3, 3, 0.5),
+            "1 of 2 steps of best paths follow no edge",
+        ),
+    ],
+    ("searches", "edges"): [(0, (), "1 of 1 step of a best path follow no edge")],
+    ("searches", "nodes"): [(0, (), "1 of 5 visited nodes are not in the graph")],
+    ("look_ups", "look_ups"): [
+        (1, ("p", ["a1"]), "1 of 3 passages to read again were not shown with their question"),
+        (2, ("r", ["a0"]), "1 of 3 passages to read again were not shown with their question"),
+    ],
+    ("look_ups", "contexts"): [
+        (1, (), "1 of 2 passages to read again were not shown with their question"),
+    ],
+}
+
+
+@pytest.mark.parametrize(
+    ("check", "table", "number", "row", "problems"),
+    [
+        (*which, number, row, problems)
+        for which, cases in DEFECTS.items()
+        for number, row, *problems in cases
+    ],
+)
+def test_a_defect_is_told_and_nothing_else(check, table, number, row, problems):
+    finding = look(check, **{table: with_row(table, number, *row)})
+    told = [one for one in finding.problem.split("; ") if one[:1].isdigit()]  # without remedies
+    assert len(told) == len(problems)
+    for one, words in zip(told, problems, strict=True):
+        assert one.startswith(words)
+    assert finding.n_wrong == sum(int(words.split()[0]) for words in problems)
+    assert len(finding.offenders) == finding.n_wrong
+
+
+def test_the_offender_is_shown_and_the_remedy():
+    rows = with_row("edges", 3, 600, "LIN", "X")
+    finding = look("edges", edges=rows)
+    assert finding.offenders == [{"max_tokens": "600", "source_id": "LIN", "target_id": "X"}]
+    assert finding.problem.endswith("materialize jerr/nodes and jerr/edges again")
+
+
+@pytest.mark.parametrize("check", ["synopses", "elements"])
+def test_what_the_model_left_out_is_asked_for_again(check):
+    finding = look(check, **{check: with_row(check, 4)})
+    assert "`gsum run tales` asks again" in finding.problem
+    assert "choose another model in gsum.toml, [llm]" in finding.problem
+
+
+def test_searches_are_of_one_graph_whatever_its_size():
+    of_large = [("q", "DAM", "dam", 1, 1, 1.0), ("q", "BAY", "bay", 2, 2, 0.5)]
+    assert not look("searches", searches=of_large).problem
+    of_both = [*of_large, ("p", "LIN", "Lin", 1, 1, 1.0)]  # LIN leads to BAY in the small one
+    assert look("searches", searches=of_both).n_wrong == 1
+    assert look("searches", searches=of_large, nodes=[], edges=[]).n_wrong == 3

@@ -1,0 +1,107 @@
+"""Edges that close no cycle: which are taken, the cycles that others would close, and the order."""
+
+from itertools import pairwise
+
+import networkx as nx
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from gsum_assets.jerr.acyclic import Acyclic, without_cycles
+
+N_NODES = 9
+NODES = st.integers(0, N_NODES - 1)
+EDGES = st.lists(st.tuples(NODES, NODES), max_size=60)
+
+
+def taken_edges(edges: list[tuple[int, int]], found: Acyclic) -> list[tuple[int, int]]:
+    return [edges[place] for place in found.taken]
+
+
+def greedy(n_nodes: int, edges: list[tuple[int, int]]) -> tuple[list[int], dict[int, int]]:
+    """What is taken, and the length of the shortest cycle of each other edge, the slow way."""
+    graph = nx.DiGraph()
+    graph.add_nodes_from(range(n_nodes))
+    taken, lengths = [], {}
+    for place, (source, target) in enumerate(edges):
+        if nx.has_path(graph, target, source):
+            lengths[place] = 1 + nx.shortest_path_length(graph, target, source)
+        else:
+            taken.append(place)
+            graph.add_edge(source, target)
+    return taken, lengths
+
+
+@given(EDGES)
+@example([(1, 0), (2, 1), (3, 2), (0, 3)])
+@example([(0, 1), (1, 0), (0, 1), (2, 2)])
+def test_each_edge_is_taken_unless_it_closes_a_cycle_and_the_cycle_is_a_shortest_one(edges):
+    found = without_cycles(N_NODES, edges)
+    taken, lengths = greedy(N_NODES, edges)
+    assert found.taken == taken
+    assert {place: len(cycle) for place, cycle in found.left_out.items()} == lengths
+
+
+@given(EDGES)
+def test_a_cycle_goes_through_its_edge_and_back_by_edges_taken_before(edges):
+    found = without_cycles(N_NODES, edges)
+    for place, cycle in found.left_out.items():
+        before = {edges[other] for other in found.taken if other < place}
+        closing, *way = pairwise([*cycle, cycle[0]])
+        assert closing == edges[place]
+        assert len(set(cycle)) == len(cycle)
+        assert before.issuperset(way)
+
+
+@given(EDGES)
+def test_every_edge_taken_leads_on_and_of_nodes_that_may_come_next_the_smallest_does(edges):
+    found = without_cycles(N_NODES, edges)
+    taken = taken_edges(edges, found)
+    left, order = set(range(N_NODES)), []
+    while left:
+        order.append(min(left - {target for source, target in taken if source in left}))
+        left.remove(order[-1])
+    assert found.order == order
+
+
+@given(EDGES, st.randoms(use_true_random=False))
+def test_edges_that_close_no_cycle_give_one_order_however_they_come(edges, random):
+    taken = taken_edges(edges, found := without_cycles(N_NODES, edges))
+    again = without_cycles(N_NODES, random.sample(taken, len(taken)))
+    assert not again.left_out
+    assert again.order == found.order
+
+
+@given(EDGES.filter(len))
+def test_the_first_edge_is_taken_unless_it_leads_nowhere(edges):
+    source, target = edges[0]
+    assert (without_cycles(N_NODES, edges).left_out.get(0) == [source]) == (source == target)
+
+
+@pytest.mark.parametrize("is_from_end", [True, False])
+@pytest.mark.parametrize("leads_up", [True, False])
+def test_a_chain_that_grows_at_either_end_and_the_edge_that_closes_it(leads_up, is_from_end):
+    n_nodes = 2_500  # more than there are numbers between two levels
+    chain = [(i, i + 1) if leads_up else (i + 1, i) for i in range(n_nodes - 1)]
+    edges = chain[::-1] if is_from_end else chain
+    first, last = (0, n_nodes - 1) if leads_up else (n_nodes - 1, 0)
+    found = without_cycles(n_nodes, [*edges, (last, first)])
+    way = list(range(n_nodes)) if leads_up else list(range(n_nodes))[::-1]
+    assert found.order == way
+    assert found.left_out == {n_nodes - 1: [last, *way[:-1]]}
+
+
+@given(st.randoms(use_true_random=False))
+def test_a_larger_graph_of_any_shape(random):
+    n_nodes = random.randrange(2, 60)
+    ends = [random.randrange(n_nodes) for _ in range(random.randrange(400))]
+    edges = list(pairwise(ends))
+    taken, lengths = greedy(n_nodes, edges)
+    found = without_cycles(n_nodes, edges)
+    assert found.taken == taken
+    assert {place: len(cycle) for place, cycle in found.left_out.items()} == lengths
+
+
+def test_no_node_and_no_edge():
+    assert without_cycles(0, []) == Acyclic([], {}, [])
+    assert without_cycles(3, []) == Acyclic([], {}, [0, 1, 2])

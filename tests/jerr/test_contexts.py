@@ -1,0 +1,115 @@
+"""What a model is shown before it reads again."""
+
+import pyarrow as pa
+import pytest
+
+from gsum_assets.corpus.chunk import n_word_pieces
+from gsum_assets.evaluation.answer import answer_request
+from gsum_assets.evaluation.passages import context_rows
+from gsum_assets.jerr.contexts import GraphContexts, Room, gist_contexts
+from gsum_assets.jerr.settings import AnswerSettings
+from gsum_assets.tables import TABLES
+from tests.gae.toy_contexts import queries
+from tests.jerr.test_search import found
+from tests.jerr.tower import INDEX
+
+MAX_WORDS = 100
+QUESTION = "Why " * 150
+LONGEST = 100  # of what is read again, word pieces
+
+
+def room(prompt_tokens: int = 16_000, n_reread: int = 2) -> Room:
+    settings = AnswerSettings(prompt_tokens=prompt_tokens, n_reread=n_reread)
+    return Room(settings, LONGEST, MAX_WORDS, n_word_pieces)
+
+
+def shown(words: list[str], document_id: str | None = None, **of_room: int) -> list[dict]:
+    rows = [{**row, "query_id": "q"} for row in found("jerr", words, document_id)]
+    searches = pa.Table.from_pylist(rows, TABLES["jerr.searches"].schema)
+    choose = GraphContexts(searches, *INDEX, room(**of_room))
+    return context_rows(queries({"q": QUESTION}, document_id=document_id), choose).to_pylist()
+
+
+def test_the_best_nodes_then_the_synopses_that_they_point_to() -> None:
+    rows = shown(["ferry"])
+    assert [(row["node_kind"], row["node_id"]) for row in rows] == [
+        ("node", "n-ferry"),
+        ("node", "n-storm"),
+        ("synopsis", "b1"),  # both nodes' best
+        ("synopsis", "a1"),  # that of the lamp, which the search met
+        ("synopsis", "a2"),  # the storm's second
+    ]
+    assert [row["rank"] for row in rows] == [1, 2, 3, 4, 5]
+
+
+def test_a_node_is_told_by_its_relations_and_facts() -> None:
+    (ferry, storm, *_) = shown(["ferry"])
+    assert ferry["text"] == "ferry: storm – sinks – ferry. The storm sinks the ferry."
+    assert storm["text"] == (
+        "storm: storm – breaks – lamp; storm – sinks – ferry. The storm sinks the ferry. "
+        "The storm breaks the lamp's glass."
+    )
+
+
+def test_a_question_about_a_document_is_shown_nothing_of_another() -> None:
+    rows = shown(["storm"], "a")
+    assert {row["node_id"] for row in rows if row["node_kind"] == "synopsis"} == {"a1", "a2"}
+    storm = next(row for row in rows if row["node_id"] == "n-storm")
+    assert storm["text"] == "storm: storm – breaks – lamp. The storm breaks the lamp's glass."
+
+
+def test_half_of_a_short_prompt_is_kept_for_what_is_read_again() -> None:
+    (query,) = queries({"q": QUESTION}).to_pylist()
+    bare = answer_request(query, (), MAX_WORDS)
+    own = sum(n_word_pieces([bare.instructions, bare.render()]))
+    # 60 word pieces after the instructions and the half that is kept
+    rows = shown(["ferry"], prompt_tokens=2 * (own + 60), n_reread=500)
+    marks = n_word_pieces(["[999]"])[0] * len(rows)
+    assert 0 < len(rows) < 5
+    assert sum(n_word_pieces([row["text"] for row in rows])) + marks <= own + 2 * 60
+    assert len(shown(["ferry"], prompt_tokens=2 * (own + 60), n_reread=0)) == 5
+
+
+PAGES = pa.Table.from_pylist(
+    [
+        {
+            "page_id": f"p{i}",
+            "document_id": "d",
+            "position": i,
+            "start": 100 * i,
+            "end": 100 * i + 100,
+            "n_words": 20,
+            "text": "…",
+            "gist": gist,
+            "model": "scripted",
+        }
+        for i, gist in enumerate(["The keeper sleeps.", "A storm comes.", ""])
+    ],
+    TABLES["jerr.pages"].schema,
+)
+
+
+@pytest.mark.parametrize("document_id", ["d", None])
+def test_gists_come_in_the_order_of_the_passages_and_empty_ones_not_at_all(
+    document_id: str | None,
+) -> None:
+    chunks = pa.table(
+        {
+            "chunk_id": ["c0", "c1", "c2"],
+            "document_id": ["d", "d", "d"],
+            "start": [0, 90, 210],
+            "end": [90, 210, 300],
+        }
+    )
+    ranked = [("q", "node", rank, c, 1.0, 0.0) for rank, c in enumerate(["c2", "c1"], start=1)]
+    names = TABLES["rankings"].schema.names
+    rankings = pa.Table.from_pylist(
+        [dict(zip(names, row, strict=True)) for row in ranked], TABLES["rankings"].schema
+    )
+    choose = gist_contexts(PAGES, chunks, rankings, room())
+    rows = context_rows(queries({"q": "?"}, document_id=document_id), choose).to_pylist()
+    # c2 lies in a page without a gist; c1 shares 90 characters with p1 and 10 with p0
+    assert [(row["node_id"], row["text"]) for row in rows] == [
+        ("p1", "A storm comes."),
+        ("p0", "The keeper sleeps."),
+    ]

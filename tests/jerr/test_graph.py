@@ -1,0 +1,211 @@
+"""The graph of a corpus: nodes, edges, what was left out, and what does not matter to them."""
+
+import networkx as nx
+import numpy as np
+import pyarrow as pa
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from gsum_assets.jerr.elements import element_key
+from gsum_assets.jerr.graph import Graph, graph_of
+from gsum_assets.jerr.merge import merge_elements, node_id
+from gsum_assets.jerr.sizes import of_one_size
+
+Synopsis = tuple[str, str, list[str], list[tuple[str, str, str]], list[str]]
+"""Document, line chunk, elements, relations (source, relation, target) and facts."""
+
+STORY: list[Synopsis] = [
+    (
+        "story",
+        "c1",
+        ["Korvin", "the Tr'en", "ship"],
+        [("Korvin", "imprisoned by", "the Tr'en"), ("Korvin", "steals", "ship")],
+        ["Korvin sits in a cell of the Tr'en.", "Nobody comes.", "A ship waits."],
+    ),
+    (
+        "story",
+        "c2",
+        ["KORVIN", "Tr'en", "ruler"],
+        [("KORVIN", "captive of", "Tr'en"), ("Tr'en", "fear", "KORVIN"), ("ruler", "is", "ruler")],
+        ["The ruler asks Korvin.", "The Tr'en fear Korvin."],
+    ),
+    (
+        "sequel",
+        "c3",
+        ["Korvin", "Tr'en", "shipyard"],
+        [("Korvin", "captive of", "Tr'en"), ("shipyard", "serves", "Tr'en")],
+        ["A shipyard is no ship.", "Korvin returns."],
+    ),
+]
+
+
+def rows(name: str, synopses: list[Synopsis], parts) -> pa.Table:
+    """Rows of a table of one size, from what `parts` makes of a synopsis."""
+    made = [
+        {"document_id": synopsis[0], "chunk_id": synopsis[1], "model": "m", "position": i} | part
+        for synopsis in synopses
+        for i, part in enumerate(parts(synopsis))
+    ]
+    return pa.Table.from_pylist(made, of_one_size(f"jerr.{name}"))
+
+
+def tables(synopses: list[Synopsis]) -> list[pa.Table]:
+    elements = rows(
+        "elements",
+        synopses,
+        lambda it: [{"element": name, "element_key": element_key(name)} for name in it[2]],
+    )
+    facts = rows("atomic_facts", synopses, lambda it: [{"statement": fact} for fact in it[4]])
+    relations = rows(
+        "relations",
+        synopses,
+        lambda it: [
+            {"source_key": element_key(a), "relation": named, "target_key": element_key(b)}
+            for a, named, b in it[3]
+        ],
+    )
+    return [elements, facts, relations, merge_elements(elements, 3)]
+
+
+def graph(synopses: list[Synopsis]) -> Graph:
+    return graph_of(*tables(synopses))
+
+
+def by_name(graph: Graph) -> dict[str, dict]:
+    return {row["name"]: row for row in graph.nodes.to_pylist()}
+
+
+def test_nodes_say_where_they_are_mentioned_and_what_is_told_of_them():
+    nodes = by_name(graph(STORY))
+    assert nodes.keys() == {"Korvin", "Tr'en", "ship", "ruler", "shipyard"}
+    korvin = nodes["Korvin"]
+    assert korvin["node_id"] == node_id("korvin")
+    assert korvin["n_mentions"] == 3
+    assert korvin["chunk_ids"] == ["c1", "c2", "c3"]
+    assert korvin["document_ids"] == ["sequel", "story"]
+    assert korvin["facts"] == [
+        "Korvin returns.",
+        "Korvin sits in a cell of the Tr'en.",
+        "The Tr'en fear Korvin.",
+        "The ruler asks Korvin.",
+    ]
+    assert nodes["ship"]["facts"] == ["A ship waits."], "neither other chunks nor parts of words"
+    assert nodes["Tr'en"]["n_mentions"] == 3
+
+
+def test_relations_of_one_pair_are_one_edge_that_is_as_heavy_as_synopses_tell_it():
+    edges = graph(STORY).edges.to_pylist()
+    assert [(row["source_id"], row["target_id"]) for row in edges] == sorted(
+        (node_id(a), node_id(b))
+        for a, b in [("korvin", "tr'en"), ("korvin", "ship"), ("shipyard", "tr'en")]
+    )
+    captive = next(row for row in edges if row["weight"] == 3)
+    assert captive["relation"] == "captive of"
+    assert captive["relations"] == ["captive of", "imprisoned by"]
+    assert captive["chunk_ids"] == ["c1", "c2", "c3"]
+    assert captive["document_ids"] == ["sequel", "story"]
+
+
+def test_what_would_close_a_cycle_is_left_out_with_the_cycle():
+    back, itself = sorted(graph(STORY).left_out_edges.to_pylist(), key=lambda row: row["cycle"])
+    assert back["cycle"] == "Tr'en -[fear]-> Korvin -[captive of]-> Tr'en"
+    assert back["cycle_ids"] == [node_id("tr'en"), node_id("korvin")]
+    assert (back["weight"], back["chunk_ids"], back["document_ids"]) == (1, ["c2"], ["story"])
+    assert itself["cycle"] == "ruler -[is]-> ruler"
+    assert itself["cycle_ids"] == [node_id("ruler")]
+
+
+def test_of_relations_named_equally_often_the_first_of_the_alphabet_stands():
+    named = [("x", "c1", ["a", "b"], [("a", "owns", "b")], [])]
+    named.append(("x", "c2", ["a", "b"], [("a", "holds", "b")], []))
+    (edge,) = graph(named).edges.to_pylist()
+    assert (edge["relation"], edge["weight"]) == ("holds", 2)
+
+
+def test_a_line_chunk_counts_once_whatever_forms_of_a_node_it_relates():
+    told = [("x", "c1", ["a", "b", "c"], [("a", "owns", "b"), ("c", "holds", "b")], [])]
+    *read, merges = tables(told)
+    near = {"node_id": node_id("a"), "merged_into": "a"}
+    merged = [row | (near if row["element"] == "c" else {}) for row in merges.to_pylist()]
+    found = graph_of(*read, pa.Table.from_pylist(merged, merges.schema))
+    (edge,) = found.edges.to_pylist()
+    assert (edge["weight"], edge["relations"]) == (1, ["holds", "owns"])
+    assert [row["n_mentions"] for row in found.nodes.to_pylist()] == [1, 1]
+
+
+def test_an_end_that_is_no_element_is_named():
+    elements, facts, relations, merges = tables(STORY)
+    elements = elements.filter(
+        pa.array([key != "ship" for key in elements["element_key"].to_pylist()])
+    )
+    with pytest.raises(ValueError, match=r"'steals' of line chunk 'c1' ends at 'ship'"):
+        graph_of(elements, facts, relations, merges)
+
+
+def test_an_element_that_is_not_merged_is_named():
+    elements, facts, relations, merges = tables(STORY)
+    merges = merges.filter(pa.array([key != "ship" for key in merges["element_key"].to_pylist()]))
+    with pytest.raises(ValueError, match=r"1 of 5 elements are not merged \(first: 'ship'\)"):
+        graph_of(elements, facts, relations, merges)
+
+
+def test_a_corpus_without_elements_is_an_empty_graph():
+    empty = graph([])
+    for name in ("nodes", "edges", "left_out_edges"):
+        table = getattr(empty, name)
+        assert table.num_rows == 0
+        assert table.schema == of_one_size(f"jerr.{name}")
+
+
+NAMES = ["Ann", "Bob", "Cleo", "Dan", "Eve", "the Ann"]
+RELATIONS = st.tuples(
+    st.sampled_from(NAMES), st.sampled_from(["sees", "helps"]), st.sampled_from(NAMES)
+)
+SYNOPSES = st.lists(st.lists(RELATIONS, max_size=5), max_size=8).map(
+    lambda told: [
+        (
+            f"d{i % 3}",
+            f"c{i}",
+            sorted({end for a, _, b in some for end in (a, b)}),
+            sorted({(element_key(a), element_key(b)): (a, by, b) for a, by, b in some}.values()),
+            [f"{a} {by} {b}." for a, by, b in some],
+        )
+        for i, some in enumerate(told)
+    ]
+)
+
+
+@given(SYNOPSES, st.randoms(use_true_random=False))
+def test_neither_the_order_of_rows_nor_that_of_line_chunks_matters(synopses, random):
+    read = tables(synopses)
+    shuffled = []
+    for table in read:
+        some = table.take(np.array(random.sample(range(len(table)), len(table)), int))
+        if "position" in table.column_names:
+            places = pa.array(random.choices(range(9), k=len(some)), pa.int32())
+            some = some.set_column(some.column_names.index("position"), "position", places)
+        shuffled.append(some)
+    assert graph_of(*shuffled) == graph_of(*read)
+
+
+@given(SYNOPSES)
+def test_every_related_pair_is_an_edge_or_left_out_and_every_edge_leads_on(synopses):
+    found = graph(synopses)
+    place = {row["node_id"]: row["place"] for row in found.nodes.to_pylist()}
+    assert sorted(place.values()) == list(range(len(place)))
+    edges, left_out = (
+        {(row["source_id"], row["target_id"]): row for row in table.to_pylist()}
+        for table in (found.edges, found.left_out_edges)
+    )
+    told = {(a, b) for it in synopses for a, _, b in it[3]}
+    pairs = {tuple(node_id(element_key(end)) for end in pair) for pair in told}
+    assert edges.keys() | left_out.keys() == pairs
+    assert not edges.keys() & left_out.keys()
+    assert all(place[source] < place[target] for source, target in edges)
+    assert nx.is_directed_acyclic_graph(nx.DiGraph(list(edges)))
+    for pair, row in left_out.items():
+        cycle = row["cycle_ids"]
+        steps = list(zip(cycle, [*cycle[1:], cycle[0]], strict=True))
+        assert steps[0] == pair
+        assert all(edges[step]["weight"] >= row["weight"] for step in steps[1:])

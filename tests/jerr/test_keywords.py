@@ -1,0 +1,27 @@
+"""Keywords of a question."""
+
+import json
+
+from gsum_assets.jerr.keywords import ask_keywords
+from tests.gae.toy_contexts import queries
+from tests.gor.toy_documents import Scripted
+
+
+def test_keywords_are_distinct_and_at_most_ten() -> None:
+    said = json.dumps({"keywords": ["lamp", " lamp ", "", *map(str, range(20))]})
+    found = ask_keywords(queries({"q": "Who broke the lamp?"}), Scripted(lambda _: said))
+    assert found.rows["keywords"].to_pylist() == [["lamp", *map(str, range(9))]]
+    assert found.rows["calls"].to_pylist() == [1]
+
+
+def test_the_options_of_a_choice_are_searched_for_too() -> None:
+    model = Scripted(lambda _: json.dumps({"keywords": []}))
+    asked = queries({"q": "Who broke the lamp?"}, form="choice", options=["Ada", "the storm"])
+    assert ask_keywords(asked, model).rows["keywords"].to_pylist() == [[]]
+    assert "(B) the storm" in model.asked[0].passages[0]
+
+
+def test_without_a_valid_reply_a_question_is_searched_for_by_its_words() -> None:
+    found = ask_keywords(queries({"q": "Who broke it?"}), Scripted(lambda _: None))
+    assert found.rows["keywords"].to_pylist() == [["Who", "broke", "it?"]]
+    assert found.problems == ["question 'q': no keywords: the server is tired"]

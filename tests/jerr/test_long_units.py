@@ -1,0 +1,239 @@
+"""Long units against answers worked out by hand, and what holds of them whatever the chunks are."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from itertools import pairwise
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from gsum_assets.corpus.chunk import chunk_by_tokens, default_tokenizer, n_word_pieces
+from gsum_assets.jerr.long_units import (
+    LongUnits,
+    Unit,
+    long_units,
+    rank_units,
+    ranking_depth,
+    unit_contexts,
+)
+from gsum_assets.jerr.settings import LongSettings
+from gsum_assets.retrieval.collection import Collection, Questions
+from gsum_assets.tables import TABLES
+from tests.retrieval.toys import CHUNKS, collection, questions
+
+Lengths = dict[str, list[int]]
+
+
+def cut(lengths: Lengths) -> tuple[pa.Table, pa.Table]:
+    """Documents and their chunks, each a blank behind the one before, of one letter a piece."""
+    texts, rows = {}, []
+    for document_id, sizes in lengths.items():
+        pieces = [chr(ord("a") + i % 26) * size for i, size in enumerate(sizes)]
+        texts[document_id], start = " ".join(pieces), 0
+        for i, piece in enumerate(pieces):
+            end = start + len(piece)
+            rows.append((f"{document_id}{i}", document_id, i, start, end, len(piece)))
+            start = end + 1
+    names = ["chunk_id", "document_id", "position", "start", "end", "n_tokens"]
+    schema = pa.schema([TABLES["chunks"].schema.field(name) for name in names])
+    chunks = pa.Table.from_pylist([dict(zip(names, row, strict=True)) for row in rows], schema)
+    return pa.table({"document_id": list(texts), "text": list(texts.values())}), chunks
+
+
+def units_of(lengths: Lengths, unit_tokens: int = 100) -> list[Unit]:
+    return long_units(*cut(lengths), LongSettings(unit_tokens=unit_tokens))
+
+
+def test_chunks_are_packed_as_long_as_they_fit() -> None:
+    units = units_of({"a": [60, 40, 30, 80], "b": [10], "c": [20, 150, 20]})
+    assert [(unit.document_id, unit.position, unit.chunk_ids) for unit in units] == [
+        ("a", 0, ("a0", "a1")),  # 100 fit
+        ("a", 1, ("a2",)),  # 110 do not
+        ("a", 2, ("a3",)),
+        ("b", 0, ("b0",)),  # a short document is a unit
+        ("c", 0, ("c0",)),
+        ("c", 1, ("c1",)),  # a chunk that is too long by itself
+        ("c", 2, ("c2",)),
+    ]
+    assert units[0].text == "a" * 60 + " " + "b" * 40
+    assert [(unit.start, unit.end) for unit in units[:2]] == [(0, 101), (102, 132)]
+
+
+SIZES = st.lists(st.integers(1, 250), min_size=1, max_size=12)
+
+
+@given(SIZES, st.integers(100, 400), SIZES)
+def test_units_hold_every_chunk_once_in_order_whatever_else_there_is(sizes, most, others) -> None:
+    units = units_of({"d": sizes}, most)
+    (text,), chunks = cut({"d": sizes})[0]["text"].to_pylist(), cut({"d": sizes})[1]
+    assert [i for unit in units for i in unit.chunk_ids] == chunks["chunk_id"].to_pylist()
+    assert [unit.position for unit in units] == list(range(len(units)))
+    tokens = dict(zip(chunks["chunk_id"].to_pylist(), sizes, strict=True))
+    filled = [sum(tokens[i] for i in unit.chunk_ids) for unit in units]
+    for unit, n in zip(units, filled, strict=True):
+        assert n <= most or len(unit.chunk_ids) == 1
+        assert unit.text == text[unit.start : unit.end]
+    for n, after in zip(filled, units[1:], strict=False):
+        assert n + tokens[after.chunk_ids[0]] > most  # it would not have fitted
+    more = units_of({"c": others, "d": sizes, "e": others}, most)
+    assert [unit for unit in more if unit.document_id == "d"] == units
+    assert len({unit.unit_id for unit in more}) == len(more)
+
+
+def test_the_order_of_rows_does_not_matter() -> None:
+    documents, chunks = cut({"a": [60, 60], "b": [60, 60]})
+    settings = LongSettings(unit_tokens=120)
+    backwards = chunks.take(list(range(chunks.num_rows))[::-1])
+    assert long_units(documents, chunks, settings) == long_units(documents, backwards, settings)
+
+
+def test_real_chunks_that_overlap_are_never_packed_too_long() -> None:
+    text = "\n".join(f"Line {i} tells of {'boats and ' * (i % 7)}the harbour." for i in range(200))
+    cuts = chunk_by_tokens("d", text, default_tokenizer(), 64, 16)
+    chunks = pa.Table.from_pylist([vars(chunk) for chunk in cuts], TABLES["chunks"].schema)
+    documents = pa.table({"document_id": ["d"], "text": [text]})
+    units = long_units(documents, chunks, LongSettings(unit_tokens=300))
+    sizes = n_word_pieces([unit.text for unit in units])
+    assert len(units) > 5
+    assert max(sizes) <= 300
+    assert min(sizes[:-1]) > 150
+    assert all(before.end >= after.start for before, after in pairwise(units))
+
+
+def test_chunks_without_a_document_are_refused() -> None:
+    documents, chunks = cut({"a": [1], "b": [1]})
+    with pytest.raises(ValueError, match="document 'b' has chunks but is not in `documents`"):
+        long_units(documents.slice(0, 1), chunks, LongSettings())
+
+
+def unit(document_id: str, position: int, *chunk_ids: str) -> Unit:
+    text = " ".join(text for chunk_id, _, _, text, _ in CHUNKS if chunk_id in chunk_ids)
+    return Unit(f"u-{document_id}-{position}", document_id, position, 0, len(text), text, chunk_ids)
+
+
+# "apples" is one unit of two chunks, "boats" two of one, "clouds" one
+UNITS = [
+    unit("apples", 0, "c-apple-1", "c-apple-2"),
+    unit("boats", 0, "c-boat-1"),
+    unit("boats", 1, "c-boat-2"),
+    unit("clouds", 0, "c-cloud-1"),
+]
+
+
+def ranked(asked: Questions, units: Sequence[Unit] = UNITS) -> pa.Table:
+    return rank_units(collection(), asked, units, LongSettings())
+
+
+def test_a_chunk_is_as_good_as_its_unit_and_comes_behind_better_ones_of_it() -> None:
+    rows = ranked(questions(("?", None, 0))).to_pylist()
+    nodes = [(row["item_id"], row["score"]) for row in rows if row["level"] == "node"]
+    assert [item for item, _ in nodes] == [
+        "c-apple-1",
+        "c-apple-2",  # itself no nearer than those behind it
+        "c-boat-1",
+        "c-boat-2",
+        "c-cloud-1",
+    ]
+    assert [score for _, score in nodes] == pytest.approx([1, 1, 0, 0, 0], abs=1e-6)
+    assert nodes[0][1] > nodes[1][1]
+    documents = [(row["item_id"], row["score"]) for row in rows if row["level"] == "document"]
+    assert documents == [("apples", 1.0), ("boats", 0.0), ("clouds", 0.0)]
+
+
+@given(st.data())
+def test_the_trace_of_a_chunk_never_reorders_units(data) -> None:
+    n = data.draw(st.integers(2, 6))
+    # cosines that differ by the last decimal that counts, or by less
+    steps = data.draw(st.lists(st.integers(0, 25), min_size=n, max_size=n))
+    cosines = 0.5 + np.array(steps) * 1e-7
+    vectors = np.stack([cosines, np.sqrt(1 - cosines**2)], axis=1)
+    ids = [f"c{i}" for i in range(n)]
+    scope = Collection(["d"], [""], ids, ids, np.array([0, n]), vectors)
+    owners = data.draw(st.lists(st.sampled_from("xyz"), min_size=n, max_size=n))
+    asked = Questions(["q"], ["?"], [None], np.array([[1.0, 0.0]]))
+    scores = LongUnits(scope, dict(zip(ids, owners, strict=True))).scores(asked).nodes[0]
+    rounded = np.round(cosines, 6)
+    best = {owner: max(rounded[np.array(owners) == owner]) for owner in owners}
+    for i, one in enumerate(owners):
+        for j, other in enumerate(owners):
+            if best[one] > best[other] or (one == other and rounded[i] > rounded[j]):
+                assert scores[i] > scores[j]
+
+
+def test_units_must_hold_every_chunk() -> None:
+    with pytest.raises(ValueError, match=r"1 of 5 chunks are in no unit \(first: 'c-cloud-1'\)"):
+        ranked(questions(("?", None, 0)), UNITS[:-1])
+
+
+QUERIES = pa.table({"query_id": ["q1", "q0"]})
+
+
+def test_the_best_units_within_the_scope_are_read() -> None:
+    rankings = ranked(questions(("?", None, 0), ("?", "boats", 1)))
+    rankings = rankings.take(list(range(rankings.num_rows))[::-1])  # rows come in any order
+    rows = unit_contexts(QUERIES, UNITS, rankings, LongSettings(n_units=2)).to_pylist()
+    assert [(row["query_id"], row["rank"], row["node_id"], row["score"]) for row in rows] == [
+        ("q0", 1, "u-apples-0", 1.0),
+        ("q0", 2, "u-boats-0", 0.0),
+        ("q1", 1, "u-boats-0", 1.0),
+        ("q1", 2, "u-boats-1", 1.0),
+    ]
+    assert {row["node_kind"] for row in rows} == {"long unit"}
+    assert rows[0]["text"] == UNITS[0].text
+    assert [(row["document_id"], row["position"]) for row in rows[2:]] == [
+        ("boats", 0),
+        ("boats", 1),
+    ]
+
+
+def test_a_question_without_a_ranking_reads_nothing() -> None:
+    rankings = ranked(questions(("?", None, 2)))  # q0 alone
+    rows = unit_contexts(QUERIES, UNITS, rankings, LongSettings(n_units=1))
+    assert rows["query_id"].to_pylist() == ["q0"]
+    assert rows["node_id"].to_pylist() == ["u-clouds-0"]
+
+
+def test_a_ranked_chunk_of_no_unit_is_told() -> None:
+    rankings = ranked(questions(("?", None, 2)))
+    with pytest.raises(ValueError, match=r"1 ranked nodes are in no long unit .*'c-cloud-1'"):
+        unit_contexts(QUERIES, UNITS[:-1], rankings, LongSettings())
+
+
+@given(st.lists(st.integers(1, 90), min_size=1, max_size=8), st.integers(1, 6), st.randoms())
+def test_a_ranking_that_is_deep_enough_reaches_all_units_wanted(sizes, n_units, random) -> None:
+    ids = [[f"{i}-{j}" for j in range(size)] for i, size in enumerate(sizes)]
+    units = [replace(UNITS[0], unit_id=f"u{i}", chunk_ids=tuple(of)) for i, of in enumerate(ids)]
+    settings = LongSettings(n_units=n_units)
+    order = [chunk_id for of in ids for chunk_id in of]
+    random.shuffle(order)  # a unit's chunks need not even come together
+    order = order[: ranking_depth(units, settings)]
+    rankings = pa.table(
+        {
+            "query_id": ["q0"] * len(order),
+            "level": ["node"] * len(order),
+            "rank": list(range(1, len(order) + 1)),
+            "item_id": order,
+            "score": [1.0] * len(order),
+        }
+    )
+    found = unit_contexts(QUERIES, units, rankings, settings)
+    assert found.num_rows == min(n_units, len(sizes))
+    assert len(order) >= min(100, sum(sizes))
+
+
+def test_rankings_are_as_deep_as_the_units_wanted_need() -> None:
+    ids = [f"c{i:03}" for i in range(300)]
+    vectors = np.tile([1.0, 0.0], (300, 1))
+    scope = Collection(["d"], [""], ids, ids, np.array([0, 300]), vectors)
+    units = [
+        replace(UNITS[0], unit_id=f"u{i}", chunk_ids=tuple(ids[i * 75 : (i + 1) * 75]))
+        for i in range(4)
+    ]
+    asked = Questions(["q0"], ["?"], [None], np.array([[1.0, 0.0]]))
+    rankings = rank_units(scope, asked, units, LongSettings(n_units=4))
+    assert rankings.num_rows == 1 + 226
+    found = unit_contexts(QUERIES, units, rankings, LongSettings(n_units=4))
+    assert found["node_id"].to_pylist() == ["u0", "u1", "u2", "u3"]

@@ -1,0 +1,195 @@
+"""Pages of ReadAgent: exact slices, pauses where a model says so, and gists."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+import pyarrow as pa
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from gsum_assets.evaluation.asked import Asked
+from gsum_assets.jerr.pages import paginate
+from gsum_assets.jerr.schemas import Pause
+from gsum_assets.jerr.settings import PageSettings
+from gsum_assets.tables import TABLES
+from gsum_resources.llm.extractive import ExtractiveModel
+from gsum_resources.protocols import Completion, CompletionError, OnReply, Reply, Request
+from tests.llm.embedders import WordEmbedder
+
+SMALL = PageSettings(min_words=4, max_words=12, gist_words=10)
+LAST = 99  # a number that no passage has
+
+
+@dataclass
+class Reader:
+    """A language model that pauses where it is told and shortens to the first three words.
+
+    Attributes
+    ----------
+    pauses : from a request's place among those for a pause, what is replied; None: an error.
+    asked : the batches, in order.
+    """
+
+    pauses: Callable[[int], int | None] = lambda _: 1
+    identity: str = "reader"
+    asked: list[Sequence[Request]] = field(default_factory=list)
+    n_pauses: int = 0
+    n_wrong: int = 0
+
+    def complete(self, requests: Sequence[Request], on_reply: OnReply | None = None) -> list[Reply]:
+        assert requests
+        self.asked.append(requests)
+        return [self._reply(request) for request in requests]
+
+    def _reply(self, request: Request) -> Reply:
+        if request.schema is None:
+            (text,) = request.passages
+            return Completion(" ".join(text.split()[:3]), "reader", 0, 0, 0.0)
+        said, self.n_pauses = self.pauses(self.n_pauses), self.n_pauses + 1
+        self.n_wrong += said is None or said > len(request.passages)
+        if said is None:
+            return CompletionError("no number in it", "reader")
+        return Completion("", "reader", 0, 0, 0.0, parsed=Pause(pause=said))
+
+    def shown(self) -> list[list[tuple[str, ...]]]:
+        """The passages that each round showed to ask for a pause."""
+        rounds = [[r.passages for r in batch if r.schema] for batch in self.asked]
+        return [passages for passages in rounds if passages]
+
+
+def documents(*texts: str) -> pa.Table:
+    rows = [{"document_id": f"d{i}", "text": text} for i, text in enumerate(texts)]
+    return pa.Table.from_pylist(
+        rows, pa.schema([("document_id", pa.string()), ("text", pa.string())])
+    )
+
+
+def texts_of(paged: Asked) -> list[str]:
+    return paged.rows["text"].to_pylist()
+
+
+def paragraphs(n: int, n_words: int = 3, between: str = "\n\n") -> str:
+    return between.join(" ".join(f"w{i}.{k}" for k in range(n_words)) for i in range(n))
+
+
+@pytest.mark.parametrize("between", ["\n\n", "\n", "\n \n\n"])
+@pytest.mark.parametrize("said", [1, 2, 3])
+def test_a_page_ends_after_the_passage_that_is_named(said: int, between: str) -> None:
+    text = paragraphs(10, between=between)
+    reader = Reader(lambda _: said)
+    paged = paginate(documents(text), reader, SMALL)
+    assert paged.problems == []
+    # Two paragraphs are the least of a page, four the most.
+    parts = text.split(between)
+    assert texts_of(paged)[0] == between.join(parts[: said + 1])
+    assert reader.shown()[0] == [(between.join(parts[:2]), parts[2], parts[3])]
+    assert reader.asked[0][0].max_words < 20
+    assert all(words <= 12 for words in paged.rows["n_words"].to_pylist())
+
+
+@pytest.mark.parametrize("said", [LAST, None])
+def test_without_a_valid_pause_a_page_is_as_long_as_can_be_and_said_to_be(said: int | None) -> None:
+    paged = paginate(documents(paragraphs(6)), Reader(lambda _: said), SMALL)
+    assert paged.rows["n_words"].to_pylist() == [12, 6]
+    (problem,) = paged.problems
+    assert "document 'd0', page 0" in problem
+    assert ("no number in it" if said is None else f"names passage {LAST} of 3") in problem
+
+
+def test_nobody_is_asked_where_there_is_one_place_to_pause() -> None:
+    # What is left fits; a long paragraph follows; a paragraph is a page by itself.
+    fits, long_follows = paragraphs(4), f"{paragraphs(1)}\n\n{paragraphs(1, 12)}\n\n{paragraphs(1)}"
+    reader = Reader()
+    paged = paginate(documents(fits, long_follows), reader, SMALL)
+    assert paged.rows["n_words"].to_pylist() == [12, 3, 12, 3]
+    assert reader.shown() == []
+
+
+def test_a_long_paragraph_falls_into_lines_sentences_and_words() -> None:
+    lines = "\n".join(["one two three four five"] * 3)
+    sentences = 'He said: "One two three four." Then five six seven. Eight, nine and ten followed!'
+    words = " ".join(f"w{i}" for i in range(30))
+    for text, unit in ((lines, "one two three four five"), (sentences, "Then five six seven.")):
+        reader = Reader()
+        paginate(documents(text), reader, SMALL)
+        ((passages,),) = reader.shown()
+        assert unit in passages
+    assert texts_of(paginate(documents(words), Reader(lambda _: LAST), SMALL)) == [
+        " ".join(words.split()[i : i + 12]) for i in (0, 12, 24)
+    ]
+
+
+def test_documents_advance_together_and_in_any_order_to_the_same_pages() -> None:
+    table = documents(paragraphs(9), paragraphs(5), "", paragraphs(12))
+    reader = Reader()
+    paged = paginate(table, reader, SMALL)
+    assert [len(passages) for passages in reader.shown()] == [3, 2, 2, 1]
+    assert len(reader.asked) == 4 + 1  # all gists at once
+    turned = paginate(table.take([3, 1, 0, 2]), Reader(), SMALL)
+    assert turned.rows.equals(paged.rows)
+    assert set(paged.rows["document_id"].to_pylist()) == {"d0", "d1", "d3"}
+
+
+def test_gists_are_asked_for_where_a_page_is_longer_than_one() -> None:
+    class Silent(Reader):
+        def _reply(self, request: Request) -> Reply:
+            if request.schema or "w0" in request.passages[0]:
+                return super()._reply(request)
+            return Completion(" ", "reader", 0, 0, 0.0)
+
+    text = f"{paragraphs(1, 12)}\n\n{paragraphs(1, 12).replace('w', 'v')}\n\nthe short end"
+    paged = paginate(documents(text), Silent(), SMALL)
+    assert paged.rows["gist"].to_pylist() == ["w0.0 w0.1 w0.2", "", "the short end"]
+    assert paged.rows["model"].to_pylist() == ["reader", "reader", ""]
+    (problem,) = paged.problems
+    assert "document 'd0', page 1: no gist: the reply is empty" in problem
+
+
+def test_the_extractive_model_paginates_without_problems() -> None:
+    boat = [f"The engine of the boat burns {what}." for what in ("coal", "oil", "wood")]
+    moon = [f"The moon rose over the red {what}." for what in ("desert", "dune", "rock")]
+    settings = PageSettings(min_words=10, max_words=40, gist_words=10)
+    model = ExtractiveModel(WordEmbedder())
+    paged = paginate(documents("\n\n".join(boat + moon)), model, settings)
+    assert paged.problems == []
+    assert texts_of(paged) == ["\n\n".join(boat), "\n\n".join(moon)]
+    assert all(len(gist.split()) <= 11 for gist in paged.rows["gist"].to_pylist())
+
+
+_TEXTS = st.lists(
+    st.sampled_from(
+        ["one", "two.", 'three!"', "vier", "…", " ", " ", "\n", "\n\n", "\t", "\u00a0", "\x1c"]
+    )
+    | st.text(max_size=5),
+    max_size=120,
+).map("".join)
+
+
+@given(
+    st.lists(_TEXTS, max_size=3),
+    st.lists(st.none() | st.integers(1, 12), min_size=1, max_size=5),
+    st.integers(1, 8),
+    st.integers(1, 20),
+)
+@example(["\n\n a\n\n\nb c"], [1], 1, 1)
+def test_pages_are_exact_slices_that_cover_everything_once(
+    texts: list[str], pauses: list[int | None], least: int, more: int
+) -> None:
+    settings = PageSettings(min_words=least, max_words=least + more, gist_words=10)
+    reader = Reader(lambda place: pauses[place % len(pauses)])
+    paged = paginate(documents(*texts), reader, settings)
+    assert paged.rows.schema.equals(TABLES["jerr.pages"].schema)
+    pages = paged.rows.to_pylist()
+    assert len({page["page_id"] for page in pages}) == len(pages)
+    for i, text in enumerate(texts):
+        own = [page for page in pages if page["document_id"] == f"d{i}"]
+        assert [page["position"] for page in own] == list(range(len(own)))
+        end = 0
+        for page in own:
+            assert page["text"] == text[page["start"] : page["end"]] == page["text"].strip()
+            assert not text[end : page["start"]].strip()
+            assert 1 <= page["n_words"] == len(page["text"].split()) <= settings.max_words
+            end = page["end"]
+        assert not text[end:].strip()
+    assert sum("no pause" in problem for problem in paged.problems) == reader.n_wrong

@@ -1,0 +1,142 @@
+"""What a question's keywords match, and which nodes a search finds for it."""
+
+import math
+
+import pyarrow as pa
+import pytest
+
+from gsum_assets.jerr.matches import SearchSpace
+from gsum_assets.jerr.order import chunks_by_nodes
+from gsum_assets.jerr.search import search
+from gsum_assets.jerr.settings import SearchSettings
+from gsum_assets.jerr.variants import VARIANTS
+from gsum_assets.tables import TABLES
+from tests.gae.toy_contexts import queries
+from tests.jerr.tower import EDGES, INDEX, NODE_ROWS, WORDS
+
+SPACE = SearchSpace(*INDEX, WORDS)
+SETTINGS = SearchSettings(n_nodes=2, n_simulations=200)
+
+
+def keywords(words: dict[str, list[str]]) -> pa.Table:
+    spent = {"model": "", "calls": 0, "tokens_in": 0, "tokens_out": 0}
+    rows = [
+        {"query_id": q, "keywords": own, **spent, "latency_s": 0.0, "cost_usd": 0.0}
+        for q, own in words.items()
+    ]
+    return pa.Table.from_pylist(rows, TABLES["jerr.keywords"].schema)
+
+
+def found(variant: str, words: list[str], document_id: str | None = None) -> list[dict]:
+    asked = queries({"q": "?"}, document_id=document_id)
+    rows = search(asked, keywords({"q": words}), SPACE, VARIANTS[variant], SETTINGS, WORDS)
+    return rows.to_pylist()
+
+
+def test_names_count_in_full_and_texts_as_told() -> None:
+    scope = SPACE.scope(None)
+    matched = scope.match(["lamp"], WORDS, 0.5)
+    by_name = {scope.names[node]: own for node, own in matched.gains.items()}
+    # the facts of a1 and a2 hold "lamp", so that of their nodes do
+    assert by_name == {"Ada": [(0, 0.5)], "lamp": [(0, 1.0)], "storm": [(0, 0.5)]}
+    assert matched.coverage.tolist() == [1, 1, 0]
+
+
+def test_what_is_seldom_weighs_more_and_all_weights_sum_to_one() -> None:
+    scope = SPACE.scope(None)
+    matched = scope.match(["storm", "ferry", "dragon"], WORDS, 0.5)
+    storm, ferry = math.log(1 + 3 / 2), math.log(1 + 3)  # in 2 and 1 of 3 line chunks
+    total = storm + ferry
+    gains = dict(matched.gains[scope.names.index("storm")])
+    assert gains == pytest.approx({0: storm / total, 1: 0.5 * ferry / total})
+    assert matched.coverage.tolist() == pytest.approx([0, storm / total, 1])
+
+
+def test_of_a_keyword_of_two_words_each_counts_half() -> None:
+    scope = SPACE.scope("b")
+    matched = scope.match(["ferry captain"], WORDS, 0.5)
+    assert {scope.names[node]: own for node, own in matched.gains.items()} == {
+        "ferry": [(0, 0.5)],
+        "storm": [(0, 0.25)],
+    }
+
+
+def test_a_document_holds_its_own_nodes_edges_and_line_chunks() -> None:
+    scope = SPACE.scope("a")
+    assert scope.names == ["Ada", "lamp", "storm"]
+    assert scope.children == [[1], [], [1]]
+    assert scope.chunk_ids == ["a1", "a2"]
+    assert scope.chunks == [[0], [0, 1], [1]]
+
+
+def test_where_nothing_matches_nodes_count_by_their_line_chunks() -> None:
+    scope = SPACE.scope("a")
+    matched = scope.match(["dragon"], WORDS, 0.5)
+    assert matched.gains == {0: [(0, 0.5)], 1: [(0, 1.0)], 2: [(0, 0.5)]}
+    assert matched.keywords == {}
+    best = found("jerr", [], "a")[0]
+    assert (best["name"], best["keywords"]) == ("lamp", [])
+
+
+def test_the_best_path_joins_what_two_keywords_ask_for() -> None:
+    rows = found("jerr", ["storm", "ferry"])
+    path = sorted((row for row in rows if row["step"]), key=lambda row: row["step"])
+    assert [row["name"] for row in path] == ["storm", "ferry"]
+    assert [row["place"] for row in rows] == [*range(1, len(rows) + 1)]
+    assert [row["is_chosen"] for row in rows] == [True, True] + [False] * (len(rows) - 2)
+    assert all(0 <= row["mean_reward"] <= 1 and row["visits"] > 0 for row in rows)
+    assert [row["score"] for row in rows] == sorted((r["score"] for r in rows), reverse=True)
+
+
+def test_line_chunks_of_a_node_come_best_first() -> None:
+    lamp = next(row for row in found("jerr", ["storm", "lamp"]) if row["name"] == "lamp")
+    assert lamp["chunk_ids"] == ["a2", "a1"]  # a2 tells of both
+    assert lamp["keywords"] == ["storm", "lamp"]
+
+
+def test_pagerank_visits_nothing_and_follows_the_keywords() -> None:
+    rows = found("jerr-pagerank", ["ferry"])
+    assert rows[0]["name"] == "ferry"
+    assert {row["visits"] for row in rows} == {row["step"] for row in rows} == {None}
+    assert sum(row["score"] for row in rows) == pytest.approx(1)
+
+
+@pytest.mark.parametrize(("variant", "n"), [("jerr-top1", 1), ("jerr-top3", 3), ("jerr-top10", 4)])
+def test_ablations_choose_as_many_nodes_as_they_say(variant: str, n: int) -> None:
+    assert sum(row["is_chosen"] for row in found(variant, ["storm", "ferry", "ada"])) == n
+
+
+def test_the_same_seed_finds_the_same_and_other_questions_change_nothing() -> None:
+    words = {"q": ["storm"], "r": ["ada"]}
+    both = search(
+        queries({"q": "?", "r": "?"}), keywords(words), SPACE, VARIANTS["jerr"], SETTINGS, WORDS
+    )
+    alone = found("jerr", ["storm"])
+    assert [row for row in both.to_pylist() if row["query_id"] == "q"] == alone
+
+
+def test_order_of_rows_changes_nothing() -> None:
+    shuffled = SearchSpace(NODE_ROWS.take([3, 1, 0, 2]), EDGES.take([2, 0, 1]), *INDEX[2:], WORDS)
+    asked = queries({"q": "?"}), keywords({"q": ["storm", "lamp"]})
+    one, other = (
+        search(*asked, space, VARIANTS["jerr"], SETTINGS, WORDS) for space in (SPACE, shuffled)
+    )
+    assert one == other
+
+
+def test_no_node_at_all_is_no_error() -> None:
+    empty = SearchSpace(*(table.slice(0, 0) for table in INDEX), WORDS)
+    for variant in ("jerr", "jerr-pagerank"):
+        rows = search(
+            queries({"q": "?"}), keywords({"q": ["x"]}), empty, VARIANTS[variant], SETTINGS, WORDS
+        )
+        assert rows.num_rows == 0
+
+
+def test_nodes_take_turns_with_their_line_chunks() -> None:
+    rows = [
+        {"query_id": "q", "place": 1, "chunk_ids": ["a2", "b1"]},
+        {"query_id": "q", "place": 2, "chunk_ids": ["a2", "a1"]},
+        {"query_id": "q", "place": 3, "chunk_ids": ["c1"]},
+    ]
+    assert chunks_by_nodes(pa.Table.from_pylist(rows)) == {"q": ["a2", "c1", "b1", "a1"]}

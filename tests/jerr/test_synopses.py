@@ -1,0 +1,55 @@
+"""A synopsis for every line chunk that is longer than one."""
+
+import pyarrow as pa
+
+from gsum_assets.jerr.settings import IndexSettings
+from gsum_assets.jerr.sizes import of_one_size
+from gsum_assets.jerr.synopses import synopses
+from tests.gor.toy_documents import Scripted
+
+LONG = "The ferry of the old harbour leaves at noon. " * 40  # 360 words
+SETTINGS = IndexSettings()
+
+
+def line_chunks(texts: list[str], n_tokens: int = 1000) -> pa.Table:
+    rows = [
+        {
+            "chunk_id": f"c{i}",
+            "document_id": "d",
+            "position": i,
+            "start": 0,
+            "end": len(text),
+            "n_tokens": n_tokens,
+            "text": text,
+        }
+        for i, text in enumerate(texts)
+    ]
+    return pa.Table.from_pylist(rows, of_one_size("jerr.line_chunks"))
+
+
+def test_length_is_in_proportion_to_the_chunk() -> None:
+    model = Scripted(lambda _: "In short.")
+    for n_tokens, words in ((1000, 100), (2000, 200), (10, 20)):
+        found = synopses(line_chunks([LONG], n_tokens), model, SETTINGS)
+        assert found.rows["synopsis"].to_pylist() == ["In short."]
+        assert model.asked[-1].max_words == words
+        assert f"at most {words} words" in model.asked[-1].instructions
+
+
+def test_a_chunk_as_short_as_a_synopsis_is_its_own() -> None:
+    model = Scripted(lambda _: "In short.")
+    found = synopses(line_chunks(["The ferry leaves at noon.", LONG]), model, SETTINGS)
+    assert found.rows["synopsis"].to_pylist() == ["The ferry leaves at noon.", "In short."]
+    assert found.rows["model"].to_pylist() == ["", "scripted"]
+    assert [request.passages for request in model.asked] == [(LONG,)]
+
+
+def test_without_a_valid_reply_there_is_no_row_and_the_rest_is_kept() -> None:
+    replies = iter([None, " ", "In short."])
+    found = synopses(line_chunks([LONG + "1", LONG + "2", LONG]), Scripted(lambda _: next(replies)), SETTINGS)
+    assert found.rows["chunk_id"].to_pylist() == ["c2"]
+    assert [problem.split(":")[0] for problem in found.problems] == [
+        "document 'd', line chunk 0",
+        "document 'd', line chunk 1",
+    ]
+    assert "the server is tired" in found.problems[0]

@@ -1,0 +1,241 @@
+"""Tree search against all paths of small graphs, and on shapes that it must end on."""
+
+import math
+import random
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import pairwise
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import settings as hypothesis_settings
+from hypothesis import strategies as st
+
+from gsum_assets.jerr.settings import SearchSettings
+from gsum_assets.jerr.tree_search import NEW_PATH_EVERY, Gains, tree_search
+
+Graph = tuple[list[list[int]], dict[int, list[tuple[int, float]]]]
+
+MOST_PATHS = sum(math.comb(8, length) for length in range(1, 5))
+"""Of at most 4 nodes in a graph of 8, each of which leads to all later ones."""
+ALL_PATHS = NEW_PATH_EVERY * MOST_PATHS
+MANY = 50_000
+
+
+@st.composite
+def graphs(draw: Any) -> Graph:
+    """Up to 8 nodes in an order drawn, some edges that lead on in it, gains that sum to 1."""
+    order = draw(st.permutations(range(draw(st.integers(0, 8)))))
+    is_edge = iter(draw(st.lists(st.booleans(), min_size=28, max_size=28)))
+    children: list[list[int]] = [[] for _ in order]
+    for place, node in enumerate(order):
+        children[node] = [later for later in order[place + 1 :] if next(is_edge)]
+    shares = st.dictionaries(st.integers(0, 3), st.sampled_from([0.1, 0.5, 1]))
+    found = {node: draw(shares) for node in order}
+    gains = {
+        node: [(keyword, share / 4) for keyword, share in shares.items()]
+        for node, shares in found.items()
+        if shares
+    }
+    return children, gains
+
+
+def roots(children: Sequence[Sequence[int]], gains: Gains) -> set[int]:
+    return set(gains) or set(range(len(children))) - {end for ends in children for end in ends}
+
+
+def all_paths(
+    children: Sequence[Sequence[int]], gains: Gains, depth: int
+) -> Iterator[tuple[int, ...]]:
+    waiting: list[tuple[int, ...]] = [(root,) for root in roots(children, gains)]
+    while waiting:
+        path = waiting.pop()
+        yield path
+        if len(path) < depth:
+            waiting += [(*path, child) for child in children[path[-1]]]
+
+
+def reward_of(gains: Gains, path: Sequence[int], discount: float) -> float:
+    found: dict[int, list[float]] = {}
+    for step, node in enumerate(path):
+        for keyword, gain in gains.get(node, ()):
+            found.setdefault(keyword, []).append(gain * discount**step)
+    return math.fsum(map(max, found.values()))
+
+
+def shuffled(children: Sequence[Sequence[int]], draws: random.Random) -> list[list[int]]:
+    return [draws.sample(ends, len(ends)) for ends in children]
+
+
+@hypothesis_settings(max_examples=60)
+@given(
+    graphs(),
+    st.integers(1, 4),
+    st.sampled_from([0.0, 1.4]),
+    st.sampled_from([0.5, 0.8, 1.0]),
+    st.sampled_from([0.1, 2.0]),
+)
+def test_the_best_path_is_that_of_exhaustive_search(graph, depth, exploration, discount, widening):
+    settings = SearchSettings(
+        n_simulations=ALL_PATHS,
+        depth=depth,
+        exploration=exploration,
+        discount=discount,
+        widening=widening,
+    )
+    found = tree_search(*graph, settings, seed=1)
+    best = min(
+        (
+            (-reward_of(graph[1], path, discount), len(path), path)
+            for path in all_paths(*graph, depth)
+        ),
+        default=(0.0, 0, ()),
+    )
+    assert (found.best_reward, found.path) == (-best[0], best[2])
+
+
+@given(graphs(), st.integers(1, 4), st.integers(1, 60))
+def test_visited_is_what_roots_lead_to(graph, depth, n_simulations):
+    children, gains = graph
+    found = tree_search(*graph, SearchSettings(n_simulations=n_simulations, depth=depth), seed=1)
+    assert set(found.visits) <= {node for path in all_paths(*graph, depth) for node in path}
+    assert all(end in children[start] for start, end in pairwise(found.path))
+    assert len(found.path) <= depth
+    assert set(found.path[:1]) <= roots(children, gains)
+    assert set(found.rewards) == set(found.visits)
+    for node, visits in found.visits.items():
+        assert 0 < visits <= n_simulations
+        assert 0 <= found.rewards[node] <= (found.best_reward + 1e-12) * visits
+    assert found.best_reward <= 1 + 1e-12
+
+
+@given(graphs(), st.integers(0, 9))
+def test_neither_run_nor_order_of_children_matters(graph, seed):
+    children, gains = graph
+    settings = SearchSettings(n_simulations=50)
+    found = tree_search(children, gains, settings, seed)
+    assert tree_search(children, gains, settings, seed) == found
+    other = shuffled(children, random.Random(2))
+    assert tree_search(other, dict(reversed(gains.items())), settings, seed) == found
+
+
+def test_the_seed_decides_among_equals():
+    graph = [[] for _ in range(100)], {node: [(0, 1.0)] for node in range(100)}
+    settings = SearchSettings(n_simulations=5)
+    assert len({frozenset(tree_search(*graph, settings, seed).visits) for seed in range(5)}) > 1
+
+
+@given(graphs(), st.integers(1, 60))
+def test_each_simulation_visits_one_root(graph, n_simulations):
+    children, _ = graph
+    settings = SearchSettings(n_simulations=n_simulations)
+    found = tree_search(children, {}, settings, seed=1)  # no edge leads to a root
+    visited = sum(found.visits.get(root, 0) for root in roots(children, {}))
+    assert visited == (n_simulations if children else 0)
+
+
+# 0 the cell, 1 the key in it, 2 the guard; 3 a dream of both the cell and the key
+STORY = [[2, 1], [], [], []]
+CELL, KEY = 0, 1
+
+
+@pytest.mark.parametrize(
+    ("of_the_key", "path", "worth"),
+    [
+        ([(KEY, 0.5)], (0, 1), 0.5 + 0.8 * 0.5),  # the dream: 0.5 + 0.2
+        ([(CELL, 0.5)], (3,), 0.5 + 0.2),  # counts once, so two steps tell no more than one
+    ],
+)
+def test_two_steps_win_only_where_they_cover_more_keywords(of_the_key, path, worth):
+    gains = {0: [(CELL, 0.5)], 1: of_the_key, 3: [(CELL, 0.5), (KEY, 0.2)]}
+    found = tree_search(STORY, gains, SearchSettings(), seed=1)
+    assert found.path == path
+    assert found.best_reward == pytest.approx(worth)
+
+
+def test_a_keyword_counts_where_it_is_worth_most():
+    gains = {0: [(0, 0.1)], 1: [(0, 1.0)]}
+    found = tree_search([[1], []], gains, SearchSettings(depth=2, discount=0.5), seed=1)
+    assert (found.path, found.best_reward) == ((1,), 1.0)
+
+
+def test_the_whole_path_is_credited_to_its_nodes():
+    # Every way from 0 is 0, 1, 2 and gains 1; from 2, which is a root, too, it gains a half
+    gains = {0: [(0, 0.5)], 2: [(1, 0.5)]}
+    found = tree_search([[1], [2], []], gains, SearchSettings(depth=3, discount=1), seed=1)
+    assert found.rewards[0] == found.visits[0]
+    assert found.rewards[1] == found.visits[1]
+    assert 0.5 < found.rewards[2] / found.visits[2] < 1
+    assert found.visits[0] + found.visits[2] > 1000  # 2 is visited as a root and behind 0
+
+
+@pytest.mark.parametrize("exploration", [0.0, 0.5, 1.4])
+def test_visits_are_those_of_ucb(exploration):
+    worth = [0.9, 0.3, 0.2]  # in the order in which they are tried
+    gains = {node: [(0, gain)] for node, gain in enumerate(worth)}
+    expected = [1, 1, 1]
+    for _ in range(1000 - 3):
+        log = math.log(sum(expected))
+        bounds = [
+            mean + exploration * math.sqrt(log / n) for mean, n in zip(worth, expected, strict=True)
+        ]
+        expected[bounds.index(max(bounds))] += 1
+    found = tree_search([[], [], []], gains, SearchSettings(exploration=exploration), seed=1)
+    assert [found.visits[node] for node in range(3)] == expected
+    assert found.visits[0] > 900
+
+
+def test_the_best_child_is_tried_first():
+    graph = [[], [], []], {0: [(0, 0.4)], 1: [(0, 0.3), (1, 0.3)], 2: [(1, 0.5)]}
+    for n_simulations, visited in ((1, {1}), (2, {1, 2}), (3, {0, 1, 2})):
+        settings = SearchSettings(n_simulations=n_simulations, widening=2)
+        assert set(tree_search(*graph, settings, seed=1).visits) == visited
+
+
+def test_children_are_as_many_as_visits_warrant():
+    # As all of 200 roots lead to 200 ends, no root is ever seen to the end
+    children = [list(range(200, 400))] * 200 + [[]] * 200
+    for n_simulations, widening in ((101, 2.0), (101, 0.5), (50, 1.0)):
+        settings = SearchSettings(n_simulations=n_simulations, widening=widening)
+        visited = tree_search(children, {}, settings, seed=1).visits
+        n_roots = sum(node < 200 for node in visited)
+        assert n_roots == math.ceil(widening * math.sqrt(n_simulations))
+
+
+def none() -> list[list[int]]:
+    return [[] for _ in range(MANY)]
+
+
+@pytest.mark.parametrize("depth", [1, 4])
+@pytest.mark.parametrize("n_simulations", [1, 1000])
+@pytest.mark.parametrize(
+    ("children", "gains", "path"),
+    [
+        ([], {}, ()),
+        ([[]], {}, (0,)),
+        ([[]], {0: [(0, 1.0)]}, (0,)),
+        ([[], [], []], {1: [(0, 1.0)]}, (1,)),
+        (none(), {MANY - 1: [(0, 1.0)]}, (MANY - 1,)),
+        ([[place + 1] for place in range(MANY - 1)] + [[]], {}, (0,)),
+        ([[place + 1] for place in range(MANY - 1)] + [[]], {9: [(0, 1.0)]}, (9,)),
+        ([list(range(1, MANY)), *none()[1:]], {}, (0,)),
+    ],
+    ids=["none", "one", "one-match", "isolated", "many", "chain", "chain-match", "star"],
+)
+def test_it_ends(children, gains, path, depth, n_simulations):
+    settings = SearchSettings(n_simulations=n_simulations, depth=depth)
+    found = tree_search(children, gains, settings, seed=1)
+    assert found.path == path
+    assert found.best_reward == (1 if gains else 0)
+    assert found.visits.get(path[0], 0) == n_simulations if path else not found.visits
+
+
+@pytest.mark.parametrize("is_matched", [False, True])
+def test_it_ends_where_every_node_is_a_root(is_matched):
+    gains: Mapping[int, list[tuple[int, float]]] = (
+        {node: [(node % 8, 1 / 8)] for node in range(MANY)} if is_matched else {}
+    )
+    found = tree_search(none(), gains, SearchSettings(), seed=1)
+    assert sum(found.visits.values()) == 1000
+    assert len(found.path) == 1
+    assert found.best_reward == (1 / 8 if is_matched else 0)

@@ -1,0 +1,221 @@
+"""What the extractive model replies to JERR's schemas, on texts with known answers."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from pydantic import BaseModel
+
+from gsum_assets.jerr.schemas import Extraction, Keywords, LookUp, Pause
+from gsum_resources.endpoint import Endpoint
+from gsum_resources.llm.classical.element_relations import relate_elements
+from gsum_resources.llm.classical.pauses import least_alike
+from gsum_resources.llm.classical.sentences import read_sentences
+from gsum_resources.llm.extractive import ExtractiveModel
+from gsum_resources.llm.openai_compatible import OpenAICompatibleModel
+from gsum_resources.llm.results import Entity, Relationship
+from gsum_resources.protocols import Completion, Request
+from gsum_resources.settings import LlmSettings
+from tests.llm.embedders import WordEmbedder
+from tests.servers.extractive import extractive_says
+from tests.servers.scripted import scripted_server
+
+SHELVES = "The shelves of the library reach the ceiling. The shelves need an inclining test."
+ENGINE = "The engine of the boat is older than the harbour. The engine burns coal."
+MOON = "The moon rose over a silent desert of glass. Nobody saw the moon."
+STORY = (
+    "Nell Kettle carried the brass bar to Jory Brandt. Jory Brandt laughed at Nell Kettle. "
+    "The brass bar saved Jory Brandt in the winter. It was a cold winter for everybody."
+)
+
+
+def replied(schema, *passages, question=""):
+    request = Request("facts", "", question, passages, schema=schema)
+    (completion,) = ExtractiveModel(WordEmbedder()).complete([request])
+    assert isinstance(completion, Completion), completion
+    assert isinstance(completion.parsed, schema)
+    return completion.parsed
+
+
+@pytest.mark.parametrize(
+    ("question", "expected"),
+    [
+        (
+            "Why did the guards leave the door unlocked?",
+            {"guards", "door", "leave", "unlocked"},
+        ),
+        (
+            "When was the Bank of England founded by William Paterson?",
+            {"Bank of England", "William Paterson", "founded"},
+        ),
+        ("The Cold Equations: who is Marilyn?", {"Cold Equations", "Marilyn"}),
+        (
+            "Summarize the discussion about the remote control and its remote controls.",
+            {"remote control"},
+        ),
+        ("Marilyn", {"Marilyn"}),
+        ("Summarize the whole meeting.", set()),
+        ("What is the plot of the story?", set()),
+        ("Why?", set()),
+    ],
+)
+def test_keywords_are_what_a_question_names_and_says(question, expected):
+    keywords = replied(Keywords, question).keywords
+    assert set(keywords) == expected
+    assert len(keywords) == len(expected)
+
+
+def test_keywords_of_the_question_come_before_those_of_its_options():
+    question = "Why did the guards leave the door unlocked?\n(A) They were asleep\n(B) By law"
+    keywords = replied(Keywords, question).keywords
+    assert set(keywords[:4]) == {"guards", "door", "leave", "unlocked"}
+    assert set(keywords[4:]) == {"asleep", "law"}
+
+
+def test_keywords_are_ten_at_most_names_and_phrases_first():
+    keywords = replied(Keywords, f"{STORY} {ENGINE} {SHELVES}").keywords
+    assert len(keywords) == len(set(keywords)) == 10
+    assert {"Nell Kettle", "Jory Brandt", "brass bar"} <= set(keywords)
+
+
+@pytest.mark.parametrize("passages", [(SHELVES, MOON, ENGINE), (MOON, ENGINE, SHELVES)])
+def test_the_passage_that_answers_is_looked_up_first_and_strange_ones_never(passages):
+    question = "Which test do the shelves need, and what does the engine need?"
+    found = replied(LookUp, *passages, question=question).references
+    assert [passages[number - 1] for number in found] == [SHELVES, ENGINE]
+
+
+def test_a_question_about_everything_looks_up_the_most_central_passage_first():
+    other = "The shelves of the library need paint. The ceiling of the library leaks."
+    passages = (MOON, SHELVES, other)
+    found = replied(LookUp, *passages, question="Summarize it.").references
+    assert found[0] in (2, 3)
+    assert len(found) == len(set(found))
+    assert set(found) <= {1, 2, 3}
+
+
+@pytest.mark.parametrize("n_before", [1, 2, 3])
+def test_a_pause_is_where_the_text_turns(n_before):
+    said = [f"The engine of the boat burns {what}." for what in ("coal", "oil", "wood", "peat")]
+    turned = [f"The moon rose over the {what}." for what in ("desert", "dune", "rock")]
+    assert replied(Pause, *said[:n_before], *turned).pause == n_before
+
+
+def test_a_passage_alone_is_paused_after():
+    assert replied(Pause, SHELVES).pause == 1
+
+
+def test_passages_without_a_sentence_are_no_pause():
+    assert replied(Pause, "A: Um.", "A: The boat is old.", "A: The moon is new.").pause == 2
+
+
+@given(
+    st.integers(1, 6).flatmap(
+        lambda n: st.tuples(st.just(n), st.lists(st.integers(1, n), min_size=1, max_size=12))
+    )
+)
+def test_a_pause_leaves_something_to_come(drawn):
+    n_passages, passages = drawn
+    vectors = np.ones((len(passages), 2), np.float32)
+    assert 1 <= least_alike(vectors, sorted(passages), n_passages) <= max(1, n_passages - 1)
+
+
+def test_the_least_cosine_is_found_exactly():
+    angles = np.array([0.0, 0.1, 0.2, 1.2, 1.3])
+    vectors = np.stack([np.cos(angles), np.sin(angles)], axis=1)
+    assert least_alike(vectors, [1, 2, 3, 4, 5], 5) == 3
+    assert least_alike(vectors, [1, 1, 1, 2, 3], 3) == 1
+
+
+def related(elements, text):
+    sentences = read_sentences([text])
+    return relate_elements(elements, sentences, np.ones(len(sentences)))
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("Nell carried the bar to Jory.", ("Nell", "carried", "Jory")),
+        ("To Jory it seemed that Nell was right.", ("Jory", "seemed", "Nell")),
+        ("Nell, as always with her hat, and Jory were late.", ("Nell", "always with", "Jory")),
+        ("Nell and Jory were late.", ("Nell", "with", "Jory")),
+        ("Nell had never been wanted before by Jory.", ("Nell", "had never been", "Jory")),
+    ],
+)
+def test_a_relation_leads_from_what_is_named_first(text, expected):
+    (found,) = related(["Jory", "Nell"], text)
+    assert (found.source, found.relation, found.target) == expected
+
+
+def test_elements_are_found_whatever_their_number_and_case():
+    (found,) = related(["rubber case", "Battery"], "Rubber Cases protect the batteries.")
+    assert (found.source, found.target) == ("rubber case", "Battery")
+    assert related(["rubber case", "Battery"], "A rubber case. A battery.") == []
+
+
+def test_the_words_nearest_to_the_target_tell_the_relation():
+    (found,) = related(
+        ["battery", "charger"], "I like the battery, as the battery needs a charger."
+    )
+    assert found.relation == "needs"
+
+
+class Elements(BaseModel):
+    elements: list[str]
+
+
+def test_a_text_is_taken_apart_into_facts_elements_and_their_relations():
+    extraction = replied(Extraction, STORY)
+    assert extraction.elements == replied(Elements, STORY).elements
+    assert "Nell Kettle carried the brass bar to Jory Brandt." in extraction.facts
+    assert extraction.relations
+    for relation in extraction.relations:
+        assert {relation.source, relation.target} <= set(extraction.elements)
+        assert relation.source != relation.target
+        assert 1 <= len(relation.relation.split()) <= 3
+
+
+def test_a_text_without_elements_has_no_relations():
+    extraction = replied(Extraction, "It is what it is.")
+    assert extraction.elements == []
+    assert extraction.relations == []
+
+
+class OfEntities(BaseModel):
+    nodes: list[Entity]
+    relations: list[Relationship]
+
+
+class OfEntitiesByName(BaseModel):
+    entities: list[Entity]
+    relationships: list[Relationship]
+
+
+def test_relations_beside_entities_are_between_these():
+    found, expected = replied(OfEntities, STORY), replied(OfEntitiesByName, STORY)
+    assert found.relations == expected.relationships != []
+
+
+def test_a_server_can_say_the_same(tmp_path):
+    asked = "Which test do the shelves need?"
+    requests = [
+        Request("facts", "Read.", question, passages, schema=schema)
+        for schema, question, passages in (
+            (Keywords, "", (asked,)),
+            (LookUp, asked, (SHELVES, MOON, ENGINE)),
+            (Pause, "", (SHELVES, MOON, ENGINE)),
+            (Extraction, "", (STORY,)),
+        )
+    ]
+    with scripted_server(tmp_path / "log", extractive_says(WordEmbedder())) as server:
+        settings = LlmSettings(
+            backend="openai_compatible", model="m", api_key_env="", base_url=server.base_url
+        )
+        endpoint = Endpoint(settings)
+        replies = OpenAICompatibleModel(settings, endpoint).complete(requests)
+        endpoint.close()
+    expected = ExtractiveModel(WordEmbedder()).complete(requests)
+    for reply, other in zip(replies, expected, strict=True):
+        assert isinstance(reply, Completion), reply
+        assert isinstance(other, Completion)
+        assert reply.parsed == other.parsed is not None
