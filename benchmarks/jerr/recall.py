@@ -5,7 +5,7 @@ know the question. A node leads to the line chunk among its own that matches the
 `n` nodes lead to `n` line chunks at most, and often to fewer.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 
 import numpy as np
 import pyarrow as pa
@@ -19,6 +19,7 @@ from gsum_assets.jerr.variants import VARIANTS
 
 CUT_OFFS = (1, 3, 5)
 SIZES = (600, 2000)
+TREE = "tree search"
 
 
 def recall(stories: Stories, searches: pa.Table, k: int) -> np.ndarray:
@@ -33,13 +34,15 @@ def recall(stories: Stories, searches: pa.Table, k: int) -> np.ndarray:
 def searched(stories: Stories, settings: SearchSettings) -> Mapping[str, pa.Table]:
     """Rows of `jerr.searches` for each way to search."""
     keywords = stories.tables["keywords"]
-    none = keywords.set_column(1, "keywords", pa.array([[] for _ in range(keywords.num_rows)], pa.list_(pa.string())))
+    nothing = pa.array([[]] * keywords.num_rows, pa.list_(pa.string()))
+    place = keywords.schema.get_field_index("keywords")
+    none = keywords.set_column(place, keywords.schema.field(place), nothing)
 
     def found(variant: str, asked: pa.Table) -> pa.Table:
         return search(stories.queries, asked, stories.space, VARIANTS[variant], settings, WORDS)
 
     return {
-        "tree search": found("jerr", keywords),
+        TREE: found("jerr", keywords),
         "PageRank from matching nodes": found("jerr-pagerank", keywords),
         "PageRank, whatever the question": found("jerr-pagerank", none),
     }
@@ -47,19 +50,25 @@ def searched(stories: Stories, settings: SearchSettings) -> Mapping[str, pa.Tabl
 
 def measure(split: str = "dev", settings: SearchSettings | None = None) -> Measurement:
     """Recall with 95% bootstrap intervals."""
-    rows = []
+    rows, n = [], 0
     for size in SIZES:
         stories = load(split, size)
+        n = len(stories.questions)
         found = searched(stories, settings or SearchSettings())
-        values = {name: [recall(stories, rows, k) for k in CUT_OFFS] for name, rows in found.items()}
-        best = values["tree search"]
+        values = {
+            name: [recall(stories, rows, k) for k in CUT_OFFS] for name, rows in found.items()
+        }
+        n_chunks = len(stories.chunks) / len({chunk.document_id for chunk in stories.chunks})
         for name, columns in values.items():
-            cells = [_cell(column, own if column is not own else None) for column, own in zip(columns, best, strict=True)]
-            rows.append((str(size), name, *cells))
-    n = len(stories.questions)
+            cells = [
+                _cell(own, None if name == TREE else tree)
+                for own, tree in zip(columns, values[TREE], strict=True)
+            ]
+            rows.append((f"{size} ({n_chunks:.1f} a story)", name, *cells))
     return Measurement(
         f"SQuALITY {split}: recall of the line chunk that holds the answer",
-        f"{n} questions, extractive model; percent, 95% bootstrap interval, and what tree search has more (paired).",
+        f"{n} questions, extractive model; percent with 95% bootstrap intervals, and what tree "
+        "search has more than that (paired).",
         ("line chunks", "search", *(f"{k} nodes" for k in CUT_OFFS)),
         rows,
     )

@@ -66,8 +66,8 @@ class Stories:
     @cached_property
     def space(self) -> SearchSpace:
         """What is searched."""
-        texts = self.tables["synopses"], self.tables["atomic_facts"]
-        return SearchSpace(self.graph.nodes, self.graph.edges, *texts, WORDS)
+        line_chunks = rows_of(TABLES["chunks"], self.chunks, "squality")
+        return SearchSpace(self.graph.nodes, self.graph.edges, line_chunks, WORDS)
 
     @property
     def queries(self) -> pa.Table:
@@ -95,7 +95,9 @@ def load(split: str, max_tokens: int, settings: IndexSettings | None = None) -> 
         contents.documents, CorpusSettings(chunking=chunking), default_tokenizer()
     )
     own = [query for query in contents.queries if query.kind == "specific"]
-    questions = {q.query_id: (q, chunk_id) for q, chunk_id in zip(own, _answers(own, chunks), strict=True)}
+    questions = {
+        q.query_id: (q, chunk_id) for q, chunk_id in zip(own, _answers(own, chunks), strict=True)
+    }
     settings = settings or IndexSettings()
     return Stories(chunks, questions, _asked(chunks, own, settings))
 
@@ -141,7 +143,11 @@ def _asked(
 def _rows(queries: Sequence[Query]) -> pa.Table:
     rows = [
         {
-            **{name: getattr(query, name) for name in vars(query) if name in TABLES["queries"].schema.names},
+            **{
+                name: getattr(query, name)
+                for name in vars(query)
+                if name in TABLES["queries"].schema.names
+            },
             "relevant_chunk_ids": [],
         }
         for query in queries

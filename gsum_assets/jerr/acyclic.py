@@ -3,9 +3,15 @@
 Every node has a level, a number that grows along each edge taken. An edge that leads on to a higher
 level closes no cycle. Another one is searched from both ends, only among the levels between them:
 either the searches meet, and that is a shortest way back; or one of them comes to its end, and what
-it found moves past the other node. So an edge costs what its smaller side costs, whatever the
-order of the edges; Pearce and Kelly (2006, doi 10.1145/1187436.1210590), who search both sides to
-the end, take a time quadratic in the length of a chain that grows at its start.
+it found moves past the other node. So what an edge costs that is taken is what lies on its smaller
+side; Pearce and Kelly (2006, doi 10.1145/1187436.1210590), who search both sides to the end, take
+a time quadratic in the length of a chain that grows at its start.
+
+Measured on one core with 50,000 nodes and 150,000 edges: 14 s where edges are random, and 6 s where
+few nodes have most of them; a chain of 50,000 nodes takes 1 s in whatever order it comes. Nearly
+all of it is the search for ways back: 100,000 random edges on top of the chain, half of them left
+out, take 50 s. rustworkx 0.18.1 (`PyDiGraph(check_cycle=True)`) takes 35 s and 30 s for the first
+two; it names no cycle, and takes an edge from a node without others to itself.
 """
 
 import math

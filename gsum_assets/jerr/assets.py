@@ -83,7 +83,7 @@ def _searches(variant: str, inputs: Inputs) -> Made:
     rows = search(
         inputs.table("queries"),
         inputs.table("keywords"),
-        SearchSpace(*_sized(chosen, inputs, *_GRAPH), words),
+        SearchSpace(*_sized(chosen, inputs, "nodes", "edges", "line_chunks"), words),
         chosen,
         SearchSettings.model_validate(inputs.settings("jerr.search")),
         words,
@@ -199,7 +199,9 @@ JERR = Family(
         ),
     ),
     refinements=(
-        ModelStep("look_ups", _look_ups, "What the model wants to read again, having read synopses."),
+        ModelStep(
+            "look_ups", _look_ups, "What the model wants to read again, having read synopses."
+        ),
         ModelStep(
             "reread_contexts",
             _reread_contexts,

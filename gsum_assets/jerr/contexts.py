@@ -35,9 +35,7 @@ class Room:
 
     def fitting(self, query: dict, passages: Iterable[Passage]) -> Iterator[Passage]:
         """The first passages that fit for a row of `queries`."""
-        room = answer_room(
-            query, self._settings.prompt_tokens, self._max_words, self.count_tokens
-        )
+        room = answer_room(query, self._settings.prompt_tokens, self._max_words, self.count_tokens)
         passages = list(passages)
         sizes = lengths((one.text for one in passages), self.count_tokens)
         left = room.tokens - self._kept_free
@@ -78,7 +76,9 @@ class GraphContexts:
             self._edges[row["source_id"]].append(row)
             self._edges[row["target_id"]].append(row)
         self._facts: dict[str, list[str]] = defaultdict(list)
-        for row in facts.sort_by([("chunk_id", "ascending"), ("position", "ascending")]).to_pylist():
+        for row in facts.sort_by(
+            [("chunk_id", "ascending"), ("position", "ascending")]
+        ).to_pylist():
             self._facts[row["chunk_id"]].append(row["statement"])
         self._synopses = _by_document(synopses)
         self._room = room

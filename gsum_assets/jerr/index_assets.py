@@ -60,9 +60,7 @@ def _by_size(rows: pa.Table) -> Sized:
         yield size, rows_of_size(rows, size)
 
 
-def _of_corpora(
-    table: str, rows: pa.Table, made: Callable[[str, pa.Table], Sized]
-) -> pa.Table:
+def _of_corpora(table: str, rows: pa.Table, made: Callable[[str, pa.Table], Sized]) -> pa.Table:
     """Rows of a table over corpora, from what `made` gives for each."""
     parts = [TABLES[table].empty()]
     for corpus, own in by_corpus(rows):

@@ -1,6 +1,6 @@
 """Which nodes and line chunks a question's keywords match, within what it asks about."""
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -11,6 +11,9 @@ import pyarrow as pa
 from gsum_assets.jerr.tree_search import Gains
 from gsum_assets.retrieval.words import Words
 
+_DECIMALS = 9  # ties fall to the order of line chunks on every machine
+
+
 @dataclass(frozen=True, eq=False)
 class Matched:
     """What the keywords of one question match in a scope.
@@ -19,8 +22,7 @@ class Matched:
     ----------
     gains : of nodes; the best gains of all keywords sum to 1 at most.
     keywords : of each node that has gains, the keywords.
-    coverage : `(n_chunks,)` share of the keywords, weighted, that a line chunk's synopsis and
-        facts hold.
+    coverage : `(n_chunks,)` how much of the keywords a line chunk holds, weighted, 0 to 1.
     """
 
     gains: Gains
@@ -37,9 +39,9 @@ class Scope:
     node_ids, names : `(n_nodes,)`, ordered by id.
     children : nodes that the edges from each node lead to, ascending.
     chunk_ids : line chunks in reading order, `(n_chunks,)`.
-    chunks : of each node, the places of its line chunks among these.
-    names_hold, texts_hold : terms with the nodes whose name, and the line chunks whose synopsis or
-        facts hold them.
+    chunks : of each node, the places of its line chunks among these, at least one.
+    in_names, in_texts : for a term, the nodes whose name and the line chunks whose text hold it, and
+        how often.
     """
 
     node_ids: Sequence[str]
@@ -47,57 +49,59 @@ class Scope:
     children: Sequence[Sequence[int]]
     chunk_ids: Sequence[str]
     chunks: Sequence[Sequence[int]]
-    names_hold: Mapping[str, Sequence[int]]
-    texts_hold: Mapping[str, Sequence[int]]
-
-    @cached_property
-    def _holders(self) -> Sequence[np.ndarray]:
-        """Nodes of each line chunk."""
-        found: list[list[int]] = [[] for _ in self.chunk_ids]
-        for node, places in enumerate(self.chunks):
-            for place in places:
-                found[place].append(node)
-        return [np.array(nodes, np.int64) for nodes in found]
+    in_names: Mapping[str, Mapping[int, int]]
+    in_texts: Mapping[str, Mapping[int, int]]
 
     def match(self, keywords: Sequence[str], words: Words, text_match: float) -> Matched:
         """How nodes and line chunks match a question's keywords.
 
-        A keyword of several words matches by the share of them. It weighs ln(1 + n / m), where m
-        of n line chunks hold it; one that nothing matches weighs nothing. Where none is matched, as
-        of a question about everything, a node gains by the share of line chunks that it is in.
+        A line chunk that holds a keyword f times holds it to f / (f + 1), and a node as far as the
+        one of its line chunks that holds most of all keywords; its name makes up the rest. Of a
+        keyword of several words each counts alike. A keyword weighs ln(1 + n / m), where m of n line
+        chunks hold it; one that nothing matches weighs nothing. Where none is matched, as of a
+        question about everything, a node gains by the share of line chunks that it is in.
 
         Parameters
         ----------
-        text_match : what a word counts that stands in a node's synopses and not in its name.
+        text_match : what a keyword counts at most that is not in a node's name.
         """
         n_nodes, n_chunks = len(self.node_ids), len(self.chunk_ids)
-        by_node, by_chunk, weights = [], [], []
-        for keyword in keywords:
-            terms = dict.fromkeys(words.split(keyword))
-            nodes, chunks = np.zeros(n_nodes), np.zeros(n_chunks)
+        names, texts = np.zeros((len(keywords), n_nodes)), np.zeros((len(keywords), n_chunks))
+        for k, keyword in enumerate(keywords):
+            terms = set(words.split(keyword))
             for term in terms:
-                in_text, strength = self.texts_hold.get(term, ()), np.zeros(n_nodes)
-                chunks[list(in_text)] += 1 / len(terms)
-                for place in in_text:
-                    strength[self._holders[place]] = text_match
-                strength[list(self.names_hold.get(term, ()))] = 1
-                nodes += strength / len(terms)
-            n_holding = max(np.count_nonzero(chunks), 1)
-            is_found = nodes.any() or chunks.any()
-            weights.append(np.log1p(n_chunks / n_holding) if is_found else 0.0)
-            by_node.append(nodes)
-            by_chunk.append(chunks)
-        share = np.array(weights) / (sum(weights) or 1.0)
+                names[k, list(self.in_names.get(term, ()))] += 1 / len(terms)
+                for place, count in self.in_texts.get(term, {}).items():
+                    texts[k, place] += count / (count + 1) / len(terms)
+        n_holding = np.maximum(np.count_nonzero(texts, axis=1), 1)
+        weights = np.log1p(n_chunks / n_holding) * (names.any(axis=1) | texts.any(axis=1))
+        weights /= weights.sum() or 1.0
+        coverage = (weights @ texts).round(_DECIMALS)
+        if not weights.any():
+            alike = {node: [(0, len(own) / n_chunks)] for node, own in enumerate(self.chunks)}
+            return Matched(alike, {}, coverage)
+        held = text_match * texts[:, self._best_chunks(coverage)] + (1 - text_match) * names
         gains: dict[int, list[tuple[int, float]]] = defaultdict(list)
-        for k, nodes in enumerate(by_node):
-            for node in np.flatnonzero(nodes).tolist():
-                gains[node].append((k, float(share[k] * nodes[node])))
-        if not gains and n_chunks:
-            gains = {node: [(0, len(own) / n_chunks)] for node, own in enumerate(self.chunks)}
-            return Matched(gains, {}, np.zeros(n_chunks))
+        for node, k in np.argwhere(held.T > 0).tolist():
+            gains[node].append((k, float(weights[k] * held[k, node])))
         matched = {node: [keywords[k] for k, _ in own] for node, own in gains.items()}
-        coverage = share @ np.array(by_chunk) if by_chunk else np.zeros(n_chunks)
-        return Matched(dict(sorted(gains.items())), matched, coverage)
+        return Matched(gains, matched, coverage)
+
+    def _best_chunks(self, coverage: np.ndarray) -> np.ndarray:
+        """The line chunk of each node that holds most, `(n_nodes,)`; of equal ones the first."""
+        nodes, chunks = self._pairs
+        order = np.lexsort((chunks, -coverage[chunks], nodes))
+        first = np.unique(nodes[order], return_index=True)[1]
+        return chunks[order][first]
+
+    @cached_property
+    def _pairs(self) -> tuple[np.ndarray, np.ndarray]:
+        """Nodes, and their line chunks one by one."""
+        counts = [len(own) for own in self.chunks]
+        return (
+            np.repeat(np.arange(len(counts)), counts),
+            np.array([place for own in self.chunks for place in own], np.int64),
+        )
 
 
 class SearchSpace:
@@ -105,27 +109,22 @@ class SearchSpace:
 
     Parameters
     ----------
-    nodes, edges, synopses, facts : rows of one size of `jerr.nodes`, `jerr.edges`,
-        `jerr.synopses` and `jerr.atomic_facts`.
+    nodes, edges, line_chunks : rows of one size of `jerr.nodes`, `jerr.edges`, `jerr.line_chunks`.
     words : how texts are split into terms.
     """
 
     def __init__(
-        self, nodes: pa.Table, edges: pa.Table, synopses: pa.Table, facts: pa.Table, words: Words
+        self, nodes: pa.Table, edges: pa.Table, line_chunks: pa.Table, words: Words
     ) -> None:
         self._nodes = nodes.sort_by("node_id").to_pylist()
         self._edges = edges.select(["source_id", "target_id", "document_ids"]).to_pylist()
-        self._synopses = synopses.sort_by(
-            [("document_id", "ascending"), ("position", "ascending")]
-        ).to_pylist()
+        ordered = [("document_id", "ascending"), ("position", "ascending")]
+        columns = line_chunks.sort_by(ordered).select(["chunk_id", "document_id", "text"])
+        self._chunks = [
+            (row["chunk_id"], row["document_id"], Counter(words.split(row["text"])))
+            for row in columns.to_pylist()
+        ]
         self._words = words
-        said: dict[str, list[str]] = defaultdict(list)
-        for row in facts.select(["chunk_id", "statement"]).to_pylist():
-            said[row["chunk_id"]].append(row["statement"])
-        self._terms = {
-            row["chunk_id"]: set(words.split(" ".join([row["synopsis"], *said[row["chunk_id"]]])))
-            for row in self._synopses
-        }
         self._scopes: dict[str | None, Scope] = {}
 
     def scope(self, document_id: str | None) -> Scope:
@@ -144,24 +143,22 @@ class SearchSpace:
         for row in self._edges:
             if lies_within(row["document_ids"]):
                 children[place_of[row["source_id"]]].append(place_of[row["target_id"]])
-        chunk_ids = [
-            row["chunk_id"] for row in self._synopses if lies_within((row["document_id"],))
-        ]
-        chunk_of = {chunk_id: i for i, chunk_id in enumerate(chunk_ids)}
+        chunks = [(c, terms) for c, document, terms in self._chunks if lies_within((document,))]
+        chunk_of = {chunk_id: i for i, (chunk_id, _) in enumerate(chunks)}
         return Scope(
             [row["node_id"] for row in nodes],
             [row["name"] for row in nodes],
             [sorted(targets) for targets in children],
-            chunk_ids,
+            list(chunk_of),
             [sorted(chunk_of[c] for c in row["chunk_ids"] if c in chunk_of) for row in nodes],
-            _postings(self._words.split(row["name"]) for row in nodes),
-            _postings(self._terms[chunk_id] for chunk_id in chunk_ids),
+            _postings(Counter(self._words.split(row["name"])) for row in nodes),
+            _postings(terms for _, terms in chunks),
         )
 
 
-def _postings(texts: Iterable[Iterable[str]]) -> Mapping[str, Sequence[int]]:
-    found: dict[str, list[int]] = defaultdict(list)
+def _postings(texts: Iterable[Counter[str]]) -> Mapping[str, Mapping[int, int]]:
+    found: dict[str, dict[int, int]] = defaultdict(dict)
     for place, terms in enumerate(texts):
-        for term in set(terms):
-            found[term].append(place)
+        for term, count in terms.items():
+            found[term][place] = count
     return found

@@ -28,6 +28,7 @@ _MOST_NODES, _MOST_EDGES = 40, 80  # more could not be told apart
 _COLUMN, _ROW = 1.9, 0.62  # inches between layers, and between the nodes of one
 _WIDEST, _LOWEST, _HIGHEST = 8.4, 1.4, 6.6  # inches between the outermost nodes
 _SIDE, _TOP = 1.15, 0.35  # inches, around them
+_NARROWEST = 6.5  # inches: the heading needs them
 _BEND = 0.15  # of an edge over several layers, as a share of its length
 _LINE = 0.15  # inches, height of a line of text
 _SHIFT = (0.0, 0.22, -0.22)  # inches, of layers in turn, so that names need not stand in line
@@ -129,15 +130,17 @@ def _layout(layered: Sequence[Sequence[str]]) -> _Layout:
     step = min(_COLUMN, _WIDEST / max(1, len(layered) - 1))
     most = max(map(len, layered))
     down = float(np.clip(_ROW * most, _LOWEST, _HIGHEST))
+    across = step * (len(layered) - 1)
+    width = max(across + 2 * _SIDE, _NARROWEST)
     places = {
         node: (
-            _SIDE + i * step,
+            (width - across) / 2 + i * step,
             2 * _LINE + down / 2 - height * down / most + _SHIFT[i % len(_SHIFT)],
         )
         for i, some in enumerate(layered)
         for node, height in zip(some, heights(len(some)), strict=True)
     }
-    return _Layout(places, step, 2 * _SIDE + step * (len(layered) - 1), down + 4 * _LINE)
+    return _Layout(places, step, width, down + 4 * _LINE)
 
 
 def _draw(
@@ -205,13 +208,11 @@ def _write(
     colour: str,
 ) -> None:
     """Write a text around the first of these places that has room for it, if any."""
-    from matplotlib.patheffects import withStroke
-
     width = room_for([text]) * size / 9
     for x, y in places:
         x = float(np.clip(x, width / 2, max(width / 2, room.width - width / 2)))
         if room.take(x, y, width, _LINE):
-            written = axes.text(
+            axes.text(
                 x,
                 y,
                 label(text),
@@ -220,6 +221,6 @@ def _write(
                 ha="center",
                 va="center",
                 parse_math=False,
+                bbox={"facecolor": "white", "edgecolor": "none", "pad": 0.5},
             )
-            written.set_path_effects([withStroke(linewidth=2, foreground="white")])
             return

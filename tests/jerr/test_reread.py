@@ -16,7 +16,11 @@ from tests.gor.toy_documents import Scripted
 
 MAX_WORDS = 60
 ASKED = queries({"q": "Who broke the lamp?"})
-SYNOPSES = {"a2": "A storm breaks the glass.", "a1": "Ada lights the lamp.", "b1": "The ferry sinks."}
+SYNOPSES = {
+    "a2": "A storm breaks the glass.",
+    "a1": "Ada lights the lamp.",
+    "b1": "The ferry sinks.",
+}
 TEXTS = {i: f"{i} in full: " + "it was told at length that night. " * 20 for i in SYNOPSES}
 
 

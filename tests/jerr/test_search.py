@@ -12,9 +12,9 @@ from gsum_assets.jerr.settings import SearchSettings
 from gsum_assets.jerr.variants import VARIANTS
 from gsum_assets.tables import TABLES
 from tests.gae.toy_contexts import queries
-from tests.jerr.tower import EDGES, INDEX, NODE_ROWS, WORDS
+from tests.jerr.tower import EDGES, LINE_CHUNKS, NODE_ROWS, WORDS
 
-SPACE = SearchSpace(*INDEX, WORDS)
+SPACE = SearchSpace(NODE_ROWS, EDGES, LINE_CHUNKS, WORDS)
 SETTINGS = SearchSettings(n_nodes=2, n_simulations=200)
 
 
@@ -33,32 +33,45 @@ def found(variant: str, words: list[str], document_id: str | None = None) -> lis
     return rows.to_pylist()
 
 
-def test_names_count_in_full_and_texts_as_told() -> None:
+def test_a_name_counts_beside_the_text() -> None:
     scope = SPACE.scope(None)
-    matched = scope.match(["lamp"], WORDS, 0.5)
+    matched = scope.match(["lamp"], WORDS, 0.6)
     by_name = {scope.names[node]: own for node, own in matched.gains.items()}
-    # the facts of a1 and a2 hold "lamp", so that of their nodes do
-    assert by_name == {"Ada": [(0, 0.5)], "lamp": [(0, 1.0)], "storm": [(0, 0.5)]}
-    assert matched.coverage.tolist() == [1, 1, 0]
+    # a1 and a2 say "lamp" once, b1 does not
+    text = 0.6 * 0.5
+    assert by_name == {
+        "Ada": [(0, pytest.approx(text))],
+        "lamp": [(0, pytest.approx(text + 0.4))],
+        "storm": [(0, pytest.approx(text))],
+    }
+    assert matched.coverage.tolist() == [0.5, 0.5, 0]
 
 
 def test_what_is_seldom_weighs_more_and_all_weights_sum_to_one() -> None:
     scope = SPACE.scope(None)
-    matched = scope.match(["storm", "ferry", "dragon"], WORDS, 0.5)
+    matched = scope.match(["storm", "ferry", "dragon"], WORDS, 1.0)
     storm, ferry = math.log(1 + 3 / 2), math.log(1 + 3)  # in 2 and 1 of 3 line chunks
     total = storm + ferry
-    gains = dict(matched.gains[scope.names.index("storm")])
-    assert gains == pytest.approx({0: storm / total, 1: 0.5 * ferry / total})
-    assert matched.coverage.tolist() == pytest.approx([0, storm / total, 1])
+    gains = dict(matched.gains[scope.names.index("storm")])  # b1 holds both: storm twice
+    assert gains == pytest.approx({0: 2 / 3 * storm / total, 1: 1 / 2 * ferry / total})
+    expected = [0, storm / 2 / total, (2 / 3 * storm + ferry / 2) / total]
+    assert matched.coverage.tolist() == pytest.approx(expected)
 
 
 def test_of_a_keyword_of_two_words_each_counts_half() -> None:
     scope = SPACE.scope("b")
     matched = scope.match(["ferry captain"], WORDS, 0.5)
     assert {scope.names[node]: own for node, own in matched.gains.items()} == {
-        "ferry": [(0, 0.5)],
-        "storm": [(0, 0.25)],
+        "ferry": [(0, pytest.approx(0.5 * 0.25 + 0.5 * 0.5))],
+        "storm": [(0, pytest.approx(0.5 * 0.25))],
     }
+
+
+def test_a_node_is_worth_its_best_line_chunk_not_all_of_them_together() -> None:
+    scope = SPACE.scope("a")
+    matched = scope.match(["keeper", "glass"], WORDS, 1.0)  # in a1, and in a2
+    lamp = matched.gains[scope.names.index("lamp")]  # in both
+    assert lamp == [(0, 0.25)]
 
 
 def test_a_document_holds_its_own_nodes_edges_and_line_chunks() -> None:
@@ -85,7 +98,21 @@ def test_the_best_path_joins_what_two_keywords_ask_for() -> None:
     assert [row["place"] for row in rows] == [*range(1, len(rows) + 1)]
     assert [row["is_chosen"] for row in rows] == [True, True] + [False] * (len(rows) - 2)
     assert all(0 <= row["mean_reward"] <= 1 and row["visits"] > 0 for row in rows)
-    assert [row["score"] for row in rows] == sorted((r["score"] for r in rows), reverse=True)
+    assert rows[0]["score"] == max(row["score"] for row in rows)
+
+
+def test_nodes_of_a_line_chunk_take_turns_and_what_matches_nothing_comes_last() -> None:
+    rows = found("jerr", ["storm", "ferry", "keeper"])
+    assert [(row["name"], row["chunk_ids"][0]) for row in rows] == [
+        ("ferry", "b1"),  # in so small a graph storm and ferry are visited alike
+        ("lamp", "a1"),
+        ("storm", "b1"),
+        ("Ada", "a1"),
+    ]
+    scores = {row["name"]: row["score"] for row in rows}
+    assert scores["storm"] > scores["lamp"]  # and yet it waits for its turn
+    (first, *_, last) = found("jerr", ["ferry"])
+    assert (first["name"], last["name"], last["keywords"]) == ("ferry", "lamp", [])
 
 
 def test_line_chunks_of_a_node_come_best_first() -> None:
@@ -116,7 +143,9 @@ def test_the_same_seed_finds_the_same_and_other_questions_change_nothing() -> No
 
 
 def test_order_of_rows_changes_nothing() -> None:
-    shuffled = SearchSpace(NODE_ROWS.take([3, 1, 0, 2]), EDGES.take([2, 0, 1]), *INDEX[2:], WORDS)
+    shuffled = SearchSpace(
+        NODE_ROWS.take([3, 1, 0, 2]), EDGES.take([2, 0, 1]), LINE_CHUNKS.take([1, 2, 0]), WORDS
+    )
     asked = queries({"q": "?"}), keywords({"q": ["storm", "lamp"]})
     one, other = (
         search(*asked, space, VARIANTS["jerr"], SETTINGS, WORDS) for space in (SPACE, shuffled)
@@ -125,7 +154,7 @@ def test_order_of_rows_changes_nothing() -> None:
 
 
 def test_no_node_at_all_is_no_error() -> None:
-    empty = SearchSpace(*(table.slice(0, 0) for table in INDEX), WORDS)
+    empty = SearchSpace(*(t.slice(0, 0) for t in (NODE_ROWS, EDGES, LINE_CHUNKS)), WORDS)
     for variant in ("jerr", "jerr-pagerank"):
         rows = search(
             queries({"q": "?"}), keywords({"q": ["x"]}), empty, VARIANTS[variant], SETTINGS, WORDS

@@ -46,7 +46,9 @@ def test_a_chunk_as_short_as_a_synopsis_is_its_own() -> None:
 
 def test_without_a_valid_reply_there_is_no_row_and_the_rest_is_kept() -> None:
     replies = iter([None, " ", "In short."])
-    found = synopses(line_chunks([LONG + "1", LONG + "2", LONG]), Scripted(lambda _: next(replies)), SETTINGS)
+    found = synopses(
+        line_chunks([LONG + "1", LONG + "2", LONG]), Scripted(lambda _: next(replies)), SETTINGS
+    )
     assert found.rows["chunk_id"].to_pylist() == ["c2"]
     assert [problem.split(":")[0] for problem in found.problems] == [
         "document 'd', line chunk 0",

@@ -12,6 +12,11 @@ from gsum_assets.jerr.sizes import of_one_size
 from gsum_assets.retrieval.words import Words
 
 WORDS = Words()
+TEXTS = {
+    "a1": "Ada, the keeper, lights the lamp of the tower.",
+    "a2": "At night the storm breaks the glass of the lamp.",
+    "b1": "The storm, the same storm, sinks the ferry off the pier.",
+}
 TOLD = {  # document, position, synopsis, facts
     "a1": ("a", 0, "Ada the keeper lights the lamp of the tower.", ["Ada lights the lamp."]),
     "a2": ("a", 1, "At night a storm breaks the glass.", ["The storm breaks the lamp's glass."]),
@@ -20,7 +25,11 @@ TOLD = {  # document, position, synopsis, facts
 NODES = {  # name, line chunks, facts
     "n-ada": ("Ada", ["a1"], ["Ada lights the lamp."]),
     "n-ferry": ("ferry", ["b1"], ["The storm sinks the ferry."]),
-    "n-lamp": ("lamp", ["a1", "a2"], ["Ada lights the lamp.", "The storm breaks the lamp's glass."]),
+    "n-lamp": (
+        "lamp",
+        ["a1", "a2"],
+        ["Ada lights the lamp.", "The storm breaks the lamp's glass."],
+    ),
     "n-storm": (
         "storm",
         ["a2", "b1"],
@@ -43,6 +52,21 @@ def documents_of(chunk_ids: list[str]) -> list[str]:
     return sorted({TOLD[chunk_id][0] for chunk_id in chunk_ids})
 
 
+LINE_CHUNKS = rows_of(
+    "line_chunks",
+    [
+        {
+            "chunk_id": chunk_id,
+            "document_id": document_id,
+            "position": position,
+            "start": 0,
+            "end": len(TEXTS[chunk_id]),
+            "n_tokens": 12,
+            "text": TEXTS[chunk_id],
+        }
+        for chunk_id, (document_id, position, *_) in TOLD.items()
+    ],
+)
 SYNOPSES = rows_of(
     "synopses",
     [

@@ -1,0 +1,243 @@
+"""Index and every method as assets: equal to a rebuild, and no dearer than the change."""
+
+import json
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from gsum_assets.ask import ask
+from gsum_assets.corpus.settings import CorpusError
+from gsum_assets.run import RunReport
+from gsum_assets.tables import TABLES
+from gsum_resources.appended import read_appended
+from gsum_resources.llm.extractive import ExtractiveModel
+from tests.checks.indexed import failing
+from tests.conftest import CORPUS, House, document_in, made_by
+from tests.evaluation.judges.scripted_judges import judging
+from tests.models import HashEmbedder
+from tests.pipeline.homes import WITHOUT_BERTSCORE, contents, copy_of, house_at, write_lines
+from tests.servers.replies import wanted_schema
+
+DOCUMENTS = [document_in(bucket) for bucket in range(4)]
+NEW = document_in(6)
+SETTINGS = f"""
+{WITHOUT_BERTSCORE}[chunking]
+max_tokens = 48
+overlap_tokens = 0
+[jerr.chunking]
+max_tokens = 120
+ablations = [600]
+[jerr.search]
+n_simulations = 100
+[jerr.pages]
+min_words = 30
+max_words = 90
+gist_words = 20
+[jerr.long]
+unit_tokens = 100
+n_units = 2
+"""
+METHODS = ["jerr", "jerr-600", "jerr-pagerank", "readagent", "longrag"]
+PEOPLE = ["Marit Olsen", "Dov Hallam", "Wren Tarry", "Ines Quell", "Teo Lisk", "Bram Aldous"]
+PLACES = ["Tarnholt", "Quarry Landing", "Sallow Point", "Little Maule", "Hethering"]
+INDEX = [name for name in TABLES if name.startswith("jerr.") and name != "jerr.left_out_edges"]
+QUESTION = "Which jetty did Marit Olsen close at Tarnholt?"
+
+
+def tale(number: int, n_paragraphs: int = 8) -> str:
+    """Who met whom where, so that names recur in some documents and not in others."""
+    paragraphs = []
+    for i in range(n_paragraphs):
+        one, other = (PEOPLE[(number + i * step) % len(PEOPLE)] for step in (1, 2))
+        place = PLACES[(number * 2 + i) % len(PLACES)]
+        paragraphs.append(
+            f"On day {number}{i} the skipper {one} told {other} at {place} that the jetty number "
+            f"{number * i} was closed. {other} carried the brass lamp from {place} to the old "
+            f"boathouse, and {one} wept."
+        )
+    return "\n\n".join(paragraphs)
+
+
+def asked_of(house: House) -> Counter[str]:
+    """Requests that a model answered, by asset."""
+    rows = read_appended(house.store, TABLES["llm_calls"], CORPUS)
+    columns = (rows[name].to_pylist() for name in ("asset", "cached"))
+    return Counter(asset for asset, cached in zip(*columns, strict=True) if not cached)
+
+
+@pytest.fixture(scope="module")
+def indexed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[House]:
+    """Four documents, a question about all of them and one about the first."""
+    with house_at(tmp_path_factory.mktemp("synopses")) as house:
+        house.model = ExtractiveModel(HashEmbedder())  # type: ignore[assignment]
+        for number, document_id in enumerate(DOCUMENTS):
+            house.write_document(document_id, tale(number))
+        (house.folder / "corpus.toml").write_text(SETTINGS)
+        asked = [("all", None), ("first", DOCUMENTS[0])]
+        write_lines(
+            house.folder / "queries.jsonl",
+            [
+                {
+                    "query_id": query_id,
+                    "text": QUESTION,
+                    "document_id": document_id,
+                    "references": ["The first one."],
+                }
+                for query_id, document_id in asked
+            ]
+            + [
+                {
+                    "query_id": "choice",
+                    "text": "Who wept?",
+                    "document_id": DOCUMENTS[1],
+                    "options": ["Marit Olsen", "the bishop"],
+                    "references": ["Marit Olsen"],
+                }
+            ],
+        )
+        assert house.run(METHODS).errors == []
+        yield house
+
+
+@pytest.fixture
+def changeable(indexed: House, tmp_path_factory: pytest.TempPathFactory) -> Iterator[House]:
+    with copy_of(indexed, tmp_path_factory.mktemp("changed")) as house:
+        yield house
+
+
+def test_every_table_is_filled_and_every_check_passes(indexed: House) -> None:
+    assert [name for name in INDEX if not indexed.table(name).num_rows] == []
+    answered = Counter(row["method"] for row in indexed.table("summaries").to_pylist())
+    assert answered == dict.fromkeys(METHODS, 3)
+    assert {name for name in failing(indexed) if name.startswith("jerr")} == set()
+    sizes = {row["max_tokens"] for row in indexed.table("jerr.nodes").to_pylist()}
+    assert sizes == {120, 600}
+
+
+def test_a_question_about_one_document_reads_nothing_of_another(indexed: House) -> None:
+    for table in ("contexts", "jerr.reread_contexts"):
+        rows = [r for r in indexed.table(table).to_pylist() if r["query_id"] == "first"]
+        assert {row["method"] for row in rows} == set(METHODS)
+        assert {row["document_id"] for row in rows} <= {DOCUMENTS[0], None}
+        assert not any(f"day {n}" in row["text"] for row in rows for n in (10, 20, 30))
+
+
+def test_what_is_read_again_is_the_text_of_a_line_chunk_or_page(indexed: House) -> None:
+    rows = indexed.table("jerr.reread_contexts").to_pylist()
+    texts = {r["chunk_id"]: r["text"] for r in indexed.table("jerr.line_chunks").to_pylist()}
+    texts |= {r["page_id"]: r["text"] for r in indexed.table("jerr.pages").to_pylist()}
+    again = [row for row in rows if row["fate"] == "read again"]
+    kinds = {(row["method"], row["node_kind"]) for row in again}
+    assert {("jerr", "line chunk"), ("readagent", "page")} <= kinds
+    assert all(row["text"] == texts[row["node_id"]] for row in again)
+
+
+def test_a_question_costs_what_its_steps_take(indexed: House) -> None:
+    calls = {
+        (r["method"], r["query_id"]): r["calls"] for r in indexed.table("summaries").to_pylist()
+    }
+    for query_id in ("all", "first", "choice"):
+        assert calls["longrag", query_id] == 1
+        assert calls["readagent", query_id] == 2  # look-up, answer
+        assert calls["jerr", query_id] == 3  # keywords too
+
+
+def test_nothing_is_made_twice_and_methods_share_the_index(indexed: House) -> None:
+    asked = asked_of(indexed)
+    assert made_by(indexed.run(METHODS)) == []
+    assert asked_of(indexed) == asked
+    n_synopses = indexed.table("jerr.synopses").num_rows
+    assert asked["jerr/synopses"] + asked["jerr/extraction"] <= 2 * n_synopses
+
+
+def test_an_update_equals_a_rebuild_and_asks_for_what_changed(
+    changeable: House, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    house = changeable
+    known = {row["chunk_id"] for row in house.table("jerr.line_chunks").to_pylist()}
+    house.write_document(NEW, tale(7))
+    house.write_document(DOCUMENTS[2], tale(2) + "\n\nWren Tarry wept at Hethering.")
+    (house.folder / f"{DOCUMENTS[3]}.txt").unlink()
+    asked = asked_of(house)
+    assert house.run(METHODS).is_complete
+    asked = asked_of(house) - asked
+    chunks = house.table("jerr.line_chunks").to_pylist()
+    new = {row["chunk_id"] for row in chunks} - known
+    assert 0 < asked["jerr/synopses"] <= len(new) < len(chunks) / 2
+    assert 0 < asked["jerr/extraction"] <= len(new)
+    with house_at(tmp_path_factory.mktemp("anew")) as fresh:
+        fresh.model = house.model
+        for file in house.folder.iterdir():
+            (fresh.folder / file.name).write_bytes(file.read_bytes())
+        assert fresh.run(METHODS).is_complete
+        assert contents(fresh) == contents(house)
+
+
+def test_a_setting_concerns_the_steps_that_read_it(changeable: House) -> None:
+    file = changeable.folder / "corpus.toml"
+    file.write_text(file.read_text().replace("n_simulations = 100", "n_simulations = 50"))
+    made = {name.split("[")[0] for name in made_by(changeable.run(METHODS))}
+    assert "jerr/searches" in made
+    assert not made & {"jerr/keywords", "jerr/nodes", "jerr/synopses", "jerr/pages"}
+
+
+def test_a_size_that_is_not_indexed_is_an_error_that_names_the_setting(changeable: House) -> None:
+    report = changeable.run(["jerr-4000"])
+    assert any("add 4000 to `ablations` in corpus.toml" in error for error in report.errors)
+
+
+def test_over_http_a_bad_reply_costs_its_chunk_and_is_asked_again(
+    changeable: House, tmp_path: Path
+) -> None:
+    house, ill = changeable, [True]
+
+    def says(body: dict) -> str:
+        fields = (wanted_schema(body) or {}).get("properties", {})
+        text = body["messages"][1]["content"]
+        if "facts" in fields:
+            if ill and "day 00" in text:
+                return "I would rather not."
+            names = [name for name in (*PEOPLE, *PLACES) if name in text][:3]
+            both = [{"source": names[0], "target": names[1], "relation": "met"}]
+            return json.dumps({"facts": [text[:80]], "elements": names, "relations": both})
+        if "keywords" in fields:
+            return json.dumps({"keywords": ["Marit Olsen", "Tarnholt"]})
+        if "references" in fields:
+            return json.dumps({"references": [2, 99]})
+        return text[:200] if "day" in text else "The jetty at Tarnholt."
+
+    with judging(tmp_path, says, max_repairs=0) as (model, _):
+        house.model = model  # type: ignore[assignment]
+        report: RunReport = house.run(["jerr"])
+        assert not report.errors
+        assert any("jerr/extraction" in gap or "jerr/elements" in gap for gap in report.gaps)
+        assert "jerr/elements:every_synopsis_has_some" in failing(house)
+        asked = asked_of(house)
+        ill.clear()
+        assert house.run(["jerr"]).is_complete
+        asked = asked_of(house) - asked
+        assert asked["jerr/synopses"] == asked["jerr/keywords"] == 0
+        assert asked["jerr/extraction"] > 0
+        assert {name for name in failing(house) if name.startswith("jerr/e")} == set()
+        assert all(row["chunk_ids"] for row in house.table("jerr.look_ups").to_pylist())
+
+
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("document_id", [None, DOCUMENTS[1]])
+def test_a_question_is_answered_and_explained_from_the_stored_index(
+    indexed: House, method: str, document_id: str | None
+) -> None:
+    answer = ask(indexed.pipeline(), CORPUS, QUESTION, method, document_id, explain=True)
+    assert answer.text
+    assert answer.passages
+    told = answer.explanation
+    assert ("keywords: " in told) == method.startswith("jerr")
+    assert ("best path: " in told) == (method in ("jerr", "jerr-600"))
+    assert ("read again (" in told) == (method != "longrag")
+
+
+def test_only_what_has_something_to_explain_explains(indexed: House) -> None:
+    with pytest.raises(CorpusError, match="leave --explain out, or ask jerr"):
+        ask(indexed.pipeline(), CORPUS, QUESTION, "bm25", explain=True)
