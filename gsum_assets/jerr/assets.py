@@ -83,7 +83,7 @@ def _searches(variant: str, inputs: Inputs) -> Made:
     rows = search(
         inputs.table("queries"),
         inputs.table("keywords"),
-        SearchSpace(*_sized(chosen, inputs, "nodes", "edges", "line_chunks"), words),
+        SearchSpace(*_sized(chosen, inputs, "nodes", "edges", "line_chunks"), words=words),
         chosen,
         SearchSettings.model_validate(inputs.settings("jerr.search")),
         words,
@@ -119,10 +119,10 @@ def _contexts(variant: str, inputs: Inputs) -> pa.Table:
         pages = PageSettings.model_validate(inputs.settings("jerr.pages"))
         room = _room(inputs, _PIECES_A_WORD * pages.max_words)
         found = (inputs.table(name) for name in ("pages", "chunks", "rankings"))
-        return context_rows(queries, gist_contexts(*found, room))
+        return context_rows(queries, gist_contexts(*found, room=room))
     room = _room(inputs, _size(chosen, inputs))
     index = _sized(chosen, inputs, *_GRAPH)
-    return context_rows(queries, GraphContexts(inputs.table("searches"), *index, room))
+    return context_rows(queries, GraphContexts(inputs.table("searches"), *index, room=room))
 
 
 def _room(inputs: Inputs, most_reread: int) -> Room:
@@ -170,7 +170,7 @@ def _explain(variant: str, inputs: Inputs) -> str:
     edges = inputs.table("edges")
     if VARIANTS[variant].reads == "graph":
         edges = edges.filter(pc.equal(edges[SIZE], _size(VARIANTS[variant], inputs)))
-    return explained(*own, edges)
+    return explained(*own, edges=edges)
 
 
 JERR = Family(

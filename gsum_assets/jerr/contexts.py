@@ -31,16 +31,18 @@ class Room:
         reread = settings.n_reread * most_reread
         self._kept_free = min(reread, settings.prompt_tokens // 2)
         self._settings, self._max_words = settings, max_words
+        self._sizes: dict[str, int] = {}
         self.count_tokens = count_tokens
 
     def fitting(self, query: dict, passages: Iterable[Passage]) -> Iterator[Passage]:
         """The first passages that fit for a row of `queries`."""
         room = answer_room(query, self._settings.prompt_tokens, self._max_words, self.count_tokens)
-        passages = list(passages)
-        sizes = lengths((one.text for one in passages), self.count_tokens)
         left = room.tokens - self._kept_free
+        passages = list(passages)
+        texts = (one.text for one in passages if one.text not in self._sizes)
+        self._sizes |= lengths(texts, self.count_tokens)
         for one in passages:
-            left -= sizes[one.text] + room.mark
+            left -= self._sizes[one.text] + room.mark
             if left < 0:
                 return
             yield one
@@ -80,18 +82,18 @@ class GraphContexts:
             [("chunk_id", "ascending"), ("position", "ascending")]
         ).to_pylist():
             self._facts[row["chunk_id"]].append(row["statement"])
-        self._synopses = _by_document(synopses)
+        self._synopses = _by_document(
+            Passage(
+                row["chunk_id"], "synopsis", row["synopsis"], 0, row["document_id"], row["position"]
+            )
+            for row in synopses.to_pylist()
+        )
         self._room = room
 
     def __call__(self, query: dict) -> Sequence[Passage]:
         """The passages of a row of `queries`."""
         nodes = [self._node(row, query["document_id"]) for row in self._chosen[query["query_id"]]]
-        known = {
-            row["chunk_id"]: Passage(
-                row["chunk_id"], "synopsis", row["synopsis"], 0, row["document_id"], row["position"]
-            )
-            for row in self._synopses.get(query["document_id"], ())
-        }
+        known = self._synopses.get(query["document_id"], {})
         first = [known[c] for c in self._order.get(query["query_id"], ()) if c in known]
         passages = dict.fromkeys([*nodes, *first, *known.values()])
         return list(self._room.fitting(query, passages))
@@ -123,28 +125,27 @@ def gist_contexts(pages: pa.Table, chunks: pa.Table, rankings: pa.Table, room: R
     """
     spans = pages.rename_columns({"page_id": "chunk_id"})
     page_of = Overlapping(chunks, spans).span_of
-    gists = _by_document(pages.filter(pc.not_equal(pages["gist"], "")))
+    gists = _by_document(
+        Passage(row["page_id"], "gist", row["gist"], 0, row["document_id"], row["position"])
+        for row in pages.to_pylist()
+        if row["gist"]
+    )
     order: dict[str, dict[str, None]] = defaultdict(dict)
     for row in rankings.filter(pc.equal(rankings["level"], "node")).sort_by("rank").to_pylist():
         order[row["query_id"]][page_of[row["item_id"]]] = None
 
     def choose(query: dict) -> Sequence[Passage]:
-        known = {
-            row["page_id"]: Passage(
-                row["page_id"], "gist", row["gist"], 0, row["document_id"], row["position"]
-            )
-            for row in gists.get(query["document_id"], ())
-        }
+        known = gists.get(query["document_id"], {})
         first = [known[page_id] for page_id in order[query["query_id"]] if page_id in known]
         return list(room.fitting(query, dict.fromkeys([*first, *known.values()])))
 
     return choose
 
 
-def _by_document(rows: pa.Table) -> Mapping[str | None, Sequence[dict]]:
-    """Rows in reading order by document, and all of them."""
-    ordered = rows.sort_by([("document_id", "ascending"), ("position", "ascending")]).to_pylist()
-    found: dict[str | None, list[dict]] = {None: ordered}
-    for row in ordered:
-        found.setdefault(row["document_id"], []).append(row)
+def _by_document(passages: Iterable[Passage]) -> Mapping[str | None, Mapping[str, Passage]]:
+    """Passages by id in reading order, of each document and, under None, of all."""
+    found: dict[str | None, dict[str, Passage]] = {None: {}}
+    for one in sorted(passages, key=lambda one: (one.document_id, one.position)):
+        found[None][one.node_id] = one
+        found.setdefault(one.document_id, {})[one.node_id] = one
     return found

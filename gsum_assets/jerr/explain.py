@@ -1,6 +1,7 @@
 """How an answer came about: keywords, nodes visited, the best path, what was read again."""
 
 from collections.abc import Iterator, Sequence
+from itertools import pairwise
 
 import pyarrow as pa
 
@@ -65,7 +66,7 @@ def _path(found: Sequence[dict], edges: pa.Table) -> Iterator[str]:
         for row in edges.select(["source_id", "target_id", "relation"]).to_pylist()
     }
     told = steps[0]["name"]
-    for one, other in zip(steps, steps[1:], strict=False):
+    for one, other in pairwise(steps):
         told += f" -[{relation[one['node_id'], other['node_id']]}]-> {other['name']}"
     yield f"\nbest path: {told}"
 

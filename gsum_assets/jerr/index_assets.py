@@ -1,6 +1,6 @@
 """The index of a corpus as assets: line chunks, synopses, facts and elements, the graph, pages."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterable
 from functools import partial
 
 import dagster as dg
@@ -37,7 +37,7 @@ _GRAPH = {
     "edges": "Relations that close no cycle, so that every search comes to an end.",
     "left_out_edges": "Relations that would have closed a cycle, and which.",
 }
-Sized = Iterator[tuple[int, pa.Table]]
+Sized = Iterable[tuple[int, pa.Table]]
 
 
 def _out(purpose: str) -> dg.AssetOut:
@@ -60,13 +60,13 @@ def _by_size(rows: pa.Table) -> Sized:
         yield size, rows_of_size(rows, size)
 
 
-def _of_corpora(table: str, rows: pa.Table, made: Callable[[str, pa.Table], Sized]) -> pa.Table:
-    """Rows of a table over corpora, from what `made` gives for each."""
-    parts = [TABLES[table].empty()]
-    for corpus, own in by_corpus(rows):
-        found = all_sizes(table, made(corpus, own))
-        parts.append(found.append_column("corpus", pa.repeat(pa.scalar(corpus), found.num_rows)))
-    return pa.concat_tables(parts[1:] or parts)
+def _of_corpora(table: str, made: Iterable[tuple[str, Sized]]) -> pa.Table:
+    """Rows of a table over corpora, from those of each corpus and size."""
+    parts = []
+    for corpus, sized in made:
+        rows = all_sizes(table, sized)
+        parts.append(rows.append_column("corpus", pa.repeat(pa.scalar(corpus), rows.num_rows)))
+    return pa.concat_tables(parts) if parts else TABLES[table].empty()
 
 
 @_of_documents(description="Whole lines of a document, which a synopsis is made of.")
@@ -83,7 +83,7 @@ def line_chunks(documents: pa.Table, corpus_settings: SettingsReader) -> pa.Tabl
             chunks = chunk_documents(texts, CorpusSettings(chunking=chunking), tokenizer)
             yield size, rows_of(TABLES["chunks"], chunks, corpus)
 
-    return _of_corpora("jerr.line_chunks", documents, made)
+    return _of_corpora("jerr.line_chunks", ((c, made(c, own)) for c, own in by_corpus(documents)))
 
 
 def _index_settings(reader: SettingsReader, corpus: str) -> IndexSettings:
@@ -109,11 +109,11 @@ def synopses(
                 context.log.warning(problem)
             yield size, asked.rows
 
-    return _of_corpora("jerr.synopses", line_chunks, made)
+    return _of_corpora("jerr.synopses", ((c, made(c, own)) for c, own in by_corpus(line_chunks)))
 
 
 @dg.multi_asset(
-    name="jerr__extraction",  # as ledger and progress call it
+    name="jerr__atomic_facts",  # as ledger and progress call it
     outs={name: _out(_EXTRACTED[name]) for name in TABLES_MADE},
     ins={"synopses": dg.AssetIn([GROUP, "synopses"])},
     partitions_def=corpus_buckets,
@@ -137,9 +137,8 @@ def extraction(  # noqa: ANN201 - Dagster reads it
             for name, table in extracted.tables.items():
                 found[corpus][name].append((size, table))
     for name in TABLES_MADE:
-        yield dg.Output(
-            _of_corpora(f"jerr.{name}", synopses, lambda c, _, n=name: iter(found[c][n])), name
-        )
+        made = ((corpus, tables[name]) for corpus, tables in found.items())
+        yield dg.Output(_of_corpora(f"jerr.{name}", made), name)
 
 
 def _across(*names: str) -> dict[str, dg.AssetIn]:

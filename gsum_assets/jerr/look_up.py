@@ -1,4 +1,4 @@
-"""Which line chunks, or pages, have to be read again for a question (paper, 3.4; ReadAgent, 3.2)."""
+"""Which line chunks or pages have to be read again for a question (3.4; ReadAgent, 3.2)."""
 
 from dataclasses import replace
 

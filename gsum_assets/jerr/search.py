@@ -17,6 +17,9 @@ from gsum_assets.tables import TABLES
 from gsum_resources.content_hash import hash_texts
 
 
+_MOST_RANKED = 1000  # nodes by PageRank that are kept: about as many as simulations visit
+
+
 @dataclass(frozen=True)
 class Found:
     """Nodes of a scope in the order of their worth.
@@ -92,7 +95,7 @@ def by_pagerank(scope: Scope, matched: Matched, restart: float) -> Found:
     weights = [sum(gain for _, gain in matched.gains.get(node, ())) or 1.0 for node in seeds]
     ranks = personalized_pagerank(graph, seeds, np.array(weights), restart).round(DECIMALS)
     order = [node for node in np.argsort(-ranks, kind="stable").tolist() if ranks[node] > 0]
-    return Found(order, dict(enumerate(ranks.tolist())))
+    return Found(order[:_MOST_RANKED], dict(enumerate(ranks.tolist())))
 
 
 def _rows(query_id: str, scope: Scope, matched: Matched, found: Found, n_nodes: int) -> list[dict]:

@@ -149,7 +149,7 @@ def test_nothing_is_made_twice_and_methods_share_the_index(indexed: House) -> No
     assert made_by(indexed.run(METHODS)) == []
     assert asked_of(indexed) == asked
     n_synopses = indexed.table("jerr.synopses").num_rows
-    assert asked["jerr/synopses"] + asked["jerr/extraction"] <= 2 * n_synopses
+    assert asked["jerr/synopses"] + asked["jerr/atomic_facts"] <= 2 * n_synopses
 
 
 def test_an_update_equals_a_rebuild_and_asks_for_what_changed(
@@ -166,7 +166,7 @@ def test_an_update_equals_a_rebuild_and_asks_for_what_changed(
     chunks = house.table("jerr.line_chunks").to_pylist()
     new = {row["chunk_id"] for row in chunks} - known
     assert 0 < asked["jerr/synopses"] <= len(new) < len(chunks) / 2
-    assert 0 < asked["jerr/extraction"] <= len(new)
+    assert 0 < asked["jerr/atomic_facts"] <= len(new)
     with house_at(tmp_path_factory.mktemp("anew")) as fresh:
         fresh.model = house.model
         for file in house.folder.iterdir():
@@ -212,14 +212,14 @@ def test_over_http_a_bad_reply_costs_its_chunk_and_is_asked_again(
         house.model = model  # type: ignore[assignment]
         report: RunReport = house.run(["jerr"])
         assert not report.errors
-        assert any("jerr/extraction" in gap or "jerr/elements" in gap for gap in report.gaps)
+        assert any("jerr/atomic_facts" in gap for gap in report.gaps)
         assert "jerr/elements:every_synopsis_has_some" in failing(house)
         asked = asked_of(house)
         ill.clear()
         assert house.run(["jerr"]).is_complete
         asked = asked_of(house) - asked
         assert asked["jerr/synopses"] == asked["jerr/keywords"] == 0
-        assert asked["jerr/extraction"] > 0
+        assert asked["jerr/atomic_facts"] > 0
         assert {name for name in failing(house) if name.startswith("jerr/e")} == set()
         assert all(row["chunk_ids"] for row in house.table("jerr.look_ups").to_pylist())
 
