@@ -16,7 +16,6 @@ from gsum_assets.retrieval.words import Words
 from gsum_assets.tables import TABLES
 from gsum_resources.content_hash import hash_texts
 
-
 _MOST_RANKED = 1000  # nodes by PageRank that are kept: about as many as simulations visit
 
 
