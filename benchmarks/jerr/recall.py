@@ -1,8 +1,8 @@
 """How often the nodes found lead to the line chunk that holds the answer, on SQuALITY.
 
-Tree search beside the ablation by PageRank (paper, table 4), and beside PageRank that does not
-know the question. A node leads to the line chunk among its own that matches the question best; so
-`n` nodes lead to `n` line chunks at most, and often to fewer.
+Tree search beside the ablation by PageRank (paper, table 4), and beside Personalized PageRank from
+the nodes that match the question. A node leads to the line chunk among its own that matches the
+question best; so `n` nodes lead to `n` line chunks at most, and often to fewer.
 """
 
 from collections.abc import Mapping
@@ -19,7 +19,7 @@ from gsum_assets.jerr.variants import VARIANTS
 
 CUT_OFFS = (1, 3, 5)
 SIZES = (600, 2000)
-TREE = "tree search"
+TREE = "jerr"
 
 
 def recall(stories: Stories, searches: pa.Table, k: int) -> np.ndarray:
@@ -34,17 +34,11 @@ def recall(stories: Stories, searches: pa.Table, k: int) -> np.ndarray:
 def searched(stories: Stories, settings: SearchSettings) -> Mapping[str, pa.Table]:
     """Rows of `jerr.searches` for each way to search."""
     keywords = stories.tables["keywords"]
-    nothing = pa.array([[]] * keywords.num_rows, pa.list_(pa.string()))
-    place = keywords.schema.get_field_index("keywords")
-    none = keywords.set_column(place, keywords.schema.field(place), nothing)
-
-    def found(variant: str, asked: pa.Table) -> pa.Table:
-        return search(stories.queries, asked, stories.space, VARIANTS[variant], settings, WORDS)
-
     return {
-        TREE: found("jerr", keywords),
-        "PageRank from matching nodes": found("jerr-pagerank", keywords),
-        "PageRank, whatever the question": found("jerr-pagerank", none),
+        variant: search(
+            stories.queries, keywords, stories.space, VARIANTS[variant], settings, WORDS
+        )
+        for variant in (TREE, "jerr-pagerank", "jerr-ppr")
     }
 
 

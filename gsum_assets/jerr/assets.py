@@ -191,11 +191,11 @@ JERR = Family(
     reads_by_corpus=("nodes", "edges"),
     reads_by_variant=("pages",),
     preparations=(
-        ModelStep("keywords", _keywords, "What a question is searched for with."),
+        ModelStep("keywords", _keywords, "What the language model takes it to be about."),
         ModelStep(
             "searches",
             _searches,
-            "Nodes that the search visited, how often, and how well that paid; the best are read.",
+            "How often, and how well that paid; the best nodes are read.",
         ),
     ),
     refinements=(

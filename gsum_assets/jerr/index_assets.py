@@ -30,12 +30,12 @@ GROUP = "jerr"
 _EXTRACTED = {
     "atomic_facts": "What a synopsis says, one thing at a time.",
     "elements": "On what a synopsis turns; elements become the nodes of the graph.",
-    "relations": "How two elements of a synopsis bear on one another.",
+    "relations": "In at most three words and one direction; edges are made of these.",
 }
 _GRAPH = {
-    "nodes": "Elements that are one, and where they are told of.",
-    "edges": "Relations that close no cycle, so that every search comes to an end.",
-    "left_out_edges": "Relations that would have closed a cycle, and which.",
+    "nodes": "What is told of it, and where; a search goes from node to node.",
+    "edges": "Where a search goes on from a node, and in which words; every way comes to an end.",
+    "left_out_edges": "No search follows it; the cycle is told that it would have closed.",
 }
 Sized = Iterable[tuple[int, pa.Table]]
 
@@ -69,7 +69,7 @@ def _of_corpora(table: str, made: Iterable[tuple[str, Sized]]) -> pa.Table:
     return pa.concat_tables(parts) if parts else TABLES[table].empty()
 
 
-@_of_documents(description="Whole lines of a document, which a synopsis is made of.")
+@_of_documents(description="As many lines as fit; one that does not fit by itself is cut.")
 def line_chunks(documents: pa.Table, corpus_settings: SettingsReader) -> pa.Table:
     tokenizer = default_tokenizer()
 
@@ -206,7 +206,7 @@ def graph(  # noqa: ANN201 - Dagster reads it
     code_version="1",
     ins={"documents": dg.AssetIn("documents", partition_mapping=across, metadata=LAZY)},
     pool="llm",
-    description="Paragraphs up to where a reader would pause, and their gist; of ReadAgent alone.",
+    description="With the gist that is read first; other methods have none.",
 )
 def pages(
     context: dg.AssetExecutionContext,

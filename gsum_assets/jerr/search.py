@@ -10,7 +10,7 @@ import pyarrow as pa
 from gsum_assets.graphs.pagerank import DECIMALS, WalkGraph, personalized_pagerank
 from gsum_assets.jerr.matches import Matched, Scope, SearchSpace
 from gsum_assets.jerr.settings import SearchSettings
-from gsum_assets.jerr.tree_search import tree_search
+from gsum_assets.jerr.tree_search import Gains, tree_search
 from gsum_assets.jerr.variants import Variant
 from gsum_assets.retrieval.words import Words
 from gsum_assets.tables import TABLES
@@ -27,12 +27,14 @@ class Found:
     ----------
     nodes : visited ones, best first.
     scores : what they are ordered by.
+    matching : those that match the question themselves; all where the search does not know it.
     visits, rewards : simulations over each node and their summed rewards; None: no simulation.
     path : of the best reward.
     """
 
     nodes: Sequence[int]
     scores: Mapping[int, float]
+    matching: Container[int]
     visits: Mapping[int, int] | None = None
     rewards: Mapping[int, float] | None = None
     path: Sequence[int] = ()
@@ -66,7 +68,8 @@ def search(
             seed = int(hash_texts([str(settings.seed), query["query_id"]], 4), 16)
             found = by_simulations(scope, matched, settings, seed)
         else:
-            found = by_pagerank(scope, matched, settings.restart)
+            gains = matched.gains if variant.search == "ppr" else {}
+            found = by_pagerank(scope, gains, settings.restart)
         rows += _rows(query["query_id"], scope, matched, found, n_nodes)
     return pa.Table.from_pylist(rows, TABLES["jerr.searches"].schema)
 
@@ -76,25 +79,25 @@ def by_simulations(scope: Scope, matched: Matched, settings: SearchSettings, see
     found = tree_search(scope.children, matched.gains, settings, seed)
     scores = {node: float(found.rewards[node]) for node in found.visits}
     order = sorted(scores, key=lambda node: (-scores[node], -found.visits[node], node))
-    return Found(order, scores, found.visits, found.rewards, found.path)
+    return Found(order, scores, matched.gains, found.visits, found.rewards, found.path)
 
 
-def by_pagerank(scope: Scope, matched: Matched, restart: float) -> Found:
+def by_pagerank(scope: Scope, gains: Gains, restart: float) -> Found:
     """Nodes by Personalized PageRank, jumping back to nodes in proportion to their gains.
 
-    Where no keyword matches, to all nodes alike.
+    Without gains it jumps to all nodes alike: PageRank.
     """
     n = len(scope.node_ids)
     if not n:
-        return Found([], {})
+        return Found([], {}, ())
     sources = [node for node, targets in enumerate(scope.children) for _ in targets]
     targets = [target for own in scope.children for target in own]
     graph = WalkGraph(n, np.array(sources, int), np.array(targets, int), np.ones(len(targets)))
-    seeds = list(matched.gains) or list(range(n))
-    weights = [sum(gain for _, gain in matched.gains.get(node, ())) or 1.0 for node in seeds]
+    seeds = list(gains) or list(range(n))
+    weights = [sum(gain for _, gain in gains.get(node, ())) or 1.0 for node in seeds]
     ranks = personalized_pagerank(graph, seeds, np.array(weights), restart).round(DECIMALS)
     order = [node for node in np.argsort(-ranks, kind="stable").tolist() if ranks[node] > 0]
-    return Found(order[:_MOST_RANKED], dict(enumerate(ranks.tolist())))
+    return Found(order[:_MOST_RANKED], dict(enumerate(ranks.tolist())), gains or order)
 
 
 def _rows(query_id: str, scope: Scope, matched: Matched, found: Found, n_nodes: int) -> list[dict]:
@@ -104,7 +107,7 @@ def _rows(query_id: str, scope: Scope, matched: Matched, found: Found, n_nodes: 
         for node in found.nodes
     }
     rows = []
-    for place, node in enumerate(_in_turns(found.nodes, chunks_of, matched.gains), start=1):
+    for place, node in enumerate(_in_turns(found, chunks_of), start=1):
         visits = found.visits[node] if found.visits else None
         total = found.rewards[node] if found.rewards else 0.0
         rows.append(
@@ -125,19 +128,17 @@ def _rows(query_id: str, scope: Scope, matched: Matched, found: Found, n_nodes: 
     return rows
 
 
-def _in_turns(
-    nodes: Sequence[int], chunks_of: Mapping[int, Sequence[int]], matching: Container[int]
-) -> list[int]:
+def _in_turns(found: Found, chunks_of: Mapping[int, Sequence[int]]) -> list[int]:
     """The best node of each line chunk, then the second of each, and so on.
 
     Nodes of one line chunk match the same text, so that the best few would often all be of one: on
     SQuALITY train 5 nodes lead to the line chunk that holds the answer for 68.0% of the questions
-    instead of 59.5% (line chunks of 600; by PageRank 64.5% instead of 59.5%). Those that match
-    nothing themselves, and are there for the company they keep, come last.
+    instead of 59.5% (line chunks of 600; by Personalized PageRank 64.5% instead of 59.5%). Those
+    that match nothing themselves, and are there for the company they keep, come last.
     """
     met: Counter[int] = Counter()
     turns = []
-    for place, node in enumerate(nodes):
-        turns.append((node not in matching, met[chunks_of[node][0]], place, node))
+    for place, node in enumerate(found.nodes):
+        turns.append((node not in found.matching, met[chunks_of[node][0]], place, node))
         met[chunks_of[node][0]] += 1
     return [node for *_, node in sorted(turns)]

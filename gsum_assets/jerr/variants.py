@@ -13,13 +13,14 @@ class Variant:
     Attributes
     ----------
     reads : the 'graph' of synopses, the 'pages' of ReadAgent, or the 'units' of LongRAG.
-    search : how the graph is searched.
+    search : by 'tree' search; by 'pagerank', which does not know the question, as in the paper's
+        ablation; or by 'ppr', Personalized PageRank from the nodes that match it (ours).
     n_nodes : best nodes that are read; None as the settings say.
     max_tokens : size of line chunks; None as the settings say.
     """
 
     reads: Literal["graph", "pages", "units"] = "graph"
-    search: Literal["tree", "pagerank"] = "tree"
+    search: Literal["tree", "pagerank", "ppr"] = "tree"
     n_nodes: int | None = None
     max_tokens: int | None = None
 
@@ -30,6 +31,7 @@ VARIANTS: Mapping[str, Variant] = MappingProxyType(
     {
         "jerr": Variant(),
         "jerr-pagerank": Variant(search="pagerank"),
+        "jerr-ppr": Variant(search="ppr"),
         **{f"jerr-top{n}": Variant(n_nodes=n) for n in (1, 3, 10)},
         **{f"jerr-{size}": Variant(max_tokens=size) for size in (600, 1000, 4000)},
         READAGENT: Variant(reads="pages"),

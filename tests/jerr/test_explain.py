@@ -37,7 +37,7 @@ def test_everything_is_told_in_order() -> None:
 
 
 def test_pagerank_has_no_visits_and_no_path() -> None:
-    lines = told("jerr-pagerank", ["ferry"])
+    lines = told("jerr-ppr", ["ferry"])
     assert lines[3].split() == ["PageRank", "node"]
     assert not any("best path" in line for line in lines)
 

@@ -121,8 +121,18 @@ def test_line_chunks_of_a_node_come_best_first() -> None:
     assert lamp["keywords"] == ["storm", "lamp"]
 
 
-def test_pagerank_visits_nothing_and_follows_the_keywords() -> None:
-    rows = found("jerr-pagerank", ["ferry"])
+def test_pagerank_does_not_know_the_question() -> None:
+    one, other = (
+        {row["name"]: row["score"] for row in found("jerr-pagerank", [word])}
+        for word in ("ferry", "ada")
+    )
+    assert one == other
+    # Ada and the storm lead to the lamp, the storm to the ferry as well
+    assert one["lamp"] > one["ferry"] > one["Ada"] == one["storm"] > 0
+
+
+def test_personalized_pagerank_visits_nothing_and_follows_the_keywords() -> None:
+    rows = found("jerr-ppr", ["ferry"])
     assert rows[0]["name"] == "ferry"
     assert {row["visits"] for row in rows} == {row["step"] for row in rows} == {None}
     assert sum(row["score"] for row in rows) == pytest.approx(1)
@@ -155,7 +165,7 @@ def test_order_of_rows_changes_nothing() -> None:
 
 def test_no_node_at_all_is_no_error() -> None:
     empty = SearchSpace(*(t.slice(0, 0) for t in (NODE_ROWS, EDGES, LINE_CHUNKS)), WORDS)
-    for variant in ("jerr", "jerr-pagerank"):
+    for variant in ("jerr", "jerr-pagerank", "jerr-ppr"):
         rows = search(
             queries({"q": "?"}), keywords({"q": ["x"]}), empty, VARIANTS[variant], SETTINGS, WORDS
         )

@@ -1,7 +1,7 @@
 """An index of two small documents, made by hand: who broke the lamp of the tower.
 
-Document a, in two line chunks: the keeper lights the lamp, the storm breaks the lamp. Document b, in
-one: the storm sinks the ferry.
+Document a, in two line chunks: the keeper lights the lamp, the storm breaks the lamp. Document b,
+in one: the storm sinks the ferry.
 """
 
 from collections.abc import Mapping
