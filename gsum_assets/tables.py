@@ -1024,7 +1024,7 @@ TABLES: Mapping[str, Table] = {
                 Column("step", INT, "place on the best path, from 1; null: not on it", True),
                 Column("visits", INT, "simulations that led over it; null: PageRank", True),
                 Column("mean_reward", FLOAT, "of these, 0 to 1; null: PageRank", True),
-                Column("score", FLOAT, "its worth: total reward, or PageRank"),
+                Column("score", FLOAT, "its worth: mean_reward * ln(1 + visits), or PageRank"),
                 Column("keywords", TEXTS, "that it matches"),
                 Column("chunk_ids", TEXTS, "its line chunks in scope, the best one first"),
             ),

@@ -4,8 +4,6 @@ from itertools import pairwise
 
 import numpy as np
 import pyarrow as pa
-from scipy.sparse import csr_array
-from scipy.sparse.csgraph import connected_components
 
 from gsum_assets.checks.finding import Finding, count, found, together
 from gsum_assets.checks.jerr import SIZE, of_each_size, sized
@@ -104,6 +102,9 @@ def _rows_of(edges: pa.Table, end: str, nodes: pa.Table) -> np.ndarray:
 
 def _tied(source: np.ndarray, target: np.ndarray, n_nodes: int) -> np.ndarray:
     """The strongly connected component of each node, `(n_nodes,)`; cycles lie within one."""
+    from scipy.sparse import csr_array
+    from scipy.sparse.csgraph import connected_components
+
     if not n_nodes:
         return np.empty(0, np.int64)
     weights = np.ones(len(source), np.int8)

@@ -21,6 +21,6 @@ Departures:
 - Children are tried best first, and only as many as a node's visits warrant; one simulation in four
   takes a new path while there is one, so that a small graph is searched in full.
 - Of the best nodes those that lead to different line chunks come first.
-- PageRank, the ablation, jumps back to the nodes that match the question.
+- Beside PageRank, the ablation, there is Personalized PageRank from the nodes that match.
 - ReadAgent is shown as one passage what a page holds anyway, so that each number is a pause.
 """

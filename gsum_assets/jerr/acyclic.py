@@ -18,7 +18,6 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-import networkx as nx
 import numpy as np
 
 
@@ -49,6 +48,8 @@ def without_cycles(n_nodes: int, edges: Sequence[tuple[int, int]]) -> Acyclic:
     n_nodes : nodes are 0 … n_nodes - 1.
     edges : source and target of each, those first that are preferred.
     """
+    import networkx as nx
+
     growing = _Growing(n_nodes)
     left_out = {
         place: cycle

@@ -5,8 +5,6 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 import pyarrow as pa
-from scipy.sparse import coo_array
-from scipy.sparse.csgraph import connected_components
 
 from gsum_assets.jerr.exact import BloomFilter, ExactSet
 from gsum_assets.jerr.simhash import hamming, near_pairs, simhashes
@@ -84,6 +82,9 @@ def _own_keys(
     keys: Sequence[str], mentions: Mapping[str, int], hashes: np.ndarray, near_bits: int
 ) -> list[int]:
     """For each key, the place of the one by which its node is known."""
+    from scipy.sparse import coo_array
+    from scipy.sparse.csgraph import connected_components
+
     if not near_bits or not keys:
         return list(range(len(keys)))
     left, right, _ = near_pairs(hashes, near_bits)

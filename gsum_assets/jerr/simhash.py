@@ -13,7 +13,6 @@ from itertools import combinations, count, pairwise
 from typing import NamedTuple
 
 import numpy as np
-from scipy.sparse import csr_array
 
 _BITS = 64
 _AGREEING = 2  # blocks
@@ -44,6 +43,8 @@ def simhashes(texts: Sequence[str]) -> np.ndarray:
 
     A bit is set that is set in the BLAKE2b hashes of more than half of the text's shingles.
     """
+    from scipy.sparse import csr_array
+
     if not texts:
         return np.zeros(0, np.uint64)
     place: dict[str, int] = {}

@@ -34,19 +34,19 @@ def test_the_best_nodes_then_the_synopses_that_they_point_to() -> None:
     rows = shown(["ferry"])
     assert [(row["node_kind"], row["node_id"]) for row in rows] == [
         ("node", "n-ferry"),
-        ("node", "n-storm"),
-        ("synopsis", "b1"),  # both nodes' best
-        ("synopsis", "a1"),  # that of the lamp, which the search met
-        ("synopsis", "a2"),  # the storm's second
+        ("node", "n-lamp"),  # the storm leads to b1, too, and waits
+        ("synopsis", "b1"),
+        ("synopsis", "a1"),
+        ("synopsis", "a2"),  # the lamp's second
     ]
     assert [row["rank"] for row in rows] == [1, 2, 3, 4, 5]
 
 
 def test_a_node_is_told_by_its_relations_and_facts() -> None:
-    (ferry, storm, *_) = shown(["ferry"])
+    (ferry, lamp, *_) = shown(["ferry"])
     assert ferry["text"] == "ferry: storm – sinks – ferry. The storm sinks the ferry."
-    assert storm["text"] == (
-        "storm: storm – breaks – lamp; storm – sinks – ferry. The storm sinks the ferry. "
+    assert lamp["text"] == (
+        "lamp: Ada – lights – lamp; storm – breaks – lamp. Ada lights the lamp. "
         "The storm breaks the lamp's glass."
     )
 
