@@ -119,7 +119,7 @@ def plan(corpus: str, methods: str | None) -> None:
 @click.argument("question")
 @click.option("--method", default="dense", show_default=True, help="How passages are found.")
 @click.option("--document", help="Ask one document of the corpus, by its id.")
-@click.option("--explain", is_flag=True, help="Tell first how the passages were found (jerr).")
+@click.option("--explain", is_flag=True, help="Also tell how the passages were found (jerr).")
 def ask(corpus: str, question: str, method: str, document: str | None, explain: bool) -> None:
     """Answer a QUESTION over CORPUS from its stored indexes, with the passages it rests on."""
     from gsum_assets.ask import ask as answer

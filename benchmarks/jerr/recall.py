@@ -63,7 +63,7 @@ def measure(split: str = "dev", settings: SearchSettings | None = None) -> Measu
         f"SQuALITY {split}: recall of the line chunk that holds the answer",
         f"{n} questions, extractive model; percent with 95% bootstrap intervals, and what tree "
         "search has more than that (paired).",
-        ("line chunks", "search", *(f"{k} nodes" for k in CUT_OFFS)),
+        ("line chunks", "search", *(f"{k} node{'s' * (k > 1)}" for k in CUT_OFFS)),
         rows,
     )
 
