@@ -13,7 +13,7 @@ test: .venv/.dev  ## run the tests, in six parts side by side: they wait a lot, 
 		test-daemon test-servers test-runs test-methods test-graphrag test-rest
 
 DAEMON := tests/ui
-SERVERS := tests/endpoint tests/pipeline/test_endpoints.py
+SERVERS := tests/endpoint tests/pipeline/test_endpoints.py tests/jerr
 METHODS := tests/checks tests/gae tests/gor tests/lightpal
 GRAPHRAG := tests/graphrag tests/pipeline/test_plan.py
 

@@ -163,6 +163,7 @@ def test_sql_prints_a_table_or_csv(first_run: str) -> None:
         (["run", "../up"], ["corpus '../up'", "use letters"]),
         (["run", "two-meetings", "--methods", "bm52"], ["unknown methods bm52", "bm25"]),
         (["ask", "two-meetings", "Who?", "--method", "bm52"], ["unknown method 'bm52'", "bm25"]),
+        (["ask", "two-meetings", "Who?", "--explain"], ["method 'dense' has no more", "ask jerr"]),
         (["ask", "two-meetings", "Who?", "--document", "x"], ["no document 'x'", "qmsum-val-001"]),
         (["ask", "elsewhere", "Who?"], ["'elsewhere'", "gsum run elsewhere"]),
         (["report", "elsewhere"], ["'elsewhere'", "gsum run elsewhere"]),

@@ -427,14 +427,14 @@ CHECKS: Mapping[str, Sequence[Check]] = {
             ),
         )
     ],
-    "jerr.merges": [
+    "jerr.nodes": [
         Check(
-            "lead_to_nodes",
+            "stand_for_elements",
             "Every written form of an element became a node that exists; near ones differ by at "
             "most 3 bits of 64.",
             lambda part: jerr_graph.lead_to_nodes(
-                part.rows(columns=["max_tokens", "element", "node_id", "rule", "n_bits"]),
-                part.rows("jerr.nodes", ["max_tokens", "node_id"]),
+                part.rows("jerr.merges", ["max_tokens", "element", "node_id", "rule", "n_bits"]),
+                part.rows(columns=["max_tokens", "node_id"]),
                 part.rows("jerr.elements", ["max_tokens", "element"]),
             ),
         )

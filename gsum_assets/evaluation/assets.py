@@ -175,9 +175,7 @@ def family_assets(family: Family) -> list[dg.AssetsDefinition]:
                 step.table,
                 _logged(step),
                 step.purpose,
-                before_ranking
-                | {n: mine[n] for n in ("contexts", *refined[:i])}
-                | language_model,
+                before_ranking | {n: mine[n] for n in ("contexts", *refined[:i])} | language_model,
             )
             for i, step in enumerate(family.refinements)
         ),
