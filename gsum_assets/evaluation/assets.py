@@ -70,11 +70,13 @@ class ModelStep(NamedTuple):
     table : that it makes, as it is named in `Inputs`.
     make : makes its rows; reads what the family reads, and the steps before.
     purpose : as the UI shows it.
+    reads_index : whether it reads more than questions, settings, model and the steps before.
     """
 
     table: str
     make: Callable[[str, Inputs], Made]
     purpose: str
+    reads_index: bool = True
 
 
 @dataclass(frozen=True)
@@ -146,13 +148,17 @@ def family_assets(family: Family) -> list[dg.AssetsDefinition]:
     }
     language_model = {"language_model": dg.AssetIn("language_model")}
     before_ranking = by_document | own | {n: mine[n] for n in prepared}
+
+    def index_of(step: ModelStep) -> dict[str, dg.AssetIn]:
+        return by_document | own if step.reads_index else {}
+
     return [
         *(
             made(
                 step.table,
                 _logged(step),
                 step.purpose,
-                by_document | own | {n: mine[n] for n in prepared[:i]} | language_model,
+                index_of(step) | {n: mine[n] for n in prepared[:i]} | language_model,
             )
             for i, step in enumerate(family.preparations)
         ),
@@ -175,7 +181,9 @@ def family_assets(family: Family) -> list[dg.AssetsDefinition]:
                 step.table,
                 _logged(step),
                 step.purpose,
-                before_ranking | {n: mine[n] for n in ("contexts", *refined[:i])} | language_model,
+                index_of(step)
+                | {n: mine[n] for n in (*prepared, "contexts", *refined[:i])}
+                | language_model,
             )
             for i, step in enumerate(family.refinements)
         ),

@@ -191,7 +191,12 @@ JERR = Family(
     reads_by_corpus=("nodes", "edges"),
     reads_by_variant=("pages",),
     preparations=(
-        ModelStep("keywords", _keywords, "What the language model takes it to be about."),
+        ModelStep(
+            "keywords",
+            _keywords,
+            "What the language model takes it to be about.",
+            reads_index=False,
+        ),
         ModelStep(
             "searches",
             _searches,
@@ -200,7 +205,10 @@ JERR = Family(
     ),
     refinements=(
         ModelStep(
-            "look_ups", _look_ups, "What the model wants to read again, having read synopses."
+            "look_ups",
+            _look_ups,
+            "What the model wants to read again, having read synopses.",
+            reads_index=False,
         ),
         ModelStep(
             "reread_contexts",

@@ -16,8 +16,8 @@ _MAX_WORDS = 40  # of a reply
 def ask_keywords(queries: pa.Table, model: LanguageModel) -> Asked:
     """Ask `model` for the keywords of each question, all at once.
 
-    The options of a choice are part of the question. A question without a valid reply is searched
-    for by its own words.
+    Asked about is the question as retrieval searches for it, and the options of a choice. A
+    question without a valid reply is searched for by its own words.
 
     Returns
     -------
@@ -31,7 +31,7 @@ def ask_keywords(queries: pa.Table, model: LanguageModel) -> Asked:
             said = (" ".join(keyword.split()) for keyword in reply.parsed.keywords)
             keywords = list(dict.fromkeys(keyword for keyword in said if keyword))[:_MOST]
         else:
-            keywords = row["text"].split()
+            keywords = row["retrieval_text"].split()
             problems.append(f"question '{row['query_id']}': no keywords: {why(reply)}")
         rows.append({"query_id": row["query_id"], "keywords": keywords, **spent(reply)})
     return Asked(pa.Table.from_pylist(rows, TABLES["jerr.keywords"].schema), problems)
@@ -41,7 +41,7 @@ def _request(row: dict) -> Request:
     return Request(
         task="facts",
         instructions=KEYWORDS,
-        passages=(question_text(row),),
+        passages=(question_text(row | {"text": row["retrieval_text"]}),),
         max_words=_MAX_WORDS,
         schema=Keywords,
         document_id=row["document_id"] or "",

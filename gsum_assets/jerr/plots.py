@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import chain, islice
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -90,7 +91,7 @@ class _Room:
 
 
 def graph_picture(nodes: pa.Table, edges: pa.Table, title: str) -> bytes:
-    """PNG of the 40 most mentioned nodes, and of the 80 heaviest edges among them.
+    """PNG of 40 nodes, related ones that are mentioned most first, and the 80 heaviest edges.
 
     An edge leads from left to right; nodes grow with the synopses that mention them, edges with
     those that tell them. Names and relations are written where there is room for them.
@@ -102,8 +103,7 @@ def graph_picture(nodes: pa.Table, edges: pa.Table, title: str) -> bytes:
     """
     if not nodes.num_rows:
         return nothing_to_show(f"{title}: no node")
-    ranked = nodes.sort_by([("n_mentions", "descending"), ("node_id", "ascending")])
-    shown = {row["node_id"]: row for row in ranked.slice(0, _MOST_NODES).to_pylist()}
+    shown = _shown(nodes, edges)
     ids = pa.array(list(shown))
     among = edges.filter(
         pc.and_(*(pc.is_in(edges[end], value_set=ids) for end in ("source_id", "target_id")))
@@ -123,6 +123,19 @@ def graph_picture(nodes: pa.Table, edges: pa.Table, title: str) -> bytes:
     axes.set(xlim=(0, layout.width), ylim=(0, layout.height))
     _draw(axes, shown, drawn, layout)
     return to_png(figure)
+
+
+def _shown(nodes: pa.Table, edges: pa.Table) -> dict[str, dict[str, Any]]:
+    """Ends of edges, those first whose rarer end is mentioned most; then the most mentioned."""
+    ranked = nodes.sort_by([("n_mentions", "descending"), ("node_id", "ascending")])
+    known = {
+        row["node_id"]: row for row in ranked.select(["node_id", "n_mentions", "name"]).to_pylist()
+    }
+    place = {node_id: i for i, node_id in enumerate(known)}
+    pairs = zip(edges["source_id"].to_pylist(), edges["target_id"].to_pylist(), strict=True)
+    best_first = sorted(pairs, key=lambda pair: sorted(map(place.__getitem__, pair), reverse=True))
+    chosen = dict.fromkeys(chain(chain.from_iterable(best_first), known))
+    return {node_id: known[node_id] for node_id in islice(chosen, _MOST_NODES)}
 
 
 def _layout(layered: Sequence[Sequence[str]]) -> _Layout:
