@@ -20,6 +20,7 @@ Departures:
   and short paths win; a keyword's weight is how seldom it is.
 - Children are tried best first, and only as many as a node's visits warrant; one simulation in four
   takes a new path while there is one, so that a small graph is searched in full.
+- Every node is a root of the search, those that match the question best first.
 - Of the best nodes those that lead to different line chunks come first.
 - Beside PageRank, the ablation, there is Personalized PageRank from the nodes that match.
 - ReadAgent is shown as one passage what a page holds anyway, so that each number is a pause.

@@ -3,7 +3,7 @@
 Two hashes that differ in `k` bits agree in at least `n - k` of `n` blocks of bits, so that sorting
 by each choice of `n - k` blocks brings them together (Manku et al., 2007, section 3). Of 100,000
 elements (`benchmarks/jerr`), one block of four leaves 448,000 pairs to compare, 84 times as many as
-of 10,000; two of five leave 15,000, 27 times as many, and take as long: they are what is used.
+of 10,000; two of five leave 15,000, 27 times as many, in little more time: they are what is used.
 """
 
 import re

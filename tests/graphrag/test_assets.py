@@ -13,14 +13,20 @@ import pytest
 from gsum_assets.ask import ask
 from gsum_assets.run import RunReport
 from gsum_assets.tables import TABLES
-from gsum_resources.appended import read_appended
 from gsum_resources.arrow import pc
 from gsum_resources.llm.extractive import ExtractiveModel
 from tests.checks.indexed import failing
 from tests.conftest import CORPUS, House, document_in, made_by
 from tests.evaluation.judges.scripted_judges import judging
 from tests.models import HashEmbedder
-from tests.pipeline.homes import WITHOUT_BERTSCORE, contents, copy_of, house_at, write_lines
+from tests.pipeline.homes import (
+    WITHOUT_BERTSCORE,
+    asked_of,
+    contents,
+    copy_of,
+    house_at,
+    write_lines,
+)
 from tests.servers.replies import wanted_schema
 
 DOCUMENTS = [document_in(bucket) for bucket in range(5)]
@@ -51,13 +57,6 @@ def tale(number: int, n_sentences: int = 9) -> str:
             f"{number * i} was closed."
         )
     return " ".join(sentences)
-
-
-def asked_of(house: House) -> Counter[str]:
-    """Requests that a model answered, by asset."""
-    rows = read_appended(house.store, TABLES["llm_calls"], CORPUS)
-    columns = (rows[name].to_pylist() for name in ("asset", "cached"))
-    return Counter(asset for asset, cached in zip(*columns, strict=True) if not cached)
 
 
 @pytest.fixture(scope="module")

@@ -13,13 +13,19 @@ from gsum_assets.corpus.settings import CorpusError
 from gsum_assets.run import RunReport, drive
 from gsum_assets.tables import TABLES
 from gsum_assets.terminal import print_answer
-from gsum_resources.appended import read_appended
 from gsum_resources.llm.extractive import ExtractiveModel
 from tests.checks.indexed import evaluations, failing
 from tests.conftest import CORPUS, House, document_in, made_by
 from tests.evaluation.judges.scripted_judges import judging
 from tests.models import HashEmbedder
-from tests.pipeline.homes import WITHOUT_BERTSCORE, contents, copy_of, house_at, write_lines
+from tests.pipeline.homes import (
+    WITHOUT_BERTSCORE,
+    asked_of,
+    contents,
+    copy_of,
+    house_at,
+    write_lines,
+)
 from tests.servers.replies import wanted_schema
 
 DOCUMENTS = [document_in(bucket) for bucket in range(4)]
@@ -67,13 +73,6 @@ def tale(number: int, n_paragraphs: int = 6) -> str:
             f"boathouse, and {one} wept."
         )
     return "\n\n".join(paragraphs)
-
-
-def asked_of(house: House) -> Counter[str]:
-    """Requests that a model answered, by asset."""
-    rows = read_appended(house.store, TABLES["llm_calls"], CORPUS)
-    columns = (rows[name].to_pylist() for name in ("asset", "cached"))
-    return Counter(asset for asset, cached in zip(*columns, strict=True) if not cached)
 
 
 def make_only(house: House, methods: list[str], tables: list[str]) -> RunReport:

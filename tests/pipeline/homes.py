@@ -2,6 +2,7 @@
 
 import json
 import shutil
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -9,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from gsum_assets.tables import TABLES
+from gsum_resources.appended import read_appended
 from gsum_resources.content_hash import content_hash
 from gsum_resources.home import Home
 from tests.conftest import CORPUS, House, document_in
@@ -60,6 +62,13 @@ def write_lines(file: Path, rows: list[dict | str]) -> None:
     """One line a row: a dict as JSON, a string as it stands."""
     lines = (row if isinstance(row, str) else json.dumps(row) for row in rows)
     file.write_text("".join(f"{line}\n" for line in lines))
+
+
+def asked_of(house: House) -> Counter[str]:
+    """Requests that a model answered, by asset."""
+    rows = read_appended(house.store, TABLES["llm_calls"], CORPUS)
+    columns = (rows[name].to_pylist() for name in ("asset", "cached"))
+    return Counter(asset for asset, cached in zip(*columns, strict=True) if not cached)
 
 
 def contents(house: House, corpus: str = CORPUS) -> dict[str, str]:
