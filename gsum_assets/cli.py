@@ -1,4 +1,4 @@
-"""The command line: `gsum import | plan | run | ask | report | export | sql | ui`."""
+"""The command line: `gsum import | plan | run | ask | forget | report | export | sql | ui`."""
 
 import os
 import sys
@@ -86,6 +86,8 @@ def run(corpora: Sequence[str], methods: str | None) -> None:
                 console.done(corpus, report)
                 failed |= not report.is_complete
                 driven.append(corpus)
+        if forgotten := pipeline.forgetting.forget_gone(instance):
+            click.echo(str(forgotten))
     for corpus in driven:
         print_leaderboard(pipeline, corpus)
     if driven:
@@ -128,6 +130,34 @@ def ask(corpus: str, question: str, method: str, document: str | None, explain: 
 
     pipeline = pipeline_for(Home.from_environment())
     print_answer(answer(pipeline, corpus, question, method, document, explain))
+
+
+@main.command()
+@click.argument("corpus")
+@click.argument("document")
+@click.option("--retrain", is_flag=True, help="Train the networks anew that were trained with it.")
+@click.option("--yes", is_flag=True, help="Do not ask before the document is deleted.")
+def forget(corpus: str, document: str, retrain: bool, yes: bool) -> None:
+    """Delete DOCUMENT, an id, from CORPUS and all that rests on it, at once.
+
+    Its file or line leaves the corpus folder, tables are made without it, replies of models and
+    previews of it are removed, and everything is searched for its sentences in the end.
+    """
+    from gsum_assets.definitions import pipeline_for
+    from gsum_assets.forget import forget as forget_document
+    from gsum_assets.terminal import Console, print_oblivion
+    from gsum_resources.instance import open_instance
+
+    if not yes:
+        click.confirm(f"Delete document '{document}' from the folder of '{corpus}'?", abort=True)
+    home = Home.from_environment()
+    pipeline = pipeline_for(home)
+    with open_instance(home) as instance, Console() as console:
+        watch = console.start, console.made, console.wait
+        done = forget_document(pipeline, instance, corpus, document, retrain, *watch)
+    print_oblivion(done, corpus, document)
+    if done.problem or done.traces:
+        sys.exit(1)
 
 
 @main.command()

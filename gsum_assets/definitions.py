@@ -11,6 +11,7 @@ from gsum_assets.automation.attempts import Attempts
 from gsum_assets.automation.conditions import Currency, automation_sensor, with_conditions
 from gsum_assets.automation.corpora import Methods
 from gsum_assets.automation.currency import Look, Node, Requests
+from gsum_assets.automation.forget import Forgetting, Steps
 from gsum_assets.automation.freshness import confirm_results, with_freshness
 from gsum_assets.automation.jobs import jobs, schedules
 from gsum_assets.automation.retrain import retraining
@@ -58,7 +59,8 @@ METHODS = Methods(
 class Pipeline:
     """Everything that belongs to one home.
 
-    `section` reads a section of a corpus's `corpus.toml`; `new_look` tells what is due now.
+    `section` reads a section of a corpus's `corpus.toml`; `new_look` tells what is due now,
+    `forgetting` forgets what deleted documents left behind.
     """
 
     home: Home
@@ -67,6 +69,7 @@ class Pipeline:
     warehouse: WarehouseIO
     requests: Requests
     new_look: Callable[[dg.DagsterInstance], Look]
+    forgetting: Forgetting
     section: Callable[[str, str], Any]
     definitions: dg.Definitions
 
@@ -125,6 +128,7 @@ def pipeline_for(home: Home, models: Models | None = None, is_rehearsal: bool = 
     def look(instance: dg.DagsterInstance) -> Look:
         return Look(nodes, new_lineage(), requests, Attempts(instance))
 
+    forgetting = Forgetting(store, _steps(assets), look)
     assets = with_freshness(with_conditions(assets, Currency(look), unite=_UNITE))
     observed = [asset.key for asset in assets if isinstance(asset, dg.SourceAsset)]
     retrain_job, retrain_weekly = retraining(
@@ -138,7 +142,9 @@ def pipeline_for(home: Home, models: Models | None = None, is_rehearsal: bool = 
         asset_checks=[] if is_rehearsal else checks_of(assets, store, new_lineage),
         sensors=[
             automation_sensor(dg.AssetSelection.all(), automation.interval_s),
-            watch_corpora(home.corpora, warehouse, requests, METHODS, automation.interval_s),
+            watch_corpora(
+                home.corpora, warehouse, requests, METHODS, forgetting, automation.interval_s
+            ),
             confirm_results(look),
         ],
         jobs=[*jobs(dg.AssetSelection.assets(*observed)), retrain_job],
@@ -150,7 +156,9 @@ def pipeline_for(home: Home, models: Models | None = None, is_rehearsal: bool = 
             "settings": SettingsIO(section, warehouse.reads),
         },
     )
-    return Pipeline(home, store, models, warehouse, requests, look, section, definitions)
+    return Pipeline(
+        home, store, models, warehouse, requests, look, forgetting, section, definitions
+    )
 
 
 def _nodes(assets: list[dg.AssetsDefinition | dg.SourceAsset]) -> dict[dg.AssetKey, Node]:
@@ -170,6 +178,15 @@ def _nodes(assets: list[dg.AssetsDefinition | dg.SourceAsset]) -> dict[dg.AssetK
         for asset in assets
         if isinstance(asset, dg.AssetsDefinition)
         for spec in asset.specs
+    }
+
+
+def _steps(assets: list[dg.AssetsDefinition | dg.SourceAsset]) -> Steps:
+    """The assets that each step makes, by the step's name as the ledger writes it."""
+    return {
+        asset.node_def.name.replace("__", "/"): sorted(asset.keys)
+        for asset in assets
+        if isinstance(asset, dg.AssetsDefinition) and asset.is_executable
     }
 
 

@@ -1090,6 +1090,7 @@ TABLES: Mapping[str, Table] = {
                 Column("cached", pa.bool_(), "answered from the memo, at no cost"),
                 Column("cost_usd", FLOAT, "price of the call in US dollars"),
                 Column("error", TEXT, "why it failed; null where it did not", True),
+                Column("run_id", TEXT, "run that asked; '' outside a run", True),
                 Column("time", pa.timestamp("us", "UTC"), "when it ended", measured=True),
             ),
             ("corpus",),

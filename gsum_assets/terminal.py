@@ -15,6 +15,7 @@ from gsum_assets.corpus.settings import CorpusError
 from gsum_assets.definitions import Pipeline
 from gsum_assets.evaluation.leaderboard import LEGEND, grids
 from gsum_assets.execute import Made
+from gsum_assets.forget import Oblivion
 from gsum_assets.plan import Plan
 from gsum_assets.plan_lines import EARLIER, ESTIMATE, Line
 from gsum_assets.run import RunReport
@@ -212,6 +213,42 @@ def print_answer(answer: Answer) -> None:
         print(f"{passage['rank']:3d}. {place} · {passage['score']:.3f}")
         text = textwrap.shorten(passage["text"], 2 * _PASSAGE_WIDTH, placeholder=" …")
         print(textwrap.indent(textwrap.fill(text, _PASSAGE_WIDTH - 5), "     "))
+
+
+def print_oblivion(done: Oblivion, corpus: str, document: str) -> None:
+    """What was forgotten of a document, and what could not be."""
+    screen = _screen()
+
+    def tell(line: str, colour: str | None = None) -> None:
+        screen.print(line, style=colour, markup=False, soft_wrap=True)
+
+    made = done.report.n_partitions
+    tell(f"{corpus}: '{document}' deleted; {made:,} partitions made without it")
+    tell(f"{done.n_replies:,} replies of language models that rested on it removed from the memo")
+    if done.problem:
+        tell(
+            f"not all could be made: {done.problem}; {done.removed:,} partitions that may hold it "
+            f"were removed, `gsum run {corpus}` makes them again",
+            "red",
+        )
+    if done.trained:
+        tell(
+            f"cannot be unlearned: weights of {', '.join(done.trained)}, if they were trained when "
+            "it was there; they hold no text. `gsum forget … --retrain`, the job retrain_models in "
+            "the UI or its weekly schedule trains them anew",
+            "yellow",
+        )
+    if done.questions:
+        tell(
+            f"{len(done.questions)} questions in queries.jsonl name it and are left out from now "
+            f"on; correct or delete them: {', '.join(done.questions[:10])}",
+            "yellow",
+        )
+    tell("files that you exported (gsum report, gsum export) and backups are yours to delete")
+    for trace in done.traces:
+        tell(f"still there: {trace.path} holds “{trace.sentence[:80]}”", "red")
+    if not done.traces:
+        tell(f"searched for its {done.n_sentences:,} own sentences: none is left under the home")
 
 
 def _screen() -> Screen:

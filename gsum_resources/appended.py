@@ -1,6 +1,7 @@
 """Tables that grow by a file at a time, each written in one step: the ledgers."""
 
 import io
+from collections.abc import Callable
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -21,6 +22,18 @@ def read_appended(store: ParquetStore, table: Table, corpus: str) -> pa.Table:
         with store.fs.open(path, "rb") as source:
             parts.append(pq.read_table(source, schema=table.schema))
     return pa.concat_tables(parts)
+
+
+def rewrite_appended(
+    store: ParquetStore, table: Table, corpus: str, rewrite: Callable[[pa.Table], pa.Table]
+) -> None:
+    """Replace each file of a corpus by what `rewrite` makes of its rows, where that differs."""
+    for path in store.fs.glob(path_of(store, table, corpus, "*")):
+        with store.fs.open(path, "rb") as source:
+            rows = pq.read_table(source, schema=table.schema)
+        rewritten = rewrite(rows)
+        if not rewritten.equals(rows):
+            write_rows(store, path, rewritten)
 
 
 def path_of(store: ParquetStore, table: Table, corpus: str, name: str) -> str:

@@ -10,7 +10,7 @@ import hashlib
 import io
 import threading
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
 from copy import copy
 from dataclasses import dataclass
@@ -19,6 +19,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from gsum_resources.arrow import pc
 from gsum_resources.content_hash import hash_texts
 from gsum_resources.journal import Journal, JournalReader, open_journal
 from gsum_resources.parquet_store import ParquetStore
@@ -130,6 +131,26 @@ def fold_values(store: ParquetStore, folder: str, items: Mapping[bytes, bytes]) 
     """Put what an orphaned journal holds as a segment of the memo in `folder`."""
     if items:
         _write_segment(store, folder, _as_table(items))
+
+
+def forget_values(store: ParquetStore, kind: str, keys: Collection[bytes]) -> int:
+    """Remove values from the memos of all models of a kind, and return how many.
+
+    Nothing else may write to them meanwhile: a process that merges segments it has read would
+    bring the values back.
+    """
+    wanted = pa.array(list(keys), pa.binary(16))
+    n_removed = 0
+    for path in store.fs.glob(f"{store.root}/_memo/{kind}/*/*.parquet") if keys else ():
+        with store.fs.open(path, "rb") as source:
+            table = pq.read_table(source)
+        kept = table.filter(pc.invert(pc.is_in(table["key"], value_set=wanted)))
+        if len(kept) < len(table):
+            if len(kept):
+                _write_segment(store, path.rpartition("/")[0], kept)
+            store.fs.rm_file(path)
+            n_removed += len(table) - len(kept)
+    return n_removed
 
 
 def _as_table(items: Mapping[bytes, bytes]) -> pa.Table:

@@ -204,7 +204,8 @@ class ModelsIO(dg.IOManager):
             if name == "passage_scorer":
                 told = reporter(f"{asset}: passages scored", info)
                 return self.models.scorer.reporting(told, booked.enter, failed)
-            ledger = Ledger(self.models.store, self.models.ledger_table, corpus, asset)
+            store, table = self.models.store, self.models.ledger_table
+            ledger = Ledger(store, table, corpus, asset, run_id=step[0])
             answered = reporter(f"{asset}: requests answered", info)
             return self.models.language_model(ledger, answered, failed, name)
 

@@ -8,6 +8,7 @@ import dagster as dg
 import pyarrow as pa
 
 from gsum_resources.catalogue import duckdb_type
+from gsum_resources.event_log import PREVIEW
 from gsum_resources.parquet_store import FILE_NAME, ParquetStore, Partition, Provenance
 from gsum_resources.table import Table
 
@@ -76,7 +77,7 @@ def of_file(
         "dagster/row_count": _rows_in_corpus(store, table, partition, written),
         "dagster/partition_row_count": written.rows,
         "dagster/size_bytes": int(store.fs.size(path)),
-        "preview": dg.MetadataValue.md(_preview(table, sample)),
+        PREVIEW: dg.MetadataValue.md(_preview(table, sample)),
         "sql": dg.MetadataValue.md(_command(table, where)),
         "file": dg.MetadataValue.path(path if store.is_local else store.fs.unstrip_protocol(path)),
     }

@@ -9,6 +9,8 @@ from gsum_assets.corpus.load import require_documents
 from gsum_assets.corpus.settings import CorpusError, corpus_name_problem, load_settings
 from gsum_resources.warehouse_io import WarehouseIO
 
+LEDGERS = ("llm_calls", "embedding_calls")
+
 
 @dataclass(frozen=True)
 class Methods:
@@ -56,9 +58,14 @@ class Methods:
 
 
 def forget_tables(warehouse: WarehouseIO, requests: Requests, corpus: str) -> None:
-    """Remove a corpus's files and what was asked for; its partitions are Dagster's to remove."""
+    """Remove a corpus's files and what was asked for; its partitions are Dagster's to remove.
+
+    The ledgers stay until what they tell of is forgotten, too (`forget.py`).
+    """
     store = warehouse.store
     for table in warehouse.tables.values():
+        if table.name in LEDGERS:
+            continue
         folder = f"{store.root}/{table.name}/corpus={corpus}"
         if store.fs.exists(folder):
             store.fs.rm(folder, recursive=True)

@@ -10,6 +10,7 @@ import dagster as dg
 
 from gsum_assets.automation.corpora import Methods, forget_tables
 from gsum_assets.automation.currency import Requests
+from gsum_assets.automation.forget import Forgetting
 from gsum_assets.automation.jobs import LOOK_FOR_CHANGES
 from gsum_assets.corpus.folder import Stamp, stamp_of
 from gsum_assets.corpus.settings import CorpusError
@@ -74,7 +75,12 @@ def _is_quiet(stamp: Stamp, now: float) -> bool:
 
 
 def watch_corpora(
-    root: Path, warehouse: WarehouseIO, requests: Requests, methods: Methods, interval_s: int
+    root: Path,
+    warehouse: WarehouseIO,
+    requests: Requests,
+    methods: Methods,
+    forgetting: Forgetting,
+    interval_s: int,
 ) -> dg.SensorDefinition:
     """The sensor over the folder of all corpora."""
 
@@ -84,7 +90,8 @@ def watch_corpora(
         minimum_interval_seconds=interval_s,
         default_status=dg.DefaultSensorStatus.RUNNING,
         description="Takes in new corpus folders, looks at those whose files changed and forgets "
-        "those that were removed; also ends the runs of killed processes.",
+        "those that were removed, and what deleted documents left behind; also ends the runs of "
+        "killed processes.",
     )
     def watch(context: dg.SensorEvaluationContext) -> dg.SensorResult | dg.SkipReason:
         instance = context.instance
@@ -105,6 +112,8 @@ def watch_corpora(
         for line in told:
             context.log.warning(line)
         looks = [*found.new, *found.changed]
+        if not looks and not gone and (forgotten := forgetting.forget_gone(instance)):
+            context.log.info(str(forgotten))
         return dg.SensorResult(
             run_requests=[dg.RunRequest(tags={CORPUS: corpus}) for corpus in looks],
             dynamic_partitions_requests=[

@@ -9,7 +9,7 @@ import json
 import threading
 import time
 import uuid
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextvars import copy_context
 from dataclasses import dataclass
 
@@ -21,7 +21,7 @@ from gsum_resources.arrow import pc
 from gsum_resources.journal import Entry, Journal, orphans
 from gsum_resources.llm.render import prompt_hash
 from gsum_resources.llm.stored_reply import decode, storable
-from gsum_resources.memo import Memo, fold_values
+from gsum_resources.memo import Memo, fold_values, forget_values
 from gsum_resources.parquet_store import ParquetStore, conform
 from gsum_resources.protocols import (
     Completion,
@@ -38,12 +38,16 @@ _MEMO = "completions"
 
 @dataclass(frozen=True)
 class Ledger:
-    """Where calls are entered: the table `llm_calls` of one corpus, on behalf of one asset."""
+    """Where calls are entered: the table `llm_calls` of one corpus, on behalf of one asset.
+
+    `run_id` is that of the run that asks, "" outside of one.
+    """
 
     store: ParquetStore
     table: Table
     corpus: str
     asset: str
+    run_id: str = ""
 
     def row(self, key: bytes, request: Request, reply: Reply) -> dict:
         """What is on record of one call of a model, which has just ended."""
@@ -59,6 +63,7 @@ class Ledger:
             "cached": False,
             "cost_usd": reply.cost_usd,
             "error": reply.message if isinstance(reply, CompletionError) else None,
+            "run_id": self.run_id,
             "time": time.time_ns() // 1000,
         }
 
@@ -77,6 +82,7 @@ class Ledger:
             "cached": [True] * n,
             "cost_usd": [0.0] * n,
             "error": [None] * n,
+            "run_id": [self.run_id] * n,
             "time": [time.time_ns() // 1000] * n,
         }
         return pa.Table.from_pydict(columns, self.table.schema)
@@ -255,6 +261,11 @@ def fold_orphans(store: ParquetStore, table: Table) -> int:
             _enter_once(store, table, path_of(store, table, corpus, name), rows)
         n_calls += len(entries)
     return n_calls
+
+
+def forget_replies(store: ParquetStore, prompt_hashes: Iterable[str]) -> int:
+    """Remove replies from the memo, and return how many there were; no run may be under way."""
+    return forget_values(store, _MEMO, [bytes.fromhex(digest) for digest in prompt_hashes])
 
 
 def _enter_once(store: ParquetStore, table: Table, path: str, rows: Sequence[dict]) -> None:

@@ -1,0 +1,222 @@
+"""What it costs to take in a change, beside the index of all, every method indexed.
+
+    GSUM_DATASETS=../shared/datasets python -m benchmarks.growing change
+
+ODSum-Story with the embedded models, each run a process of its own. The index is every asset that
+is made before a question is asked. Between two runs a document is edited, ten are added (beginnings
+of QMSum meetings, as long as a section of a story) and ten deleted.
+"""
+
+import argparse
+import json
+import os
+import sys
+import tempfile
+from collections import Counter
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from benchmarks import Measurement, required
+from benchmarks.graphrag.measured import Usage, run_measured
+from gsum_assets.corpus.importers import import_benchmark
+from gsum_assets.tables import TABLES, table_of
+from gsum_resources.appended import read_appended
+from gsum_resources.home import Home
+from gsum_resources.parquet_store import ParquetStore
+
+CORPUS = "stories"
+_N = 10  # documents added and deleted
+_SECTION_CHARACTERS = 3500  # the mean section of ODSum-Story
+_MADE = "made.json"
+
+
+class Cost(NamedTuple):
+    """What one run took.
+
+    Attributes
+    ----------
+    usage : of its process, loading included.
+    calls : requests that the language model answered.
+    embeddings : texts embedded and pairs scored.
+    made : materialized partitions, and rows in them, by asset.
+    seconds : of the runs that made an asset, by the names of what was made together.
+    """
+
+    usage: Usage
+    calls: int
+    embeddings: int
+    made: dict[str, tuple[int, int]]
+    seconds: dict[str, float]
+
+    @property
+    def n_rows(self) -> int:
+        """Rows written anew."""
+        return sum(rows for _, rows in self.made.values())
+
+
+def measure(home: Path | None = None) -> Measurement:
+    """One row a change, beside the full index.
+
+    Parameters
+    ----------
+    home : where to work and what to leave there; None: in a temporary folder.
+    """
+    with tempfile.TemporaryDirectory() as temporary:
+        root = home or Path(temporary)
+        _import(root)
+        changes: list[tuple[str, Callable[[list[dict]], list[dict]]]] = [
+            ("index of all", lambda rows: rows),
+            ("nothing changed", lambda rows: rows),
+            ("blanks at the end of one", _blanks_at_the_end),
+            ("1 document edited", _edited),
+            (f"{_N} added", lambda rows: [*rows, *_added(root)]),
+            (f"{_N} deleted", lambda rows: rows[_N:]),
+        ]
+        costs = []
+        for name, change in changes:
+            _rewrite(root, change)
+            costs.append((name, _run(root)))
+            print(_told(name, costs[-1][1]), file=sys.stderr, flush=True)
+    return Measurement(
+        "A change beside the index of all, every method, ODSum-Story",
+        "Loading Python and its libraries is in the seconds; in brackets percent of the index.",
+        ["", "s", "processor, s", "peak, MiB", "rows", "calls", "embedded"],
+        [_row(name, cost, costs[0][1]) for name, cost in costs],
+    )
+
+
+def _row(name: str, cost: Cost, full: Cost) -> list[str]:
+    def beside(value: float, whole: float) -> str:
+        return f"{value:,.0f} ({100 * value / whole:.1f})"
+
+    return [
+        name,
+        beside(cost.usage.wall_s, full.usage.wall_s),
+        beside(cost.usage.cpu_s, full.usage.cpu_s),
+        f"{cost.usage.peak_mib:,.0f}",
+        beside(cost.n_rows, full.n_rows),
+        beside(cost.calls, full.calls),
+        beside(cost.embeddings, full.embeddings),
+    ]
+
+
+def _told(name: str, cost: Cost) -> str:
+    """Where the time of a run went."""
+    lines = [f"{name}: {cost.usage.wall_s:.0f} s, {cost.calls} calls, {cost.embeddings} embedded"]
+    for assets, seconds in sorted(cost.seconds.items(), key=lambda pair: -pair[1]):
+        lines.append(f"  {seconds:8.1f} s  {assets}")
+    lines += [f"  {n:4} partitions {rows:9,} rows  {a}" for a, (n, rows) in cost.made.items()]
+    return "\n".join(lines)
+
+
+def _import(root: Path) -> None:
+    corpora = root / "corpora"
+    if not (corpora / CORPUS).exists():
+        import_benchmark("odsum-story", required("odsum", "story"), corpora, CORPUS)
+        import_benchmark("qmsum", required("qmsum"), root / "imported", "qmsum")
+
+
+def _rewrite(root: Path, change: Callable[[list[dict]], list[dict]]) -> None:
+    file = root / "corpora" / CORPUS / "documents.jsonl"
+    file.write_text("".join(f"{json.dumps(row)}\n" for row in change(_rows(file))))
+
+
+def _rows(file: Path) -> list[dict]:
+    return [json.loads(line) for line in file.read_text().splitlines()]
+
+
+def _blanks_at_the_end(rows: list[dict]) -> list[dict]:
+    middle = len(rows) // 2
+    rows[middle]["text"] += " \n\n"
+    return rows
+
+
+def _edited(rows: list[dict]) -> list[dict]:
+    text = rows[len(rows) // 3]["text"]
+    half = text.index(". ", len(text) // 2) + 2
+    rows[len(rows) // 3]["text"] = f"{text[:half]}The budget is four hundred euros. {text[half:]}"
+    return rows
+
+
+def _added(root: Path) -> list[dict]:
+    meetings = _rows(root / "imported" / "qmsum" / "documents.jsonl")[:_N]
+    return [
+        {"document_id": row["document_id"], "text": row["text"][:_SECTION_CHARACTERS]}
+        for row in meetings
+    ]
+
+
+def _run(root: Path) -> Cost:
+    """Bring the indexes up to date in a process of its own."""
+    environment = {"GSUM_HOME": str(root)}
+    os.environ.pop("GSUM_DATASETS", None)
+    store = ParquetStore(str(root / "warehouse"))
+    before = _asked(store)
+    command = [sys.executable, "-m", "benchmarks.growing.change", "--index"]
+    usage = run_measured(command, environment, Path.cwd(), root / "run.log")
+    calls, embeddings = (now - then for now, then in zip(_asked(store), before, strict=True))
+    runs: list[dict[str, Any]] = json.loads((root / _MADE).read_text())
+    made: dict[str, tuple[int, int]] = {}
+    seconds: Counter[str] = Counter()
+    for run in runs:
+        seconds[", ".join(run["assets"])] += run["seconds"]
+        for asset, (partitions, rows) in run["rows"].items():
+            known = made.get(asset, (0, 0))
+            made[asset] = known[0] + partitions, known[1] + rows
+    return Cost(usage, calls, embeddings, made, dict(seconds))
+
+
+def _asked(store: ParquetStore) -> tuple[int, int]:
+    """Requests answered by a model, and texts embedded, since the ledgers began."""
+    calls = read_appended(store, TABLES["llm_calls"], CORPUS)["cached"].to_pylist()
+    embedded = read_appended(store, TABLES["embedding_calls"], CORPUS)["n_texts"].to_pylist()
+    return calls.count(False), sum(embedded)
+
+
+def _index() -> None:
+    """In the child: make what is due of the indexes, and leave word of it."""
+    # these read the environment when imported
+    from gsum_assets.definitions import pipeline_for
+    from gsum_assets.run import drive
+    from gsum_resources.instance import open_instance
+
+    home = Home.from_environment()
+    pipeline = pipeline_for(home)
+    keys = _index_keys(pipeline.definitions.resolve_asset_graph().materializable_asset_keys)
+    with open_instance(home) as instance:
+        report = drive(pipeline, instance, CORPUS, ["all"], only=keys)
+    if report.errors:
+        raise RuntimeError(report.errors[0])
+    told = []
+    for made in report.made:
+        rows = {}
+        for asset in made.assets:
+            table = table_of(asset.split("/"))
+            footers = [pipeline.store.provenance(table, p) for p in made.partitions]
+            rows[asset] = len(footers), sum(footer.rows for footer in footers if footer)
+        told.append({"assets": made.assets, "seconds": made.seconds, "rows": rows})
+    (home.root / _MADE).write_text(json.dumps(told))
+
+
+def _index_keys(keys: Sequence[Any]) -> set[Any]:
+    """Assets that do without a question and without an answer."""
+    board = {"generated_questions", "judgements", "win_rates", "comparisons", "costs"}
+    names = board | {"leaderboard"}
+    return {
+        key
+        for key in keys
+        if key.path[-1] not in names
+        and "query_id" not in {column.name for column in table_of(key.path).columns}
+    }
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.growing.change")
+    parser.add_argument("--index", action="store_true", help="in a child: run, and tell of it")
+    parser.add_argument("--home", type=Path, help="work here and leave it")
+    chosen = parser.parse_args()
+    if chosen.index:
+        _index()
+    else:
+        measure(chosen.home).show()

@@ -1,0 +1,156 @@
+"""Forgets one document at once: from its folder, every table, memo and log, and proves it."""
+
+import json
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+import dagster as dg
+
+from gsum_assets.corpus.queries import QUERIES_FILE
+from gsum_assets.corpus.settings import CorpusError, load_settings
+from gsum_assets.definitions import Pipeline
+from gsum_assets.execute import Made, OnStart
+from gsum_assets.forgetting.folder import places_of, take_out
+from gsum_assets.forgetting.traces import Trace, find_traces, sentences_of
+from gsum_assets.gor.assets import TRAINED
+from gsum_assets.run import DriveError, RunReport, drive
+from gsum_assets.tables import TABLES, table_of
+from gsum_resources.parquet_store import Partition
+
+_WAIT_S = 2.0
+_MODEL = table_of(TRAINED[0].path)
+
+
+@dataclass
+class Oblivion:
+    """What was done to forget a document, and what could not be.
+
+    Attributes
+    ----------
+    report : of the run that made everything else without it.
+    problem : why that run did not end well; the tables that it left out of date were removed.
+    removed : how many partitions these were; the next run makes them again.
+    n_replies : replies of language models that rested on it.
+    n_sentences : that were searched for in the end.
+    traces : files that still hold one.
+    questions : ids of questions that name the document; they stay in the folder.
+    trained : methods whose weights were trained while it was there, and stay.
+    """
+
+    report: RunReport = field(default_factory=RunReport)
+    problem: str | None = None
+    removed: int = 0
+    n_replies: int = 0
+    n_sentences: int = 0
+    traces: Sequence[Trace] = ()
+    questions: Sequence[str] = ()
+    trained: Sequence[str] = ()
+
+
+def forget(
+    pipeline: Pipeline,
+    instance: dg.DagsterInstance,
+    corpus: str,
+    document_id: str,
+    retrain: bool = False,
+    on_start: OnStart = lambda *_: None,
+    on_made: Callable[[Made], None] = lambda _: None,
+    on_wait: Callable[[Sequence[str]], None] = lambda _: None,
+) -> Oblivion:
+    """Remove a document from its corpus folder and everything that rests on it from the home.
+
+    Parameters
+    ----------
+    retrain : train the networks anew that were trained with it.
+    on_start, on_made, on_wait : as `drive` calls them.
+
+    Raises
+    ------
+    CorpusError
+        If the corpus has no such document, or no other one.
+    """
+    text, others = _texts(pipeline, corpus, document_id)
+    sentences = sentences_of(text, others)
+    _remove(pipeline, corpus, document_id)
+    done = Oblivion(n_sentences=len(sentences), questions=_naming(pipeline, corpus, document_id))
+    models = pipeline.store.partitions(_MODEL, corpus)
+    if retrain:
+        for model in models:
+            pipeline.store.delete(_MODEL, model)
+    else:
+        done.trained = [str(model.method) for model in models]
+    try:
+        done.report = drive(pipeline, instance, corpus, [], on_start, on_made, on_wait)
+        done.problem = next(iter([*done.report.errors, *done.report.gaps]), None)
+    except DriveError as error:
+        done.problem = str(error)
+    done.removed = _remove_stale(pipeline, instance, corpus)
+    while pipeline.forgetting.departures.look(corpus).gone:
+        forgotten = pipeline.forgetting.forget_gone(instance, at_once=True)
+        if forgotten is None:
+            on_wait([run.run_id for run in instance.get_runs(limit=1)])
+            time.sleep(_WAIT_S)
+            continue
+        done.n_replies += forgotten.n_replies
+    done.traces = find_traces(pipeline.home, corpus, sentences)
+    return done
+
+
+def _texts(pipeline: Pipeline, corpus: str, document_id: str) -> tuple[str, list[str]]:
+    """The text of the document as it was taken in, and those of the others."""
+    table = TABLES["documents"]
+    rows, _ = pipeline.store.read(table, pipeline.store.partitions(table, corpus))
+    texts = dict(zip(rows["document_id"].to_pylist(), rows["text"].to_pylist(), strict=True))
+    return texts.pop(document_id, ""), list(texts.values())
+
+
+def _remove(pipeline: Pipeline, corpus: str, document_id: str) -> None:
+    """Take the document out of the corpus folder; one that has gone from it already is no error."""
+    folder = pipeline.home.corpora / corpus
+    settings = load_settings(folder)
+    places = places_of(folder, settings, document_id)
+    departed = pipeline.forgetting.departures.look(corpus)
+    if not places and document_id not in {*departed.documents, *departed.gone}:
+        some = ", ".join(list(departed.documents)[:5])
+        raise CorpusError(
+            f"corpus '{corpus}' has no document '{document_id}'; it has "
+            f"{len(departed.documents)}, among them {some}"
+        )
+    if set(departed.documents) == {document_id}:
+        raise CorpusError(
+            f"corpus '{corpus}' has no document but '{document_id}'; remove the folder {folder}, "
+            "and the next `gsum run` of any corpus, or the daemon, forgets it all"
+        )
+    take_out(folder, settings, places)
+
+
+def _naming(pipeline: Pipeline, corpus: str, document_id: str) -> list[str]:
+    """Questions in the folder that name the document."""
+    file = pipeline.home.corpora / corpus / QUERIES_FILE
+    if not file.is_file():
+        return []
+    named = json.dumps(document_id)
+    lines = file.read_text("utf-8", "replace").splitlines()
+    return [_query_id(line, n) for n, line in enumerate(lines, start=1) if named in line]
+
+
+def _query_id(line: str, number: int) -> str:
+    try:
+        return str(json.loads(line)["query_id"])
+    except (ValueError, TypeError, KeyError):
+        return f"line {number}"
+
+
+def _remove_stale(pipeline: Pipeline, instance: dg.DagsterInstance, corpus: str) -> int:
+    """Remove what could not be made anew, and so may still hold the document."""
+    look = pipeline.new_look(instance)
+    stale: list[tuple[dg.AssetKey, Partition]] = [
+        (key, partition)
+        for key in look.nodes
+        for partition in look.unsettled(key, corpus)
+        if look.lineage.exists(look.nodes[key].table.name, partition)
+    ]
+    for key, partition in stale:
+        pipeline.store.delete(look.nodes[key].table, partition)
+    return len(stale)

@@ -1,0 +1,69 @@
+"""Takes a document out of the files of a corpus folder; the others stay as they are."""
+
+import gzip
+import io
+import os
+import uuid
+from collections.abc import Sequence
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from gsum_assets.corpus.folder import read_records
+from gsum_assets.corpus.records import RECORD_FILES, Record, records_of
+from gsum_assets.corpus.settings import CorpusSettings
+
+
+def places_of(folder: Path, settings: CorpusSettings, document_id: str) -> list[Record]:
+    """Where a document stands, twice if its id is used twice."""
+    records = read_records(folder, settings.documents.max_bytes)
+    return [record for record in records if record.document_id == document_id]
+
+
+def take_out(folder: Path, settings: CorpusSettings, places: Sequence[Record]) -> None:
+    """Remove what stands at `places`: a whole file, or its lines or rows of a file of records."""
+    for file in sorted({record.file for record in places}):
+        path = folder / file
+        if file not in RECORD_FILES:
+            path.unlink()
+            continue
+        lines = {record.line for record in places if record.file == file}
+        starts = [r.line for r in records_of(path, file, settings.documents.max_bytes)]
+        beside = path.with_name(f".{uuid.uuid4().hex}.part")  # hidden: no document to a reader
+        beside.write_bytes(_without(path, lines, starts))
+        os.replace(beside, path)  # noqa: PTH105
+
+
+def _without(path: Path, lines: set[int], starts: Sequence[int]) -> bytes:
+    """The file's content without the records that start in `lines`, from 1.
+
+    Parameters
+    ----------
+    starts : the lines in which all records start, in order.
+    """
+    if path.suffix == ".parquet":
+        rows = pq.read_table(path)
+        kept = pa.array([i for i in range(len(rows)) if i + 1 not in lines], pa.int64())
+        buffer = io.BytesIO()
+        pq.write_table(rows.take(kept), buffer)
+        return buffer.getvalue()
+    content = path.read_bytes()
+    is_packed = path.suffix == ".gz"
+    raw = io.BytesIO(gzip.decompress(content) if is_packed else content)
+    kept = []
+    at = {start: start in lines for start in starts}
+    is_dropped = False
+    for number, line in enumerate(_physical_lines(raw, is_csv=".csv" in path.name), start=1):
+        is_dropped = at.get(number, is_dropped)
+        kept += [] if is_dropped else [line]
+    rest = b"".join(kept)
+    return gzip.compress(rest) if is_packed else rest
+
+
+def _physical_lines(raw: io.BytesIO, is_csv: bool) -> list[bytes]:
+    """Lines with their ends, as the readers of records count them."""
+    if not is_csv:
+        return raw.readlines()
+    text = io.TextIOWrapper(raw, "utf-8", errors="surrogateescape", newline="")
+    return [line.encode("utf-8", "surrogateescape") for line in text]

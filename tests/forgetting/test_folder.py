@@ -1,0 +1,72 @@
+"""A document is taken out of any kind of file, and the others read as before."""
+
+import gzip
+import json
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from gsum_assets.corpus.load import load
+from gsum_assets.corpus.settings import CorpusSettings
+from gsum_assets.forgetting.folder import places_of, take_out
+
+ROWS = [("a", "One."), ("b", "Two,\nin two lines."), ("c", "Three."), ("b", "Two again.")]
+SETTINGS = CorpusSettings()
+
+
+def as_json() -> bytes:
+    lines = [json.dumps({"document_id": i, "text": text}) for i, text in ROWS]
+    return "\n\n".join(lines).encode()  # a blank line between two is allowed
+
+
+def as_csv() -> bytes:
+    return ("id,text\r\n" + "".join(f'{i},"{text}"\r\n' for i, text in ROWS)).encode()
+
+
+def as_parquet() -> bytes:
+    buffer = pa.BufferOutputStream()
+    ids, texts = zip(*ROWS, strict=True)
+    pq.write_table(pa.table({"document_id": ids, "text": texts, "more": [1, 2, 3, 4]}), buffer)
+    return buffer.getvalue().to_pybytes()
+
+
+FILES = {
+    "documents.jsonl": as_json,
+    "documents.csv": as_csv,
+    "documents.parquet": as_parquet,
+    "documents.jsonl.gz": lambda: gzip.compress(as_json()),
+    "documents.csv.gz": lambda: gzip.compress(as_csv()),
+}
+
+
+@pytest.mark.parametrize("name", FILES)
+@pytest.mark.parametrize("gone", ["a", "b", "c"])
+def test_lines_and_rows_of_a_document_leave_the_file(tmp_path: Path, name: str, gone: str) -> None:
+    (tmp_path / name).write_bytes(FILES[name]())
+    before, _ = load(tmp_path, SETTINGS)
+    places = places_of(tmp_path, SETTINGS, gone)
+    assert len(places) == (2 if gone == "b" else 1)  # its id was used twice
+    take_out(tmp_path, SETTINGS, places)
+    after, rejected = load(tmp_path, SETTINGS)
+    assert after == [document for document in before if document.document_id != gone]
+    assert [r.document_id for r in rejected] == ([] if gone == "b" else ["b"])
+    assert [path.name for path in tmp_path.iterdir()] == [name]
+    if name.endswith(".parquet"):
+        assert pq.read_table(tmp_path / name)["more"].to_pylist()[-1] == (3 if gone == "b" else 4)
+
+
+def test_a_file_of_its_own_is_deleted(tmp_path: Path) -> None:
+    (tmp_path / "deep").mkdir()
+    for path in ("one.txt", "deep/two.md"):
+        (tmp_path / path).write_text("A text.")
+    take_out(tmp_path, SETTINGS, places_of(tmp_path, SETTINGS, "deep--two"))
+    assert [d.document_id for d in load(tmp_path, SETTINGS)[0]] == ["one"]
+
+
+def test_what_is_not_utf_8_stays_as_it_is(tmp_path: Path) -> None:
+    bad = b'id,text\na,"One."\nb,"\xff\xfe"\nc,"Three."\n'
+    (tmp_path / "documents.csv").write_bytes(bad)
+    take_out(tmp_path, SETTINGS, places_of(tmp_path, SETTINGS, "a"))
+    assert (tmp_path / "documents.csv").read_bytes() == bad.replace(b'a,"One."\n', b"")

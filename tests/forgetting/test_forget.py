@@ -1,0 +1,180 @@
+"""After a deletion no file of the home holds a sentence of the document; what is paid stays."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from gsum_assets import cli
+from gsum_assets.automation.forget import Forgotten
+from gsum_assets.corpus.settings import CorpusError
+from gsum_assets.definitions import pipeline_for
+from gsum_assets.forget import Oblivion, forget
+from gsum_assets.forgetting.replies import FORGOTTEN
+from gsum_assets.forgetting.traces import find_traces, sentences_of
+from gsum_assets.tables import TABLES
+from gsum_resources.appended import read_appended
+from gsum_resources.llm.extractive import ExtractiveModel
+from gsum_resources.protocols import ModelUnavailableError
+from tests.conftest import CORPUS, House, document_in, text_of
+from tests.conftest import furnish as furnish_tales
+from tests.pipeline.homes import WITHOUT_BERTSCORE, asked_of, contents, copy_of, house_at
+
+SECRET, OTHER = document_in(0), document_in(4)
+TEXT = (
+    "Captain Brandt sold the boat of the clerk to the widow Caldera in winter.\n"
+    'The deed was signed at dawn beneath the crooked elm, "for a coin", in Tölver Street. '
+    "Nobody met the clerk of Marrowby after that winter in the harbour."
+)
+
+
+@pytest.fixture(scope="module")
+def first(tmp_path_factory: pytest.TempPathFactory) -> Iterator[House]:
+    """A home that answered questions on a document and on all."""
+    with house_at(tmp_path_factory.mktemp("first")) as house:
+        furnish_tales(house)
+        house.model = ExtractiveModel(house.embedder)  # its answers are sentences of the documents
+        house.write_document(SECRET, f"{TEXT} {text_of(SECRET)}")
+        house.write_queries(
+            [
+                {"query_id": "one", "text": "What was sold?", "document_id": SECRET},
+                {"query_id": "two", "text": "Who met the lamp?", "document_id": OTHER},
+                {"query_id": "all", "text": "What did Captain Brandt sell to the widow?"},
+            ]
+        )
+        (house.folder / "corpus.toml").write_text(WITHOUT_BERTSCORE)
+        assert house.run(["bm25"]).is_complete
+        assert forget_gone(house) is None
+        yield house
+
+
+@pytest.fixture
+def indexed(first: House, tmp_path: Path) -> Iterator[House]:
+    with copy_of(first, tmp_path) as copy:
+        yield copy
+
+
+def forget_gone(house: House) -> Forgotten | None:
+    with house.instance() as instance:
+        return house.pipeline().forgetting.forget_gone(instance)
+
+
+def forgotten(house: House, document_id: str, retrain: bool = False) -> Oblivion:
+    with house.instance() as instance:
+        return forget(house.pipeline(), instance, CORPUS, document_id, retrain)
+
+
+def traces(house: House) -> set[str]:
+    """Places under the home that hold a sentence of the document: `_memo`, `documents`, …"""
+    found = find_traces(house.home, CORPUS, sentences_of(TEXT))
+    return {Path(trace.path).relative_to(house.home.root).parts[1] for trace in found}
+
+
+def test_a_deleted_file_leaves_no_trace_after_the_next_run(indexed: House) -> None:
+    assert traces(indexed) >= {"documents", "chunks", "summaries", "_memo", "history"}
+    (indexed.folder / f"{SECRET}.txt").unlink()
+    assert forget_gone(indexed) is None  # nothing is looked at yet
+    before = asked_of(indexed)
+    assert indexed.run().is_complete
+    assert traces(indexed) == {"_memo", "history"}
+    done = forget_gone(indexed)
+    assert done
+    assert done.documents == {CORPUS: [SECRET]}
+    assert done.n_replies == 2  # of a question about it, and of one about all that showed it
+    assert traces(indexed) == set()
+    assert forget_gone(indexed) is None
+    paid = read_appended(indexed.store, TABLES["llm_calls"], CORPUS)
+    # one about all was asked without it, and what was paid before stays on record, without a name
+    assert asked_of(indexed).total() == before.total() + 1
+    assert FORGOTTEN in paid["document_id"].to_pylist()
+    assert SECRET not in paid["document_id"].to_pylist()
+
+
+def test_a_renamed_document_keeps_its_replies(indexed: House) -> None:
+    before = asked_of(indexed).total()
+    queries = indexed.folder / "queries.jsonl"
+    queries.write_text(queries.read_text().replace(SECRET, "renamed"))
+    (indexed.folder / f"{SECRET}.txt").rename(indexed.folder / "renamed.txt")
+    assert indexed.run().is_complete
+    done = forget_gone(indexed)
+    assert done
+    assert done.documents == {CORPUS: [SECRET]}
+    assert done.n_replies == 0
+    assert asked_of(indexed).total() == before
+
+
+def test_the_command_forgets_at_once_and_says_what_it_cannot(
+    indexed: House, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pipeline = indexed.pipeline()
+    monkeypatch.setattr("gsum_assets.definitions.pipeline_for", lambda home: pipeline)
+    said = CliRunner().invoke(cli.main, ["forget", CORPUS, SECRET, "--yes"])
+    assert said.exit_code == 0, said.output
+    assert "none is left under the home" in said.output
+    assert "questions in queries.jsonl name it" in said.output
+    assert traces(indexed) == set()
+    assert not (indexed.folder / f"{SECRET}.txt").exists()
+    assert indexed.run().made == []  # all was made again
+
+
+class Unavailable:
+    """A model whose server is away."""
+
+    identity = "extractive"
+
+    def complete(self, *_: object) -> list:
+        raise ModelUnavailableError("the server is away")
+
+
+def test_what_cannot_be_made_anew_is_removed(indexed: House) -> None:
+    expected = contents(indexed)
+    model, indexed.model = indexed.model, Unavailable()  # type: ignore[assignment]
+    Unavailable.identity = model.identity
+    done = forgotten(indexed, SECRET)
+    assert "away" in (done.problem or "")
+    assert done.removed
+    assert not done.traces
+    assert traces(indexed) == set()
+    assert indexed.table("summaries").num_rows == 0
+    indexed.model = model
+    indexed.write_document(SECRET, f"{TEXT} {text_of(SECRET)}")
+    assert indexed.run().is_complete
+    assert contents(indexed) == expected  # and nothing else was lost
+
+
+def test_an_unknown_document_and_the_last_one_are_refused(indexed: House) -> None:
+    with pytest.raises(CorpusError, match=r"no document 'stranger'; it has 9, among them tale-"):
+        forgotten(indexed, "stranger")
+    for file in indexed.folder.glob("tale-*.txt"):
+        if file.stem != OTHER:
+            file.unlink()
+    (indexed.folder / "queries.jsonl").unlink()
+    assert indexed.run().is_complete
+    with pytest.raises(CorpusError, match=r"no document but 'tale-.*remove the folder"):
+        forgotten(indexed, OTHER)
+    assert (indexed.folder / f"{OTHER}.txt").exists()
+
+
+def test_a_corpus_whose_folder_is_removed_leaves_no_trace(indexed: House) -> None:
+    second = indexed.home.corpora / "second"
+    second.mkdir()
+    (second / "one.txt").write_text("Another corpus has another text. " * 9)
+    for file in indexed.folder.iterdir():
+        file.unlink()
+    indexed.folder.rmdir()
+    assert indexed.run(["random"], "second").is_complete
+    assert forget_gone(indexed)
+    assert traces(indexed) == set()
+    assert not list(Path(indexed.store.root).glob(f"*/corpus={CORPUS}"))
+
+
+def test_sentences_that_others_have_are_not_its_own() -> None:
+    text = "A sentence that both of them have. And one that only  this\ntext has. Short one."
+    assert sentences_of(text, ["Here is: a sentence. A sentence that both of them have."]) == [
+        "And one that only this",
+    ]
+
+
+def test_the_real_pipeline_forgets_too(indexed: House) -> None:
+    assert pipeline_for(indexed.home).forgetting.steps["retrieval/summaries"]

@@ -1,0 +1,63 @@
+"""Which replies are forgotten: by hand, for every reason to keep one."""
+
+import pyarrow as pa
+import pytest
+
+from gsum_assets.forgetting.replies import FORGOTTEN, Present, replies_to_forget, without_names
+from gsum_assets.tables import TABLES
+
+CALLS = TABLES["llm_calls"]
+
+
+def calls(*rows: tuple[str, str, str, str | None]) -> pa.Table:
+    """Rows of prompt hash, step, document and run."""
+    blank = {"model": "m", "tokens_in": 5, "tokens_out": 1, "latency_s": 0.0, "retries": 0}
+    blank |= {"cached": False, "cost_usd": 0.5, "error": "no JSON", "time": 0}
+    names = ("prompt_hash", "asset", "document_id", "run_id")
+    filled = [blank | dict(zip(names, row, strict=True)) for row in rows]
+    return pa.Table.from_pylist(filled, CALLS.schema)
+
+
+LEFT = Present(frozenset({"kept"}), {"reports": {"new"}})
+
+
+@pytest.mark.parametrize(
+    ("row", "is_forgotten"),
+    [
+        (("a1", "facts", "kept", "old"), False),
+        (("a1", "facts", "gone", "old"), True),
+        (("a1", "reports", "", "new"), False),
+        (("a1", "reports", "", "old"), True),
+        (("a1", "reports", "", None), True),  # an older gsum did not say which run
+        (("a1", "ask", "", ""), True),
+        (("a1", "facts", FORGOTTEN, "old"), True),
+    ],
+)
+def test_a_reply_stays_while_something_rests_on_it(row: tuple, is_forgotten: bool) -> None:
+    assert replies_to_forget({"tales": calls(row)}, {"tales": LEFT}) == (
+        {"a1"} if is_forgotten else set()
+    )
+
+
+def test_another_place_that_rests_on_the_same_request_keeps_it() -> None:
+    ledgers = {
+        "tales": calls(
+            ("renamed", "facts", "gone", "old"),
+            ("renamed", "facts", "kept", "new"),
+            ("moved", "facts", "gone", "old"),
+            ("lost", "facts", "gone", "old"),
+        ),
+        "others": calls(("moved", "facts", "elsewhere", "any")),
+    }
+    assert replies_to_forget(ledgers, {"tales": LEFT}) == {"lost"}
+
+
+def test_the_ledger_keeps_what_was_paid_and_no_name() -> None:
+    rows = calls(("a1", "facts", "gone", "r"), ("a2", "facts", "kept", "r"), ("a3", "x", "", "r"))
+    left = without_names(rows, {"kept"})
+    assert left["document_id"].to_pylist() == [FORGOTTEN, "kept", ""]
+    assert left["error"].to_pylist() == [FORGOTTEN, "no JSON", "no JSON"]
+    untouched = [n for n in rows.column_names if n not in ("document_id", "error")]
+    assert left.select(untouched).equals(rows.select(untouched))
+    assert left.schema == rows.schema
+    assert without_names(left, {"kept"}).equals(left)
