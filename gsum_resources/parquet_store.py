@@ -165,17 +165,26 @@ class ParquetStore:
                 self.fs.rm_file(beside)
 
     def read(
-        self, table: Table, partitions: Sequence[Partition], columns: Sequence[str] | None = None
+        self,
+        table: Table,
+        partitions: Sequence[Partition],
+        columns: Sequence[str] | None = None,
+        as_dictionaries: Sequence[str] = (),
     ) -> tuple[pa.Table, dict[Partition, str]]:
         """Rows of several partitions with their dimensions as columns, and each content hash.
 
         Partitions without a file are left out of both. The hash is that of the very bytes read.
+
+        Parameters
+        ----------
+        as_dictionaries : columns of texts to read as dictionaries, a sixth as large in memory where
+            each text stands in many rows.
         """
 
         def read_one(partition: Partition) -> tuple[Partition, str, pa.Table] | None:
             try:
                 with self.fs.open(self.path(table, partition), "rb") as source:
-                    file = pq.ParquetFile(source)
+                    file = pq.ParquetFile(source, read_dictionary=list(as_dictionaries) or None)
                     version = _provenance(file.metadata.metadata).content_hash
                     rows = file.read(columns=list(columns) if columns else None)
             except FileNotFoundError:

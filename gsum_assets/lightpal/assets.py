@@ -6,6 +6,7 @@ import pyarrow as pa
 from gsum_assets.evaluation.assets import Family, Inputs
 from gsum_assets.lightpal.candidates import candidates as find_candidates
 from gsum_assets.lightpal.context_scores import context_scores as score_candidates
+from gsum_assets.lightpal.earlier import note, read_earlier
 from gsum_assets.lightpal.passage_edges import passage_edges as choose_edges
 from gsum_assets.lightpal.passage_graph import PassageGraphs
 from gsum_assets.lightpal.plots import passage_graph_picture
@@ -23,6 +24,7 @@ from gsum_assets.presentation import picture
 from gsum_assets.retrieval.collection import Collection, Questions
 from gsum_assets.retrieval.contexts import top_contexts
 from gsum_assets.tables import TABLES
+from gsum_resources.parquet_store import ParquetStore
 from gsum_resources.progress import reporter
 from gsum_resources.settings_io import SettingsReader
 from gsum_resources.warehouse_io import Lazy, partition_of
@@ -45,9 +47,11 @@ def _graph_settings(reader: SettingsReader, corpus: str) -> GraphSettings:
     partitions_def=corpora,
     group_name=GROUP,
     pool="compute",
-    code_version="1",
+    code_version="2",
     ins=_PASSAGES,
-    description="Those that are worth scoring. Exact: every pair is compared.",
+    required_resource_keys={"io_manager"},
+    description="Those that are worth scoring. Exact: every pair is compared, but those of which "
+    "neither has changed.",
 )
 def candidates(
     context: dg.AssetExecutionContext,
@@ -56,11 +60,14 @@ def candidates(
     chunk_embeddings: pa.Table,
     corpus_settings: SettingsReader,
 ) -> pa.Table:
-    corpus = partition_of(context.partition_key).corpus
+    partition = partition_of(context.partition_key)
+    store: ParquetStore = context.resources.io_manager.store
     collection = Collection.from_tables(documents, chunks, chunk_embeddings)
     told = reporter("lightpal/candidates: chunks compared", context.log.info)
-    n = _graph_settings(corpus_settings, corpus).n_candidates
-    return find_candidates(collection, n, told)
+    n = _graph_settings(corpus_settings, partition.corpus).n_candidates
+    rows = find_candidates(collection, n, told, read_earlier(store, partition))
+    note(store, partition, rows, collection)
+    return rows
 
 
 @dg.asset(

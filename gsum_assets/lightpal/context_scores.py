@@ -26,7 +26,7 @@ def context_scores(candidates: pa.Table, collection: Collection, scorer: Passage
         rows = [[str(texts[place]) for place in row] for row in lists.indices]
         scores = scorer.score(texts, rows)
         parts.append(_rows(level, lists, np.concatenate([np.empty(0), *scores])))
-    return pa.concat_tables(parts).combine_chunks()
+    return pa.concat_tables(parts)
 
 
 def _rows(level: str, lists: CandidateLists, scores: np.ndarray) -> pa.Table:

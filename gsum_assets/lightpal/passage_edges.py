@@ -61,7 +61,7 @@ def passage_edges(
                 same = owners[similar.indices] == owners[:, None]
                 within = values._replace(strength=np.where(same, values.strength, -np.inf))
                 parts.append(_rows(graph, level, "document", similar, within, n_edges))
-    return pa.concat_tables(parts).combine_chunks()
+    return pa.concat_tables(parts)
 
 
 def _values(similarities: np.ndarray, scores: np.ndarray) -> Iterator[tuple[str, _Values]]:

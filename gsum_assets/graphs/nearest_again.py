@@ -1,0 +1,161 @@
+"""Nearest neighbours after a change: what `nearest` would find, for the price of what changed.
+
+A list of nearest neighbours stays right when other items come, but for those that are nearer than
+its last; and when listed ones go, as long as enough of the rest are nearer than what never was
+listed. Where that does not hold, the item is compared with all others again.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from gsum_assets.graphs.nearest import (
+    Comparison,
+    Neighbours,
+    OnProgress,
+    Pairs,
+    best,
+    nearest,
+    reaching,
+)
+
+_MOST_FRESH = 0.25  # share of the vectors from which on all are compared anew
+
+
+class Lists(NamedTuple):
+    """What was found before, one row for each item that there is now.
+
+    Attributes
+    ----------
+    neighbours : -1 for those that are gone; rows of fresh items say nothing.
+    are_complete : whether they had everything that there was.
+    """
+
+    neighbours: Neighbours
+    are_complete: bool
+
+
+class Before(NamedTuple):
+    """What was found before, and what is not as it was then.
+
+    Attributes
+    ----------
+    of_vectors, of_groups : their lists.
+    fresh : groups that came since, or of which anything changed, ascending.
+    """
+
+    of_vectors: Lists
+    of_groups: Lists
+    fresh: np.ndarray
+
+
+def nearest_again(
+    vectors: np.ndarray,
+    starts: np.ndarray,
+    k: int,
+    before: Before | None = None,
+    on_progress: OnProgress = lambda done, all: None,
+) -> tuple[Neighbours, Neighbours]:
+    """What `nearest` finds, which says what it takes and gives; `before` changes the time alone."""
+    lengths = np.diff(starts)
+    if before is None or lengths[before.fresh].sum() > _MOST_FRESH * len(vectors):
+        return nearest(vectors, starts, k, on_progress)
+    is_fresh = np.zeros(len(lengths), bool)
+    is_fresh[before.fresh] = True
+    of_vectors = _Renewed(before.of_vectors, np.repeat(is_fresh, lengths), k)
+    of_groups = _Renewed(before.of_groups, is_fresh, k)
+    if not (of_vectors.are_usable and of_groups.are_usable):
+        return nearest(vectors, starts, k, on_progress)
+    comparison = Comparison(vectors, starts)
+    for groups in comparison.blocks(before.fresh):
+        rows = comparison.members(groups)
+        products = comparison.products(rows)
+        within = comparison.greatest(products, groups)
+        pairs = of_groups.candidates(within, comparison.margin)
+        exact = comparison.exact_groups(products, within, groups, pairs)
+        of_groups.add(pairs.columns, groups[pairs.rows], exact)
+        pairs = of_vectors.candidates(products, comparison.margin)
+        pairs = Pairs(rows[pairs.rows], pairs.columns)
+        of_vectors.add(pairs.columns, pairs.rows, comparison.exact(pairs))
+        of_groups.put(groups, comparison.groups(products, groups, k))
+        of_vectors.put(rows, comparison.vectors(products, rows, k))
+    for groups in comparison.blocks(of_groups.settle()):
+        rows = comparison.members(groups)
+        products = comparison.products(rows)
+        of_groups.put(groups, comparison.groups(products, groups, k))
+    for rows in comparison.row_blocks(of_vectors.settle()):
+        of_vectors.put(rows, comparison.vectors(comparison.products(rows), rows, k))
+    on_progress(len(vectors), len(vectors))
+    return of_vectors.found, of_groups.found
+
+
+class _Renewed:
+    """Lists that take up fresh neighbours and let those go that are gone.
+
+    Attributes
+    ----------
+    found : the lists of all items, right where they were put or are settled.
+    are_usable : whether the lists were long enough.
+    """
+
+    def __init__(self, before: Lists, is_fresh: np.ndarray, k: int) -> None:
+        self._before = before.neighbours
+        self._is_fresh = is_fresh
+        n, width = self._before.indices.shape
+        self._k = min(k, n - 1)
+        self.are_usable = width >= max(1, self._k) or before.are_complete
+        self._is_complete = before.are_complete
+        ends = self._before.similarities[:, -1] if width else np.zeros(n)
+        least = np.where(is_fresh, np.inf, -np.inf if before.are_complete else ends)
+        self._least = least.astype(np.float32)
+        shape = (n, self._k)
+        self.found = Neighbours(np.zeros(shape, np.int32), np.zeros(shape, np.float32))
+        self._gains = [(np.empty(0, np.int64), np.empty(0, np.int64), np.empty(0))]
+
+    def candidates(self, similarities: np.ndarray, margin: float) -> Pairs:
+        """Pairs of a row and a kept item that may have it among its nearest."""
+        return reaching(similarities, self._least - margin)
+
+    def add(self, items: np.ndarray, others: np.ndarray, similarities: np.ndarray) -> None:
+        """Note how similar kept items and fresh ones are."""
+        self._gains.append((items, others, similarities))
+
+    def put(self, items: np.ndarray, rows: Neighbours) -> None:
+        """Take over what was found for `items`."""
+        if len(items):
+            for mine, fresh in zip(self.found, rows, strict=True):
+                mine[items] = fresh
+
+    def settle(self) -> np.ndarray:
+        """Renew the lists of kept items; gives those whose nearest cannot be told, ascending."""
+        indices, similarities = self._before
+        items, others, gained = (np.concatenate(parts) for parts in zip(*self._gains, strict=True))
+        loses = (indices < 0).any(axis=1)
+        touched = loses.copy()
+        touched[items] = True
+        same = np.flatnonzero(~self._is_fresh & ~touched)
+        self.put(same, Neighbours(indices[same, : self._k], similarities[same, : self._k]))
+        touched = np.flatnonzero(touched & ~self._is_fresh)
+        place, column = np.nonzero(indices[touched] >= 0)
+        kept = indices[touched][place, column], similarities[touched][place, column]
+        rows = np.concatenate([place, np.searchsorted(touched, items)])
+        order = np.argsort(rows, kind="stable")
+        pairs = Pairs(rows[order], np.concatenate([kept[0], others])[order])
+        values = np.concatenate([kept[1], gained.astype(np.float32)])[order]
+        is_told = self._told(touched, pairs, values) | ~loses[touched]
+        chosen = is_told[pairs.rows]
+        number = np.cumsum(is_told) - 1
+        pairs = Pairs(number[pairs.rows[chosen]], pairs.columns[chosen])
+        n_told, n_items = int(is_told.sum()), len(indices)
+        self.put(touched[is_told], best(pairs, values[chosen], n_told, self._k, n_items))
+        return touched[~is_told]
+
+    def _told(self, touched: np.ndarray, pairs: Pairs, values: np.ndarray) -> np.ndarray:
+        """Whether enough of each item's neighbours go before all that never were listed."""
+        if self._is_complete:
+            return np.ones(len(touched), bool)
+        last = self._before.indices[touched, -1]  # -1, if gone, goes before every index
+        end = self._before.similarities[touched, -1]
+        equal = (values == end[pairs.rows]) & (pairs.columns <= last[pairs.rows])
+        before = (values > end[pairs.rows]) | equal
+        return np.bincount(pairs.rows[before], minlength=len(touched)) >= self._k

@@ -1,0 +1,96 @@
+"""What is found after a change is what is found from nothing."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from gsum_assets.graphs import nearest as module
+from gsum_assets.graphs import nearest_again as again
+from gsum_assets.graphs.nearest import Neighbours, nearest
+from gsum_assets.graphs.nearest_again import Before, Lists, nearest_again
+
+Groups = dict[int, np.ndarray]
+"""Members' vectors by name of the group; groups stand in the order of their names."""
+
+
+def searched(groups: Groups) -> tuple[np.ndarray, np.ndarray]:
+    ordered = [groups[name] for name in sorted(groups)]
+    return np.concatenate(ordered), np.cumsum([0, *map(len, ordered)])
+
+
+def before(then: Groups, now: Groups, k: int) -> Before:
+    """What was found among `then`, as it concerns `now`."""
+    kept = [name for name in sorted(now) if name in then and np.array_equal(then[name], now[name])]
+    fresh = [place for place, name in enumerate(sorted(now)) if name not in kept]
+    of_groups = {name: name for name in kept}
+    of_vectors = {(name, i): (name, i) for name in kept for i in range(len(now[name]))}
+    found_vectors, found_groups = nearest(*searched(then), k)
+    return Before(
+        carried(found_vectors, names_of(then), names_of(now), of_vectors),
+        carried(found_groups, sorted(then), sorted(now), of_groups),
+        np.array(fresh, np.int64),
+    )
+
+
+def names_of(groups: Groups) -> list[tuple[int, int]]:
+    """Of all vectors."""
+    return [(name, i) for name in sorted(groups) for i in range(len(groups[name]))]
+
+
+def carried(found: Neighbours, then: list, now: list, kept: dict) -> Lists:
+    """Lists of the names `then`, by the places of the names `now`."""
+    place = {name: i for i, name in enumerate(now) if name in kept}
+    indices = np.full((len(now), found.indices.shape[1]), -1, np.int32)
+    similarities = np.zeros(indices.shape, np.float32)
+    for row, name in enumerate(then):
+        if name in place:
+            indices[place[name]] = [place.get(then[other], -1) for other in found.indices[row]]
+            similarities[place[name]] = found.similarities[row]
+    return Lists(Neighbours(indices, similarities), found.indices.shape[1] == len(then) - 1)
+
+
+# many of such vectors are equally similar
+coarse = st.tuples(*[st.integers(-2, 2)] * 3).map(lambda row: np.array(row, np.float32) / 4)
+members = st.lists(coarse, min_size=1, max_size=4).map(np.array)
+corpora = st.dictionaries(st.integers(0, 11), members, min_size=1, max_size=12)
+
+
+@settings(max_examples=150)
+@given(corpora, corpora, st.sets(st.integers(0, 11)), st.integers(1, 12), st.integers(1, 200))
+def test_equal_to_all_anew(then, other, changed, k, cells):
+    now = {name: then.get(name) for name in then.keys() - changed}
+    now |= {name: rows for name, rows in other.items() if name in changed}
+    if not now:
+        return
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(module, "_CELLS_AT_ONCE", cells)
+        patch.setattr(again, "_MOST_FRESH", 1.0)
+        found = nearest_again(*searched(now), k, before(then, now, k))
+    for some, expected in zip(found, nearest(*searched(now), k), strict=True):
+        np.testing.assert_array_equal(some.indices, expected.indices)
+        np.testing.assert_array_equal(some.similarities, expected.similarities)
+
+
+def test_only_what_changed_is_compared(monkeypatch):
+    random = np.random.default_rng(0)
+    then: Groups = {}
+    for name in range(60):
+        rows = random.normal(size=(5, 32)).astype(np.float32)
+        then[name] = rows / np.linalg.norm(rows, axis=1, keepdims=True)
+    now = then | {60: -then[7]}
+    del now[9]
+    known = before(then, now, 20)
+    expected = nearest(*searched(now), 20)
+    compared = []
+    products = module.Comparison.products
+    monkeypatch.setattr(
+        module.Comparison,
+        "products",
+        lambda self, rows: compared.extend(rows) or products(self, rows),
+    )
+    found = nearest_again(*searched(now), 20, known)
+    for some, truth in zip(found, expected, strict=True):
+        np.testing.assert_array_equal(some.indices, truth.indices)
+        np.testing.assert_array_equal(some.similarities, truth.similarities)
+    assert len(compared) < 300
