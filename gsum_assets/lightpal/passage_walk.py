@@ -13,7 +13,7 @@ from gsum_assets.lightpal.passage_graph import ScopeGraphs
 from gsum_assets.lightpal.settings import WalkSettings
 from gsum_assets.retrieval.collection import Questions
 from gsum_assets.retrieval.hybrid import min_max
-from gsum_assets.retrieval.ranking import Retriever, Scores
+from gsum_assets.retrieval.ranking import Retriever, Scores, first_of
 
 
 class PassageWalk:
@@ -80,7 +80,7 @@ def peaked(scores: np.ndarray, n: int, power: float) -> tuple[np.ndarray, np.nda
     ----------
     scores : of one question, `(n_passages,)`.
     """
-    best = np.argsort(-scores, kind="stable")[:n]
+    best = first_of(scores, n)
     found = scores[best].astype(np.float64)
     span = found[0] - found[-1]
     weights = ((found - found[-1]) / span) ** power if span > 0 else np.ones(len(found))

@@ -1,4 +1,4 @@
-"""BM25 over chunks and, as texts of their own, over whole documents (bm25s, Lucene's form).
+"""BM25 over chunks and, as texts of their own, over whole documents (Lucene's form).
 
 k1 and b stay at 1.5 and 0.75: on the 250 questions of ODSum-Story's train stories a grid over k1
 from 0.6 to 3 and b from 0.2 to 0.9 gained at most 0.6 of P@3 (74.1 there) and nothing of P@10
@@ -6,15 +6,19 @@ from 0.6 to 3 and b from 0.2 to 0.9 gained at most 0.6 of P@3 (74.1 there) and n
 and what that was chosen on, is told in `words.py`.
 """
 
-from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from gsum_assets.retrieval.collection import Collection, Questions
+from gsum_assets.retrieval.postings import NumberedTexts
 from gsum_assets.retrieval.ranking import Scores
 from gsum_assets.retrieval.words import Words
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_matrix
 
 
 @dataclass(frozen=True)
@@ -40,10 +44,9 @@ class Bm25:
 
 
 class Bm25Index:
-    """A BM25 index over any list of texts.
+    """BM25 over any list of texts.
 
-    bm25s computes beforehand what each term adds to each text; a query's scores are sums of that,
-    taken for many queries at once as a sparse product, twice as fast as query by query.
+    Scores are those of bm25s to the last bit; many queries are scored at once as a sparse product.
 
     Parameters
     ----------
@@ -51,30 +54,34 @@ class Bm25Index:
     """
 
     def __init__(self, texts: Sequence[str], settings: Bm25Settings) -> None:
-        import bm25s  # imports numba where installed, so not at module level
-        from scipy.sparse import csr_matrix
-
-        self._split = settings.words.split
-        numbers: defaultdict[str, int] = defaultdict(lambda: len(numbers))  # in order of first use
-        terms = [[numbers[term] for term in self._split(text)] for text in texts]
-        self._vocabulary = dict(numbers)
-        shape = (len(self._vocabulary), len(texts))
-        self._impacts = csr_matrix(shape, dtype=np.float32)
-        if self._vocabulary:  # bm25s fails on a corpus without a single term
-            index = bm25s.BM25(k1=settings.k1, b=settings.b)
-            index.index((terms, self._vocabulary), create_empty_token=False, show_progress=False)
-            of_terms = (index.scores["data"], index.scores["indices"], index.scores["indptr"])
-            self._impacts = csr_matrix(of_terms, shape=shape)
+        self._texts = NumberedTexts(texts, settings.words)
+        mean = self._texts.lengths.sum() / max(1, self._texts.n_texts) or 1.0
+        relative = (1 - settings.b) + settings.b * self._texts.lengths / mean
+        self._norms = (settings.k1 * relative).astype(np.float32)  # what a frequency is damped by
 
     def scores(self, queries: Sequence[str]) -> np.ndarray:
         """BM25 of each query in each text, float32, `(n_queries, n_texts)`."""
         from scipy.sparse import csr_matrix
 
-        number = self._vocabulary
-        known = [[number[t] for t in self._split(query) if t in number] for query in queries]
-        terms = np.array([term for row in known for term in row], dtype=np.int64)
-        ends = np.cumsum([0, *map(len, known)])
-        ones = np.ones(len(terms), dtype=np.float32)  # a repeated term counts each time
-        counts = csr_matrix((ones, terms, ends), shape=(len(queries), len(number)))
-        scores = csr_matrix(counts @ self._impacts)  # (n_queries, n_terms) (n_terms, n_texts)
+        asked = [self._texts.codes(query) for query in queries]
+        flat = np.array([code for row in asked for code in row], np.int64)
+        known, columns = np.unique(flat, return_inverse=True)
+        ones = np.ones(len(flat), dtype=np.float32)  # a repeated term counts each time
+        ends = np.cumsum([0, *map(len, asked)])
+        counts = csr_matrix((ones, columns, ends), shape=(len(queries), len(known)))
+        scores = csr_matrix(counts @ self._impacts(known))
         return scores.toarray()
+
+    def _impacts(self, codes: np.ndarray) -> "csr_matrix":
+        """What a query's term adds to the score of each text, `(n_terms, n_texts)`."""
+        from scipy.sparse import csr_matrix
+
+        n_texts = self._texts.n_texts
+        found = self._texts.postings(codes)
+        n_holding = np.bincount(found.terms, minlength=len(codes))
+        rarity = np.log(1 + (n_texts - n_holding + 0.5) / (n_holding + 0.5)).astype(np.float32)
+        frequencies = found.counts.astype(np.float32)
+        damped = frequencies / (self._norms[found.texts] + frequencies)
+        impacts = rarity[found.terms] * damped
+        ends = np.concatenate([[0], np.cumsum(n_holding)])
+        return csr_matrix((impacts, found.texts, ends), shape=(len(codes), n_texts))

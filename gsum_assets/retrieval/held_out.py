@@ -13,10 +13,11 @@ from typing import NamedTuple
 import numpy as np
 
 from gsum_assets.retrieval.collection import Collection, Questions
-from gsum_assets.retrieval.ranking import Scores
+from gsum_assets.retrieval.ranking import Scores, first_of
 from gsum_assets.retrieval.seeds import lexical_and_dense
 from gsum_resources.content_hash import hash_texts
 
+_CELLS_AT_ONCE = 2**22  # values in memory at a time: 32 MiB for each array alive
 _FOUND = 5  # passages after the best one that are compared
 LEAST_PASSAGES = 3 * _FOUND
 """In a scope; of fewer, chance finds most."""
@@ -113,6 +114,14 @@ def evidence(
     """
     if first.shape[1] < LEAST_PASSAGES:
         return NONE
+    step = max(1, _CELLS_AT_ONCE // first.shape[1])
+    blocks = (slice(at, at + step) for at in range(0, len(held_out), step))
+    return joined([_evidence(first[b], second[b], held_out[b], method) for b in blocks])
+
+
+def _evidence(
+    first: np.ndarray, second: np.ndarray, held_out: np.ndarray, method: Method
+) -> Evidence:
     rows = np.arange(len(held_out))
     scores = [found.astype(np.float64) for found in (first, second)]
     for found in scores:
@@ -156,5 +165,5 @@ def _steady_choice(ids: Sequence[str], n: int) -> list[int]:
 
 def _after_best(scores: np.ndarray, values: np.ndarray) -> np.ndarray:
     """Mean value of the passages that come after the best one, `(n_probes,)`."""
-    best = np.argsort(-scores, axis=1, kind="stable")[:, 1 : 1 + _FOUND]
+    best = np.array([first_of(row, 1 + _FOUND)[1:] for row in scores])
     return np.take_along_axis(values, best, 1).mean(axis=1)

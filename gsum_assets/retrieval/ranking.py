@@ -66,12 +66,13 @@ def top(scores: np.ndarray, ids: Sequence[str], depth: int = DEPTH) -> np.ndarra
     depth = min(depth, len(ids))
     best = np.empty((len(scores), depth), dtype=np.int64)
     for row, values in enumerate(np.take(scores, by_id, axis=1)):  # columns in order of ids
-        best[row] = _top_of(values, depth)
+        best[row] = first_of(values, depth)
     return by_id[best]
 
 
-def _top_of(values: np.ndarray, depth: int) -> np.ndarray:
+def first_of(values: np.ndarray, depth: int) -> np.ndarray:
     """Indices of the `depth` largest, best first, equal ones ascending; no full sort."""
+    depth = min(depth, len(values))
     if depth == 0:
         return np.empty(0, dtype=np.int64)
     threshold = np.partition(values, len(values) - depth)[len(values) - depth]

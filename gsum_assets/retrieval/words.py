@@ -60,12 +60,28 @@ class Words:
     bigrams: bool = False
 
     def split(self, text: str) -> list[str]:
-        """The terms of `text` in order, repeated as often as they occur."""
-        term_of = _terms(_LANGUAGES.get(self.language.lower().split("-")[0], ""))
-        terms = [term for word in _WORD.findall(text.lower()) if (term := term_of[word]) != ""]
+        """The terms of `text` in order, repeated as often as they occur; then pairs of them."""
+        terms = self.terms(text)
         if self.bigrams:
             return terms + [f"{first} {second}" for first, second in pairwise(terms)]
         return terms
+
+    def terms(self, text: str) -> list[str]:
+        """The terms of `text` without pairs."""
+        term_of = self._terms
+        return [term for word in self.find(text) if (term := term_of[word]) != ""]
+
+    def find(self, text: str) -> list[str]:
+        """The words of `text` in lower case, stop words too."""
+        return _WORD.findall(text.lower())
+
+    def term_of(self, word: str) -> str:
+        """What a word counts as: its stem, or "" for a stop word."""
+        return self._terms[word]
+
+    @property
+    def _terms(self) -> "_Terms":
+        return _terms(_LANGUAGES.get(self.language.lower().split("-")[0], ""))
 
 
 class _Terms(dict[str, str]):
