@@ -5,11 +5,11 @@ import time
 from collections.abc import Callable, Sequence
 from copy import copy
 from dataclasses import dataclass, field
-from itertools import compress
+from itertools import chain, compress
 
 import numpy as np
 
-from gsum_resources.content_hash import hash_texts
+from gsum_resources.content_hash import framed_text, hash_framed, hash_texts
 from gsum_resources.memo import Batch, Memo, OnBatch
 from gsum_resources.parquet_store import ParquetStore
 from gsum_resources.protocols import Metered, OnRow, PassageScorer
@@ -99,14 +99,17 @@ class MemoizedScorer:
         self, contexts: Sequence[str], candidates: Sequence[Sequence[str]]
     ) -> list[list[bytes]]:
         """The keys of each row: one a pair, or one for the row as a whole."""
-        texts = {*contexts, *(text for row in candidates for text in row)}
-        digests = {text: hash_texts([text]) for text in texts}  # a text stands in many rows
+        framed: dict[str, bytes] = {}  # a text stands in many rows
+        for text in chain(contexts, chain.from_iterable(candidates)):
+            if text not in framed:
+                framed[text] = framed_text(hash_texts([text]))
         keys = []
         for context, row in zip(contexts, candidates, strict=True):
-            of_row = [digests[text] for text in row]
-            parts = [[one] for one in of_row] if self.is_pairwise else [of_row] if of_row else []
-            hashes = (hash_texts([digests[context], *part]) for part in parts)
-            keys.append([bytes.fromhex(one) for one in hashes])
+            head, of_row = framed[context], [framed[text] for text in row]
+            if self.is_pairwise:
+                keys.append([hash_framed(head + one) for one in of_row])
+            else:
+                keys.append([hash_framed(head + b"".join(of_row))] if of_row else [])
         return keys
 
     def _asks(

@@ -1,11 +1,13 @@
 """`UnigramScorer`: how well one passage predicts another, by smoothed word frequencies."""
 
 import re
+from array import array
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, NamedTuple
+from itertools import chain
+from typing import NamedTuple
 
 import numpy as np
 
@@ -98,14 +100,19 @@ class UnigramScorer:
                 f"{len(contexts)} contexts and {len(candidates)} rows of candidates; give one row "
                 "for each context"
             )
-        texts = dict.fromkeys([*contexts, *(text for row in candidates for text in row)])
-        place_of = {text: place for place, text in enumerate(texts)}
-        counts, words = _word_counts(list(texts))
+        place_of: dict[str, int] = {}
+        for text in chain(contexts, chain.from_iterable(candidates)):
+            place_of.setdefault(text, len(place_of))
+        bags, words = _Bags.of(place_of)
         fixed = None if self._known is None else self._known.of(words)
+        numbers = np.empty(len(words), np.int64)
         scores = []
         for place, (context, row) in enumerate(zip(contexts, candidates, strict=True)):
-            company = counts[[place_of[context], *(place_of[text] for text in row)]]
-            scores.append(self._row(company, fixed or _Background.of(company)))
+            company = bags.take([place_of[context], *(place_of[text] for text in row)])
+            present = company.words
+            company = company.renumbered(numbers)
+            background = fixed.of(present) if fixed else _Background.among(company)
+            scores.append(self._row(company, background))
             if on_row:
                 on_row(place, scores[-1])
         return scores
@@ -114,20 +121,72 @@ class UnigramScorer:
     def _known(self) -> "_WordFrequencies | None":
         return None if self.background is None else _WordFrequencies.among(self.background)
 
-    def _row(self, company: Any, background: "_Background") -> np.ndarray:
-        """The context, which is the first row of counts, with each of the others."""
-        context, others = company[0], company[1:]
-        length = context.data.sum()
-        gains = np.zeros(company.shape[1])
-        share = background.share[context.indices]
-        gains[context.indices] = np.log1p(context.data / (self.mu * share))
-        weights = others.data * background.rarity[others.indices]
-        owners = np.repeat(np.arange(others.shape[0]), np.diff(others.indptr))
-        total = np.bincount(owners, weights, others.shape[0])
-        gained = np.bincount(owners, weights * gains[others.indices], others.shape[0])
+    def _row(self, company: "_Bags", background: "_Background") -> np.ndarray:
+        """The context, which is the first of the bags, with each of the others."""
+        first, n_others = company.ends[1], len(company.ends) - 2
+        words, values = company.words[:first], company.values[:first]
+        gains = np.zeros(len(background.share))
+        gains[words] = np.log1p(values / (self.mu * background.share[words]))
+        others = company.words[first:]
+        weights = company.values[first:] * background.rarity[others]
+        owners = np.repeat(np.arange(n_others), np.diff(company.ends[1:]))
+        total = np.bincount(owners, weights, n_others)
+        gained = np.bincount(owners, weights * gains[others], n_others)
         explained = np.divide(gained, total, out=np.zeros(total.shape), where=total > 0)
         # the rest of log P(w|d_i) - log P(w|C), for every word alike
-        return explained + np.log(self.mu / (length + self.mu))
+        return explained + np.log(self.mu / (values.sum() + self.mu))
+
+
+class _Bags(NamedTuple):
+    """Counts of content words, text by text.
+
+    Attributes
+    ----------
+    values, words : how often which word stands in a text; words of a text ascend.
+    ends : where a text's words begin, and where the last one's end, `(n_texts + 1,)`.
+    """
+
+    values: np.ndarray
+    words: np.ndarray
+    ends: np.ndarray
+
+    @classmethod
+    def of(cls, texts: Collection[str]) -> "tuple[_Bags, Sequence[str]]":
+        """The bags of texts, and the words that their numbers stand for."""
+        number_of: dict[str, int] = {}
+        words, values, ends = array("i"), array("i"), array("q", [0])
+        for text in texts:
+            bag = Counter(content_words(text))
+            words.extend(number_of.setdefault(word, len(number_of)) for word in bag)
+            values.extend(bag.values())
+            ends.append(len(values))
+        # Sorted, so that sums run in the same order whatever texts come first.
+        ordered = sorted(number_of)
+        place_of = np.empty(len(ordered), np.int32)
+        place_of[[number_of[word] for word in ordered]] = np.arange(len(ordered), dtype=np.int32)
+        found = cls(*(np.frombuffer(one, one.typecode) for one in (values, words, ends)))
+        owners = np.repeat(np.arange(len(texts), dtype=np.int32), np.diff(found.ends))
+        order = np.lexsort((place_of[found.words], owners))
+        return cls(found.values[order], place_of[found.words][order], found.ends), ordered
+
+    def take(self, texts: Sequence[int]) -> "_Bags":
+        """The bags of some texts."""
+        first, last = self.ends[texts], self.ends[np.asarray(texts) + 1]
+        ends = np.concatenate([[0], np.cumsum(last - first)])
+        places = np.arange(ends[-1]) + np.repeat(first - ends[:-1], last - first)
+        return _Bags(self.values[places].astype(np.float64), self.words[places], ends)
+
+    def renumbered(self, numbers: np.ndarray) -> "_Bags":
+        """The same with other numbers for words, so that few texts take no array over all words.
+
+        A word has the number of the last place where it stands; other numbers stand for no word.
+
+        Parameters
+        ----------
+        numbers : room to work in, int64 `(n_words,)`.
+        """
+        numbers[self.words] = np.arange(len(self.words))
+        return self._replace(words=numbers[self.words])
 
 
 class _Background(NamedTuple):
@@ -150,12 +209,17 @@ class _Background(NamedTuple):
         share = (occurrences + 1) / (n_words + n_distinct + 1)
         return cls(share, np.log((n_texts + 1) / (texts + 0.5)))
 
+    def of(self, words: np.ndarray) -> "_Background":
+        """Of some words."""
+        return _Background(self.share[words], self.rarity[words])
+
     @classmethod
-    def of(cls, counts: Any) -> "_Background":
-        """Of texts, `(n_texts, n_words)`."""
-        n_texts, n_words = counts.shape
-        words = np.bincount(counts.indices, counts.data, n_words)
-        texts = np.bincount(counts.indices, minlength=n_words)
+    def among(cls, company: _Bags) -> "_Background":
+        """Of texts with words numbered below the number of their places."""
+        n = len(company.words)
+        words = np.bincount(company.words, company.values, n)
+        texts = np.bincount(company.words, minlength=n)
+        n_texts = len(company.ends) - 1
         return cls.made(words, texts, words.sum(), np.count_nonzero(words), n_texts)
 
 
@@ -182,19 +246,3 @@ class _WordFrequencies:
             len(self.occurrences),
             self.n_texts,
         )
-
-
-def _word_counts(texts: Sequence[str]) -> tuple[Any, Sequence[str]]:
-    """Counts of content words, float64 `(n_texts, n_words)`, and the words, ascending."""
-    from scipy.sparse import csr_matrix
-
-    bags = [Counter(content_words(text)) for text in texts]
-    # Sorted, so that sums run in the same order whatever texts come first.
-    words = sorted({word for bag in bags for word in bag})
-    column_of = {word: column for column, word in enumerate(words)}
-    ends = np.cumsum([0, *(len(bag) for bag in bags)])
-    columns = np.fromiter((column_of[w] for bag in bags for w in bag), np.int64, int(ends[-1]))
-    values = np.fromiter((n for bag in bags for n in bag.values()), np.float64, int(ends[-1]))
-    counts = csr_matrix((values, columns, ends), shape=(len(texts), len(words)))
-    counts.sort_indices()
-    return counts, words
