@@ -7,14 +7,15 @@ from dataclasses import dataclass, field
 
 import dagster as dg
 
+from gsum_assets.corpus.folder import read_records
 from gsum_assets.corpus.queries import QUERIES_FILE
 from gsum_assets.corpus.settings import CorpusError, load_settings
 from gsum_assets.definitions import Pipeline
 from gsum_assets.execute import Made, OnStart
-from gsum_assets.forgetting.folder import places_of, take_out
+from gsum_assets.forgetting.folder import take_out
 from gsum_assets.forgetting.traces import Trace, find_traces, sentences_of
 from gsum_assets.gor.assets import TRAINED
-from gsum_assets.run import DriveError, RunReport, drive
+from gsum_assets.run import RunReport, drive
 from gsum_assets.tables import TABLES, table_of
 from gsum_resources.parquet_store import Partition
 
@@ -80,11 +81,9 @@ def forget(
             pipeline.store.delete(_MODEL, model)
     else:
         done.trained = [str(model.method) for model in models]
-    try:
-        done.report = drive(pipeline, instance, corpus, [], on_start, on_made, on_wait)
-        done.problem = next(iter([*done.report.errors, *done.report.gaps]), None)
-    except DriveError as error:
-        done.problem = str(error)
+    watch = on_start, on_made, on_wait
+    done.report = drive(pipeline, instance, corpus, [], *watch, check_models=False)
+    done.problem = next(iter(done.report.errors), None)
     done.removed = _remove_stale(pipeline, instance, corpus)
     while pipeline.forgetting.departures.look(corpus).gone:
         forgotten = pipeline.forgetting.forget_gone(instance, at_once=True)
@@ -109,15 +108,16 @@ def _remove(pipeline: Pipeline, corpus: str, document_id: str) -> None:
     """Take the document out of the corpus folder; one that has gone from it already is no error."""
     folder = pipeline.home.corpora / corpus
     settings = load_settings(folder)
-    places = places_of(folder, settings, document_id)
+    records = list(read_records(folder, settings.documents.max_bytes))
+    places = [record for record in records if record.document_id == document_id]
     departed = pipeline.forgetting.departures.look(corpus)
     if not places and document_id not in {*departed.documents, *departed.gone}:
-        some = ", ".join(list(departed.documents)[:5])
+        known = sorted({record.document_id for record in records})
         raise CorpusError(
-            f"corpus '{corpus}' has no document '{document_id}'; it has "
-            f"{len(departed.documents)}, among them {some}"
+            f"corpus '{corpus}' has no document '{document_id}'; it has {len(known)}, among them "
+            f"{', '.join(known[:5])}"
         )
-    if set(departed.documents) == {document_id}:
+    if len(places) == len(records):
         raise CorpusError(
             f"corpus '{corpus}' has no document but '{document_id}'; remove the folder {folder}, "
             "and the next `gsum run` of any corpus, or the daemon, forgets it all"

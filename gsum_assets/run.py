@@ -69,6 +69,7 @@ def drive(
     on_made: Callable[[Made], None] = lambda _: None,
     on_wait: Callable[[Sequence[str]], None] = lambda _: None,
     only: Collection[dg.AssetKey] | None = None,
+    check_models: bool = True,
 ) -> RunReport:
     """Bring a corpus up to date; what failed or is incomplete is tried once more.
 
@@ -80,6 +81,7 @@ def drive(
     on_start, on_made : called before and after each run.
     on_wait : called while runs of other processes, given by id, must end first.
     only : assets to make; the others are left as they are. None: all.
+    check_models : make nothing where a model cannot be had; else what does without it is made.
 
     Raises
     ------
@@ -107,7 +109,7 @@ def drive(
                 keys = [key for key in keys if only is None or key in only]
                 if not keys:
                     continue
-                if not report.made:
+                if check_models and not report.made:
                     _check_models(pipeline)
                 made = execute(pipeline, instance, corpus, request, keys, on_start)
                 report.made.append(made)

@@ -10,15 +10,8 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from gsum_assets.corpus.folder import read_records
 from gsum_assets.corpus.records import RECORD_FILES, Record, records_of
 from gsum_assets.corpus.settings import CorpusSettings
-
-
-def places_of(folder: Path, settings: CorpusSettings, document_id: str) -> list[Record]:
-    """Where a document stands, twice if its id is used twice."""
-    records = read_records(folder, settings.documents.max_bytes)
-    return [record for record in records if record.document_id == document_id]
 
 
 def take_out(folder: Path, settings: CorpusSettings, places: Sequence[Record]) -> None:

@@ -8,9 +8,11 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from gsum_assets.corpus.folder import read_records
 from gsum_assets.corpus.load import load
+from gsum_assets.corpus.records import Record
 from gsum_assets.corpus.settings import CorpusSettings
-from gsum_assets.forgetting.folder import places_of, take_out
+from gsum_assets.forgetting.folder import take_out
 
 ROWS = [("a", "One."), ("b", "Two,\nin two lines."), ("c", "Three."), ("b", "Two again.")]
 SETTINGS = CorpusSettings()
@@ -41,12 +43,17 @@ FILES = {
 }
 
 
+def places_of(folder: Path, document_id: str) -> list[Record]:
+    records = read_records(folder, SETTINGS.documents.max_bytes)
+    return [record for record in records if record.document_id == document_id]
+
+
 @pytest.mark.parametrize("name", FILES)
 @pytest.mark.parametrize("gone", ["a", "b", "c"])
 def test_lines_and_rows_of_a_document_leave_the_file(tmp_path: Path, name: str, gone: str) -> None:
     (tmp_path / name).write_bytes(FILES[name]())
     before, _ = load(tmp_path, SETTINGS)
-    places = places_of(tmp_path, SETTINGS, gone)
+    places = places_of(tmp_path, gone)
     assert len(places) == (2 if gone == "b" else 1)  # its id was used twice
     take_out(tmp_path, SETTINGS, places)
     after, rejected = load(tmp_path, SETTINGS)
@@ -61,12 +68,12 @@ def test_a_file_of_its_own_is_deleted(tmp_path: Path) -> None:
     (tmp_path / "deep").mkdir()
     for path in ("one.txt", "deep/two.md"):
         (tmp_path / path).write_text("A text.")
-    take_out(tmp_path, SETTINGS, places_of(tmp_path, SETTINGS, "deep--two"))
+    take_out(tmp_path, SETTINGS, places_of(tmp_path, "deep--two"))
     assert [d.document_id for d in load(tmp_path, SETTINGS)[0]] == ["one"]
 
 
 def test_what_is_not_utf_8_stays_as_it_is(tmp_path: Path) -> None:
     bad = b'id,text\na,"One."\nb,"\xff\xfe"\nc,"Three."\n'
     (tmp_path / "documents.csv").write_bytes(bad)
-    take_out(tmp_path, SETTINGS, places_of(tmp_path, SETTINGS, "a"))
+    take_out(tmp_path, SETTINGS, places_of(tmp_path, "a"))
     assert (tmp_path / "documents.csv").read_bytes() == bad.replace(b'a,"One."\n', b"")
