@@ -161,6 +161,23 @@ class Metered(Protocol):
         ...
 
 
+@runtime_checkable
+class Telling(Protocol):
+    """An embedder with one encoder, at a server, that tells each vector as it comes."""
+
+    def embed_telling(
+        self, texts: Sequence[str], on_vector: Callable[[int, np.ndarray], None]
+    ) -> np.ndarray:
+        """As `Embedder.embed`; `on_vector` hears of a text's place and vector.
+
+        Raises
+        ------
+        ModelUnavailableError
+            If asking on is of no use. What was embedded before has gone to `on_vector`.
+        """
+        ...
+
+
 OnRow = Callable[[int, np.ndarray], None]
 """Called with the place of a passage and its candidates' scores, as soon as they are there."""
 

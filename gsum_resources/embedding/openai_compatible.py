@@ -1,7 +1,7 @@
 """`OpenAICompatibleEmbedder`: unit vectors of texts of any length, from a server."""
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from itertools import pairwise
 from typing import Any
 
@@ -74,7 +74,18 @@ class OpenAICompatibleEmbedder:
         return self._dimension
 
     def embed(self, texts: Sequence[str]) -> np.ndarray:
+        """Passages to float32 unit vectors, `(n_texts, dimension)`; as `embed_telling` else."""
+        return self.embed_telling(texts, lambda place, vector: None)
+
+    def embed_telling(
+        self, texts: Sequence[str], on_vector: Callable[[int, np.ndarray], None]
+    ) -> np.ndarray:
         """Passages to float32 unit vectors, `(n_texts, dimension)`.
+
+        Parameters
+        ----------
+        on_vector : called in the calling thread with a text's place and vector, `(dimension,)`,
+            once it is there, in any order: what is known should the server fail later on.
 
         Raises
         ------
@@ -90,10 +101,28 @@ class OpenAICompatibleEmbedder:
             return np.zeros((0, self.dimension), np.float32)
         windows, owner = self._cut(texts)
         n_bytes = np.array([len(window.encode("utf-8", "replace")) for window in windows])
-        batches = [windows[a:b] for a, b in pairwise(_batch_bounds(n_bytes))]
-        vectors = np.concatenate(self._endpoint.map(self._embed_batch, batches))
-        means = weighted_means(vectors, owner, n_bytes.astype(float), len(texts))
-        return unit_length(means, f"{self._settings.model}' at '{self._settings.base_url}")
+        bounds = _batch_bounds(n_bytes)
+        first = np.searchsorted(owner, np.arange(len(texts) + 1))  # window of each text
+        rows: dict[int, np.ndarray] = {}  # by window
+        vectors: dict[int, np.ndarray] = {}  # by text
+
+        def hear(nth: int, found: np.ndarray) -> None:
+            rows.update(enumerate(found, bounds[nth]))
+            for text in dict.fromkeys(owner[bounds[nth] : bounds[nth + 1]].tolist()):
+                of_text = range(first[text], first[text + 1])
+                if rows.keys() >= set(of_text):
+                    given = np.stack([rows[window] for window in of_text])
+                    vectors[text] = self._vector(given, n_bytes[of_text.start : of_text.stop])
+                    on_vector(text, vectors[text])
+
+        self._endpoint.map(self._embed_batch, [windows[a:b] for a, b in pairwise(bounds)], hear)
+        return np.stack([vectors[text] for text in range(len(texts))])
+
+    def _vector(self, windows: np.ndarray, n_bytes: np.ndarray) -> np.ndarray:
+        """The vector of one text from those of its windows, `(dimension,)`."""
+        owner = np.zeros(len(windows), np.int64)
+        mean = weighted_means(windows, owner, n_bytes.astype(float), 1)
+        return unit_length(mean, f"{self._settings.model}' at '{self._settings.base_url}")[0]
 
     def embed_queries(self, texts: Sequence[str]) -> np.ndarray:
         """Queries likewise: such servers have one encoder."""

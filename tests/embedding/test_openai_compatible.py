@@ -136,6 +136,20 @@ def test_a_blank_text_is_told(tmp_path: Path) -> None:
         model.embed(["a", " \n"])
 
 
+def test_what_came_before_a_failure_is_told(tmp_path: Path) -> None:
+    """Windows go out in batches of 32, one batch after the other; the second is refused."""
+    texts = [f"text {i}" for i in range(31)] + ["a long text " * 20, "another"]
+    heard: dict[int, np.ndarray] = {}
+    settings = {"max_concurrent": 1, "max_tokens": 50}
+    with embedder_of(tmp_path, settings, first=("ok", "401")) as (model, _):
+        with pytest.raises(ModelUnavailableError, match="401"):
+            model.embed_telling(texts, heard.__setitem__)
+        assert sorted(heard) == list(range(31))  # of the long one, there is a part alone
+        whole = model.embed_telling(texts, heard.__setitem__)
+        assert len(heard) == len(texts)
+        np.testing.assert_array_equal(whole, [heard[i] for i in range(len(texts))])
+
+
 def test_no_vector_can_be_done_without(tmp_path: Path) -> None:
     with (
         embedder_of(tmp_path, {}, always_fail="poison") as (model, server),

@@ -16,6 +16,7 @@ from typing import Any
 import pytest
 
 from gsum_resources.endpoint import Endpoint, EndpointError
+from gsum_resources.endpoint.rate_limit import RateLimiter
 from gsum_resources.parquet_store import ParquetStore
 from gsum_resources.protocols import ModelUnavailableError
 from gsum_resources.settings import LlmSettings, SettingsError
@@ -40,13 +41,13 @@ def log(tmp_path: Path) -> Path:
     return tmp_path / "requests.jsonl"
 
 
-def ask(endpoint: Endpoint, texts: list[str], **options: Any) -> list[Any]:
+def ask(endpoint: Endpoint, texts: list[str], tokens_out: int = 100, **options: Any) -> list[Any]:
     """Answers, or the errors of those requests that got none."""
 
     async def one(text: str) -> Any:
         body = {"model": endpoint.settings.model, "messages": [{"role": "user", "content": text}]}
         try:
-            return await endpoint.post("/chat/completions", body, 100, content_of)
+            return await endpoint.post("/chat/completions", body, tokens_out, content_of)
         except EndpointError as error:
             return error
 
@@ -158,24 +159,33 @@ def test_a_pause_that_the_server_asks_for_holds_everyone_back(log: Path) -> None
         assert pause >= 0.6
 
 
-def test_limits_hold_at_the_server_across_processes(log: Path, tmp_path: Path, monkeypatch) -> None:
-    window_s, per_window = 1.0, 8
-    module = "gsum_resources.endpoint.rate_limit.RateLimiter.__init__"
-    before = Endpoint.__init__.__globals__["RateLimiter"].__init__
+def test_limits_hold_at_the_server_whoever_asks(log: Path, tmp_path: Path, monkeypatch) -> None:
+    """Three endpoints at once, as of three processes, and one that finds their window."""
+    window_s, n_requests, n_tokens = 1.0, 20, 1500
+    monkeypatch.setattr(
+        RateLimiter.__init__, "__defaults__", (None, time.monotonic, window_s + 0.4)
+    )
+    limits = {"requests_per_minute": n_requests, "tokens_per_minute": n_tokens}
 
-    def short(self: Any, requests: int, tokens: int, file: Path | None) -> None:
-        before(self, requests, tokens, file, window_s=window_s + 0.3)
+    def ask_all(number: int) -> None:
+        with endpoint_at(server.base_url, tmp_path, max_concurrent=64, **limits) as endpoint:
+            ask(endpoint, [f"{number}: {i} " * 60 for i in range(6)], tokens_out=60)
 
-    monkeypatch.setattr(module, short)
     with scripted_server(log, every={"500": 5}) as server:
-        for _ in range(2):  # the second endpoint finds the window of the first
-            with endpoint_at(
-                server.base_url, tmp_path, requests_per_minute=per_window, max_concurrent=64
-            ) as endpoint:
-                ask(endpoint, [str(i) for i in range(14)])
-        times = [line["time"] for line in server.lines()]
-        assert len(times) > 28
-        assert max(sum(t <= u < t + window_s for u in times) for t in times) <= per_window
+        threads = [threading.Thread(target=ask_all, args=(number,)) for number in range(3)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        ask_all(3)
+        lines = server.lines()
+    windows = [
+        [line for line in lines if first["time"] <= line["time"] < first["time"] + window_s]
+        for first in lines
+    ]
+    assert len(lines) > 24
+    assert max(map(len, windows)) <= n_requests
+    assert max(sum(line["tokens"] for line in window) for window in windows) <= n_tokens
 
 
 def test_callers_with_a_running_loop_and_in_many_threads(log: Path) -> None:

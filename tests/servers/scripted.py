@@ -9,7 +9,8 @@ request it appends one line to the log when it answers, so that the log outlives
 a line says is told at `Line`. Usage is counted by one rule, `tokens_of`.
 
 Faults, by name: `401`, `429` (with Retry-After), `500`, `stall` (headers, then nothing), `truncate`
-(the connection closes in mid-body), `garbage` (status 200, a body that is not JSON); of chat
+(the connection closes in mid-body), `garbage` (status 200, a body that is not JSON), `die` (the
+process ends at once, and nobody listens any more); of chat
 replies alone `fence` (valid JSON in a fence among prose), `partial` (cut off, finish_reason
 length), `invalid` (the wrong structure), `empty`; of embeddings alone `nan`, `short` (a vector too
 short), `few` (a vector too few); of completions alone `mute` (no log-probabilities), `unechoed`
@@ -24,6 +25,7 @@ import asyncio
 import hashlib
 import json
 import os
+import random
 import socket
 import subprocess
 import sys
@@ -61,6 +63,7 @@ class Script:
     ----------
     first : faults of the first POST requests, in order; "ok" for none.
     every : fault by name to n: every n-th POST request has it. The first that is due counts.
+    shares : fault by name to the share of the POST requests that have it, drawn by their number.
     retry_after : value of that header, as it is sent with 429.
     always_fail : a request whose messages or inputs hold this text gets 500.
     key : only requests with this key are served; others get 401, with theirs repeated.
@@ -75,6 +78,7 @@ class Script:
 
     first: tuple[str, ...] = ()
     every: dict[str, int] = field(default_factory=dict)
+    shares: dict[str, float] = field(default_factory=dict)
     retry_after: str = "1"
     always_fail: str = ""
     key: str = ""
@@ -154,6 +158,11 @@ class App:
         if self._posts <= len(self.script.first):
             fault = self.script.first[self._posts - 1]
             return "" if fault == "ok" else fault
+        drawn = random.Random(self._posts).random()
+        for fault, share in self.script.shares.items():
+            drawn -= share
+            if drawn < 0:
+                return fault
         return next((f for f, n in self.script.every.items() if self._posts % n == 0), "")
 
     def _refusal_of_key(self, headers: dict[bytes, bytes]) -> str:
@@ -174,6 +183,8 @@ class App:
             if await _gone(receive):
                 self._enter(arrived, path, 0, "gone", 0, digest)
                 return
+        if fault == "die":
+            os._exit(1)
         status, reply = self._refusal(body, path, asked, fault)
         tokens = 0
         if status == 200:
@@ -352,6 +363,11 @@ class ScriptedServer:
     base_url: str
     log: Path
 
+    @property
+    def port(self) -> int:
+        """That it listens on."""
+        return int(self.base_url.removesuffix("/v1").rpartition(":")[2])
+
     def lines(self, path: str = "") -> list[Line]:
         """What was asked so far, in the order of the answers; of one path, or of all."""
         lines = [json.loads(line) for line in self.log.read_text().splitlines()]
@@ -376,11 +392,17 @@ def scripted_server(
 
 
 @contextmanager
-def scripted_process(log: Path, **script: Any) -> Iterator[ScriptedServer]:
-    """Likewise in a process of its own, which shares no interpreter lock with its clients."""
+def scripted_process(log: Path, port: int = 0, **script: Any) -> Iterator[ScriptedServer]:
+    """Likewise in a process of its own, which shares no interpreter lock with its clients.
+
+    Parameters
+    ----------
+    port : 0: a free one.
+    """
     log.touch()
     options = json.dumps(asdict(Script(**script)))
     command = [sys.executable, "-m", __name__, "--log", str(log), "--script", options]
+    command += ["--port", str(port)]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
         try:
             assert process.stdout

@@ -1,0 +1,151 @@
+"""Bad nights of a server: what was answered is kept, limits hold, and it is told in one message."""
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import NamedTuple
+
+import dagster as dg
+import pytest
+
+from gsum_assets.definitions import pipeline_for
+from gsum_assets.run import RunReport, drive
+from gsum_assets.tables import TABLES
+from gsum_resources.appended import read_appended
+from tests.conftest import CORPUS, House, keep_no_step_logs
+from tests.pipeline.homes import WITHOUT_BERTSCORE, contents, house_at, write_lines
+from tests.pipeline.hurried import MINUTE_S, hurry
+from tests.pipeline.served_homes import MARKED_KEY, served_by
+from tests.servers.scripted import Line, ScriptedServer, scripted_process
+
+METHOD = "graphrag-c0"  # asks for extractions, then reports, then partial answers, then answers
+CHATS, TEXTS = "/chat/completions", "/embeddings"
+N_REQUESTS, N_TOKENS = 12, 300  # a minute: of the language model, and to embed
+_CORPUS = f"""{WITHOUT_BERTSCORE}
+[chunking]
+max_tokens = 60
+overlap_tokens = 0
+[graphrag.extraction]
+gleanings = 0
+claims = false
+"""
+
+
+class Night(NamedTuple):
+    """What a run came to.
+
+    Attributes
+    ----------
+    contents : of every table.
+    chats, texts : how often each request got a good answer.
+    """
+
+    contents: dict[str, str]
+    chats: Counter[str]
+    texts: Counter[str]
+
+
+def in_a_hurry_with(patch: pytest.MonkeyPatch) -> None:
+    hurry(patch)
+    patch.setenv("MARKED_KEY", MARKED_KEY)
+    patch.setattr("gsum_resources.embedding.openai_compatible._BATCH_WINDOWS", 2)
+
+
+@pytest.fixture(autouse=True)
+def in_a_hurry(monkeypatch: pytest.MonkeyPatch) -> None:
+    in_a_hurry_with(monkeypatch)
+
+
+@contextmanager
+def new_house(root: Path) -> Iterator[House]:
+    """Two documents and two questions."""
+    with house_at(root) as made:
+        for i in range(2):
+            lines = [f"Boat {i} met lamp {n} by bridge {n * i}." for n in range(24)]
+            made.write_document(f"tale-{i}", " ".join(lines))
+        write_lines(
+            made.folder / "queries.jsonl",
+            [
+                {"query_id": f"q{i}", "text": f"Who met boat {i}?", "references": ["A lamp."]}
+                for i in range(2)
+            ],
+        )
+        (made.folder / "corpus.toml").write_text(_CORPUS)
+        keep_no_step_logs(made.home)
+        yield made
+
+
+def run(house: House) -> RunReport:
+    """`gsum run` up to the answers, without checks and catalogue."""
+    pipeline = pipeline_for(house.home, is_rehearsal=True)
+    graph = pipeline.definitions.resolve_asset_graph()
+    answers = dg.AssetSelection.assets("graphrag/summaries")
+    needed = answers.upstream().required_multi_asset_neighbors()
+    with house.instance() as instance:
+        return drive(pipeline, instance, CORPUS, [METHOD], only=needed.resolve(graph))
+
+
+def answered(server: ScriptedServer, path: str) -> Counter[str]:
+    """How often each request got a good answer."""
+    good = (line for line in server.lines(path) if line["status"] == 200 and not line["fault"])
+    return Counter(line["messages"] for line in good)
+
+
+def most_in_a_minute(lines: Sequence[Line]) -> tuple[int, int]:
+    """Largest numbers of requests and of tokens that arrived within a minute in a hurry."""
+    minutes = [
+        [line for line in lines if first["time"] <= line["time"] < first["time"] + MINUTE_S]
+        for first in lines
+    ]
+    return max(map(len, minutes)), max(sum(line["tokens"] for line in part) for part in minutes)
+
+
+@pytest.fixture(scope="module")
+def calm(tmp_path_factory: pytest.TempPathFactory) -> Night:
+    root = tmp_path_factory.mktemp("calm")
+    with pytest.MonkeyPatch.context() as patch, new_house(root / "home") as house:
+        in_a_hurry_with(patch)
+        with scripted_process(root / "log.jsonl") as server:
+            served_by(house, server)
+            assert run(house).is_complete
+            return Night(contents(house), answered(server, CHATS), answered(server, TEXTS))
+
+
+def test_in_a_storm_all_is_answered_once_and_within_the_limits(calm: Night, tmp_path: Path) -> None:
+    log = tmp_path / "log.jsonl"
+    faults = {"429": 0.2, "500": 0.05, "stall": 0.03, "truncate": 0.03, "garbage": 0.03}
+    with (
+        new_house(tmp_path / "home") as house,
+        scripted_process(log, shares=faults, retry_after="0.2") as server,
+    ):
+        per_minute = {"requests_per_minute": N_REQUESTS, "tokens_per_minute": 0}
+        served_by(house, server, {"tokens_per_minute": N_TOKENS}, max_retries=12, **per_minute)
+        assert run(house).is_complete
+        assert contents(house) == calm.contents
+        assert (answered(server, CHATS), answered(server, TEXTS)) == (calm.chats, calm.texts)
+        assert {line["fault"] for line in server.lines()} >= {"429", "500", "stall"}
+        calls = read_appended(house.store, TABLES["llm_calls"], CORPUS).to_pylist()
+        assert len([call for call in calls if not call["cached"]]) == calm.chats.total()
+        assert sum(call["retries"] for call in calls) > 0
+        assert all(call["error"] is None and call["tokens_in"] > 0 for call in calls)
+        n_requests, _ = most_in_a_minute(server.lines(CHATS))
+        _, n_tokens = most_in_a_minute(server.lines(TEXTS))
+        assert n_requests <= N_REQUESTS
+        assert n_tokens <= N_TOKENS
+
+
+def test_after_each_outage_only_what_is_missing_is_asked(calm: Night, tmp_path: Path) -> None:
+    log, port = tmp_path / "log.jsonl", 0
+    with new_house(tmp_path / "home") as house:
+        for n_served in (3, 8, 20):
+            with scripted_process(log, port, first=("ok",) * n_served + ("die",)) as server:
+                served_by(house, server)
+                port = server.port
+                (told,) = run(house).errors
+                assert server.base_url in told
+                assert "ConnectError" in told
+        with scripted_process(log, port) as server:
+            assert run(house).is_complete
+        assert contents(house) == calm.contents
+        assert answered(server, CHATS) == calm.chats
