@@ -76,6 +76,7 @@ def graph_edges(
 
 @_of_corpus(
     ins=_PASSAGES,
+    code_version="2",
     description="What the auto-encoder knows of a passage besides its edges.",
 )
 def node_features(

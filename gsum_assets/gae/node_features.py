@@ -1,5 +1,6 @@
 """Features of passages: words and embeddings, each reduced by PCA (paper, equations 1 to 3)."""
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -60,13 +61,39 @@ def features(words: "csr_matrix", embeddings: np.ndarray, settings: GraphSetting
 
 
 def _of_words(words: "csr_matrix", dim: int) -> np.ndarray:
-    """By Lanczos iteration, which leaves the matrix sparse."""
+    """By Lanczos iteration, which leaves the matrix sparse.
+
+    Not by scikit-learn's "arpack": where that iteration begins anew, as it does where words are
+    few, SciPy draws the next vector from the operating system unless it is given a generator.
+    """
     n, n_words = words.shape  # pyright: ignore[reportGeneralTypeIssues] - scipy allows None
     if min(n, n_words) < 3 or not words.nnz:
         return np.zeros((n, dim))
-    from sklearn.decomposition import PCA
+    from scipy.sparse.linalg import LinearOperator, eigsh
+    from sklearn.utils.extmath import svd_flip
 
-    return PCA(dim, svd_solver="arpack", random_state=0).fit_transform(words)
+    matrix = words.astype(np.float64)
+    means = np.asarray(matrix.mean(axis=0)).ravel()
+
+    def centred(right: np.ndarray) -> np.ndarray:
+        return matrix @ right - means @ right
+
+    def transposed(left: np.ndarray) -> np.ndarray:
+        return matrix.T @ left - np.multiply.outer(means, left.sum(axis=0))
+
+    of_passages = n <= n_words  # the smaller of the two products of the matrix with itself
+    square: Callable[[np.ndarray], np.ndarray] = (
+        (lambda v: centred(transposed(v))) if of_passages else (lambda v: transposed(centred(v)))
+    )
+    size = min(n, n_words)
+    generator = np.random.default_rng(0)
+    product = LinearOperator((size, size), matvec=square, dtype=np.float64)  # pyright: ignore
+    _, basis = eigsh(product, k=dim, v0=generator.uniform(-1, 1, size), rng=generator)
+    small = transposed(basis).T if of_passages else centred(basis)
+    left, lengths, right = np.linalg.svd(small, full_matrices=False)
+    left, right = (basis @ left, right) if of_passages else (left, right @ basis.T)
+    left, _ = svd_flip(left, right, u_based_decision=False)
+    return left * lengths
 
 
 def _of_vectors(vectors: np.ndarray, dim: int) -> np.ndarray:

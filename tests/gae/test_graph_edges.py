@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from scipy.sparse import csr_matrix
 
 from gsum_assets.gae.graph_edges import (
     citations,
@@ -81,6 +82,27 @@ def test_features_are_weighted_sums_of_reduced_matrices() -> None:
     dense = words.toarray()
     greatest = np.linalg.svd(dense - dense.mean(0), compute_uv=False)[:2]
     assert np.linalg.norm(only_words, axis=0) == pytest.approx(greatest, rel=1e-3)
+
+
+def test_few_words_have_the_same_features_each_time() -> None:
+    """The iteration then begins anew, which must not depend on what was drawn before."""
+    matrix = csr_matrix(np.array([[0, 0, 0], [1, 1, 1], [1, 1, 1]], np.float32))
+    settings = GraphSettings(alpha=1.0, beta=0.0)
+    found = {features(matrix, np.eye(3), settings).tobytes() for _ in range(5)}
+    assert len(found) == 1
+
+
+def test_features_of_words_are_their_principal_components() -> None:
+    from sklearn.decomposition import PCA
+
+    drawn = np.random.default_rng(0)
+    for shape in ((9, 30), (30, 9)):
+        dense = drawn.normal(size=shape) * (drawn.random(shape) < 0.4)
+        expected = PCA(4).fit_transform(dense)
+        found = features(
+            csr_matrix(dense), np.eye(len(dense)), GraphSettings(dim=4, alpha=1, beta=0)
+        )
+        np.testing.assert_allclose(found, expected, atol=1e-5)
 
 
 @pytest.mark.parametrize("texts", [["boat"], ["boat", "lamp"], ["boat", "boat", "oar oar"]])

@@ -1,0 +1,89 @@
+"""Grows homes at random until the time is over; see `machine.py`.
+
+    python -m tests.growing --minutes 10 [--seed N] [--steps N] [--verbose]
+
+Says every minute what was done; on a failure, the steps that lead to it, and ends with status 1.
+"""
+
+import argparse
+import os
+import sys
+import time
+import traceback
+import warnings
+
+import hypothesis
+from hypothesis import HealthCheck, Phase, Verbosity, settings
+from hypothesis.stateful import run_state_machine_as_test
+
+from tests.growing.machine import Growing
+from tests.growing.quick import without_what_no_table_shows
+
+_BATCH = 6  # examples with one seed
+
+
+class _TimeIsOver(KeyboardInterrupt):
+    """Hypothesis takes any other exception for a failure."""
+
+
+def main(minutes: float, seed: int, steps: int, verbose: bool) -> int:
+    """Run until the time is over, or something is found; the exit status."""
+    how = settings(
+        max_examples=_BATCH,
+        stateful_step_count=steps,
+        deadline=None,
+        database=None,
+        phases=[Phase.generate],
+        suppress_health_check=[*HealthCheck],  # type: ignore[arg-type]
+        verbosity=Verbosity.quiet,
+    )
+    began = told = time.monotonic()
+    trace: list[str] = []
+
+    def tell(line: str) -> None:
+        nonlocal told
+        if line.startswith("begin "):
+            trace.clear()
+        trace.append(line)
+        if verbose:
+            print(line, flush=True)
+        if time.monotonic() - told > 60:
+            told = time.monotonic()
+            print(f"{told - began:.0f} s: {_summary()}", flush=True)
+        if time.monotonic() - began > minutes * 60:
+            raise _TimeIsOver
+
+    Growing.tell = staticmethod(tell)  # type: ignore[method-assign]
+    try:
+        while True:
+            hypothesis.seed(seed)(Growing)
+            run_state_machine_as_test(Growing, settings=how)
+            seed += 1
+    except _TimeIsOver:
+        print(f"nothing found: {_summary()}")
+        return 0
+    except BaseException:
+        traceback.print_exc()
+        print(f"seed {seed}; the last example:", *trace, sep="\n  ")
+        print(_summary())
+        return 1
+    finally:
+        Growing.leave()
+
+
+def _summary() -> str:
+    return ", ".join(f"{n} {kind}" for kind, n in Growing.counts.most_common())
+
+
+if __name__ == "__main__":
+    warnings.simplefilter("ignore")
+    for name in [name for name in os.environ if name.startswith("GSUM_")]:
+        del os.environ[name]
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--minutes", type=float, default=10)
+    parser.add_argument("--seed", type=int, default=int(time.time()))
+    parser.add_argument("--steps", type=int, default=25, help="steps of an example")
+    parser.add_argument("--verbose", action="store_true", help="tell each step as it is done")
+    given = parser.parse_args()
+    with without_what_no_table_shows():
+        sys.exit(main(given.minutes, given.seed, given.steps, given.verbose))

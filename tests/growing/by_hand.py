@@ -1,0 +1,152 @@
+"""Calls an asset with what it reads, as Dagster does, but without Dagster: a run in no time.
+
+What is read and written goes through gsum's own doors (warehouse, models, settings), so that
+provenance, memos and ledgers are those of a run.
+"""
+
+import logging
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from types import SimpleNamespace
+from typing import Any
+
+import dagster as dg
+from dagster._core.execution.context.compute import current_execution_context
+
+from gsum_assets.automation.currency import Node
+from gsum_assets.corpus import observe
+from gsum_assets.definitions import Pipeline
+from gsum_assets.partitions import partitions_of, variant_key
+from gsum_assets.tables import TABLES
+from gsum_resources.lineage import feeds
+from gsum_resources.models import ModelsIO
+from gsum_resources.parquet_store import Partition
+from gsum_resources.settings_io import SettingsIO
+
+_LOG = logging.getLogger(__name__)
+_LOG.addHandler(logging.NullHandler())
+_LOG.propagate = False
+_RUN = "by-hand"
+
+
+def look_at(pipeline: Pipeline, corpus: str) -> None:
+    """Note what lies in a corpus folder now."""
+    observe.documents(pipeline.warehouse, corpus, _LOG)
+    observe.queries(pipeline.warehouse, corpus)
+    observe.graph(pipeline.warehouse, corpus)
+
+
+class Workshop:
+    """Makes assets of a pipeline, one call a time.
+
+    Attributes
+    ----------
+    nodes : the materializable assets, as the automation conditions see them.
+    """
+
+    def __init__(self, pipeline: Pipeline) -> None:
+        self._warehouse = pipeline.warehouse
+        self._graph = pipeline.definitions.resolve_asset_graph()
+        self.nodes: dict[dg.AssetKey, Node] = dict(pipeline.new_look(None).nodes)  # type: ignore[arg-type]
+        reads = pipeline.warehouse.reads
+        self._doors: dict[str, Any] = {
+            "models": ModelsIO(pipeline.models, reads, TABLES["embedding_calls"]),
+            "settings": SettingsIO(pipeline.section, reads),
+            "io_manager": pipeline.warehouse,
+        }
+
+    def assets(self) -> Iterator[dg.AssetsDefinition]:
+        """The materializable assets, upstream ones first; those made together once."""
+        done: set[dg.AssetKey] = set()
+        for key in self._graph.toposorted_asset_keys:
+            if key in self.nodes and key not in done:
+                asset = self._graph.get(key).assets_def
+                done |= asset.keys
+                yield asset
+
+    def make(self, asset: dg.AssetsDefinition, partitions: Sequence[Partition]) -> None:
+        """Make all outputs of an asset for some partitions of one corpus."""
+        keys = [_key(partition) for partition in partitions]
+        step = SimpleNamespace(
+            run_id=_RUN,
+            step=SimpleNamespace(key=asset.op.name),
+            partition_key_range=SimpleNamespace(start=keys[0]),
+            job_def=SimpleNamespace(asset_layer=self._graph),
+            add_asset_metadata=lambda *_: None,
+        )
+        for noted in (r := self._warehouse.reads).tables, r.others, r.failures:
+            noted.pop((_RUN, asset.op.name), None)  # type: ignore[arg-type] - what it read last time
+        inputs = {
+            name: self._read(asset, name, key, partitions, step)
+            for name, key in asset.keys_by_input_name.items()
+        }
+        outputs = self._called(asset, keys, inputs, step)
+        for name, key in asset.keys_by_output_name.items():
+            target = SimpleNamespace(
+                asset_key=key, asset_partition_keys=keys, step_context=step, run_id=_RUN
+            )
+            self._warehouse.handle_output(target, outputs[name])  # type: ignore[arg-type]
+
+    def _called(
+        self,
+        asset: dg.AssetsDefinition,
+        keys: Sequence[str],
+        inputs: dict[str, Any],
+        step: SimpleNamespace,
+    ) -> dict[str, Any]:
+        """What the asset's function returns, by name of output."""
+        context = SimpleNamespace(
+            partition_key=keys[0],
+            partition_keys=keys,
+            asset_key=min(asset.keys),
+            step_context=step,
+            log=_LOG,
+            add_asset_metadata=lambda *_, **__: None,
+            resources=SimpleNamespace(**self._doors),
+            op_execution_context=SimpleNamespace(
+                selected_output_names=list(asset.keys_by_output_name)
+            ),
+        )
+        function: Any = asset.op.compute_fn
+        with _current(context):
+            made = function.decorated_fn(*[context] * function.has_context_arg(), **inputs)
+            if len(asset.keys) == 1:
+                return dict.fromkeys(asset.keys_by_output_name, made)
+            return {output.output_name: output.value for output in made}
+
+    def _read(
+        self,
+        asset: dg.AssetsDefinition,
+        name: str,
+        key: dg.AssetKey,
+        partitions: Sequence[Partition],
+        step: SimpleNamespace,
+    ) -> object:
+        """One input: the partitions above that feed those to be made."""
+        source = self._graph.get(key)
+        above = partitions_of(source.partitions_def, partitions[0].corpus)
+        context = SimpleNamespace(
+            asset_key=key,
+            asset_partition_keys=[_key(a) for a in above if any(feeds(a, p) for p in partitions)],
+            definition_metadata=asset.op.ins[name].metadata,
+            step_context=step,
+            log=None,
+        )
+        return self._doors[source.io_manager_key or "io_manager"].load_input(context)
+
+
+@contextmanager
+def _current(context: SimpleNamespace) -> Iterator[None]:
+    """What `dg.AssetExecutionContext.get` gives meanwhile."""
+    token = current_execution_context.set(context)  # type: ignore[arg-type]
+    try:
+        yield
+    finally:
+        current_execution_context.reset(token)
+
+
+def _key(partition: Partition) -> str:
+    """Dagster's key of a partition."""
+    if partition.bucket is not None:
+        return dg.MultiPartitionKey({"corpus": partition.corpus, "bucket": partition.bucket})
+    return partition.corpus if partition.method is None else variant_key(partition)

@@ -1,0 +1,75 @@
+"""Evaluates the sensors as the daemon does, and runs what they request, one run after the other."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+import dagster as dg
+from dagster._core.definitions.sensor_definition import SensorExecutionData
+
+from gsum_assets.automation.jobs import LOOK_FOR_CHANGES, REINDEX_EVERYTHING
+from gsum_assets.definitions import Pipeline
+
+_MOST_TICKS = 60  # a chain of assets needs no more
+
+
+@dataclass
+class Daemon:
+    """What the daemon remembers between two ticks: each sensor's cursor."""
+
+    cursors: dict[str, str | None] = field(default_factory=dict)
+
+    def work(self, pipeline: Pipeline, instance: dg.DagsterInstance, try_again: bool) -> int:
+        """Tick until nothing is requested any more; how many runs it took.
+
+        Parameters
+        ----------
+        try_again : as the nightly schedule does, before.
+
+        Raises
+        ------
+        AssertionError
+            If a run fails, or there is no end.
+        """
+        if try_again:
+            job = pipeline.definitions.resolve_job_def(REINDEX_EVERYTHING)
+            assert job.execute_in_process(instance=instance).success
+        watched = self._tick(pipeline, instance, "watch_corpora")
+        for request in watched.dynamic_partitions_requests or ():
+            if isinstance(request, dg.AddDynamicPartitionsRequest):
+                instance.add_dynamic_partitions("corpora", list(request.partition_keys))
+            else:
+                for corpus in request.partition_keys:
+                    instance.delete_dynamic_partition("corpora", corpus)
+        look = pipeline.definitions.resolve_job_def(LOOK_FOR_CHANGES)
+        for request in watched.run_requests or ():
+            assert look.execute_in_process(instance=instance, tags=dict(request.tags)).success
+        return sum(1 for _ in self._runs(pipeline, instance))
+
+    def _runs(self, pipeline: Pipeline, instance: dg.DagsterInstance) -> Iterator[str]:
+        job = pipeline.definitions.resolve_implicit_global_asset_job_def()
+        for _ in range(_MOST_TICKS):
+            requests = self._tick(pipeline, instance, "keep_current").run_requests
+            if not requests:
+                return
+            for request in requests:
+                result = job.execute_in_process(
+                    instance=instance,
+                    asset_selection=list(request.asset_selection or ()),
+                    partition_key=request.partition_key,
+                    tags=dict(request.tags),
+                    run_config={"loggers": {"console": {"config": {"log_level": "CRITICAL"}}}},
+                    raise_on_error=True,
+                )
+                assert result.success
+                yield result.run_id
+        raise AssertionError(f"after {_MOST_TICKS} ticks the daemon still requests runs")
+
+    def _tick(
+        self, pipeline: Pipeline, instance: dg.DagsterInstance, name: str
+    ) -> SensorExecutionData:
+        context = dg.build_sensor_context(
+            instance=instance, cursor=self.cursors.get(name), definitions=pipeline.definitions
+        )
+        result = pipeline.definitions.resolve_sensor_def(name).evaluate_tick(context)
+        self.cursors[name] = result.cursor
+        return result

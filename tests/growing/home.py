@@ -1,0 +1,222 @@
+"""A home that grows: brought up to date in several ways, and what it must then equal."""
+
+import os
+import re
+import shutil
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from types import SimpleNamespace
+from typing import NamedTuple
+
+import dagster as dg
+
+from gsum_assets.automation.corpora import forget_tables
+from gsum_assets.automation.currency import Look
+from gsum_assets.definitions import Pipeline, pipeline_for
+from gsum_assets.run import drive
+from gsum_assets.tables import TABLES, table_of
+from gsum_resources.content_hash import content_hash
+from gsum_resources.home import Home
+from gsum_resources.llm.extractive import ExtractiveModel
+from gsum_resources.models import Models
+from gsum_resources.parquet_store import ParquetStore
+from gsum_resources.protocols import CompletionError, OnReply, Reply, Request
+from gsum_resources.scoring.unigram import UnigramScorer
+from gsum_resources.settings import Settings
+from tests.conftest import keep_no_step_logs
+from tests.growing.by_hand import Workshop, look_at
+from tests.growing.quick import keep_plans
+from tests.models import HashEmbedder
+from tests.pipeline.homes import LEDGERS
+
+GIVEN = ("gor.model", "gor.training_log")
+"""Not made again for every document: a rebuild takes it from where it was trained."""
+
+
+class Chosen(NamedTuple):
+    """Which models are in use, by name."""
+
+    embedder: str = "hash"
+    language_model: str = "one"
+    scorer: str = "1000"
+
+
+class Faltering(ExtractiveModel):
+    """Refuses every request whose passages hold the word `refuses`, unless that is empty."""
+
+    refuses = ""
+
+    def complete(self, requests: Sequence[Request], on_reply: OnReply | None = None) -> list[Reply]:
+        replies: list[Reply] = []
+        for request in requests:
+            if self.refuses and self.refuses in " ".join(request.passages):
+                reply: Reply = CompletionError(f"refused: {self.refuses}", self.identity)
+            else:
+                (reply,) = super().complete([request])
+            if on_reply:
+                on_reply(len(replies), reply)
+            replies.append(reply)
+        return replies
+
+
+class MisfitError(AssertionError):
+    """The home is not what one made from nothing would be."""
+
+
+@dataclass(frozen=True)
+class Place:
+    """A folder for a home, and pipelines over it that remember nothing between two uses."""
+
+    root: Path
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "_pipelines", {})
+
+    @property
+    def home(self) -> Home:
+        return Home(self.root, str(self.root / "warehouse"))
+
+    @property
+    def store(self) -> ParquetStore:
+        return ParquetStore(self.home.warehouse)
+
+    def pipeline(self, chosen: Chosen) -> Pipeline:
+        """The pipeline of a process that has just begun."""
+        known: dict[Chosen, Pipeline] = vars(self)["_pipelines"]
+        if chosen not in known:
+            dimension = 8 if chosen.embedder == "hash" else 12
+            overrides = {
+                "embedding_model": HashEmbedder(chosen.embedder, dimension),
+                "language_model": Faltering(HashEmbedder(chosen.language_model)),
+                "passage_scorer": UnigramScorer(float(chosen.scorer)),
+            }
+            models = Models(Settings(), self.store, TABLES["llm_calls"], overrides)  # type: ignore[arg-type]
+            known[chosen] = keep_plans(pipeline_for(self.home, models))
+        pipeline = known[chosen]
+        for name in ("embedder", "scorer", "_language_models"):  # with their memos
+            vars(pipeline.models).pop(name, None)
+        pipeline.store._footers.clear()
+        return pipeline
+
+    def wipe(self) -> None:
+        """Leave nothing."""
+        shutil.rmtree(self.root, ignore_errors=True)
+        self.root.mkdir(parents=True)
+
+    @contextmanager
+    def instance(self) -> Iterator[dg.DagsterInstance]:
+        """Dagster's instance of this home, closed afterwards."""
+        os.environ["DAGSTER_HOME"] = str(self.root / "dagster")
+        keep_no_step_logs(self.home)
+        with dg.DagsterInstance.from_config(str(self.home.dagster)) as instance:
+            yield instance
+
+
+def make_what_is_due(pipeline: Pipeline, corpus: str, together: bool = True) -> int:
+    """Bring a corpus up to date without Dagster; how many calls of assets it took.
+
+    Parameters
+    ----------
+    together : buckets that are due at once are made in one call.
+    """
+    look_at(pipeline, corpus)
+    workshop = Workshop(pipeline)
+    n_calls = 0
+    for asset in workshop.assets():
+        look = _look(pipeline)
+        due = sorted(
+            {
+                partition
+                for key in asset.keys
+                for partition in workshop.nodes[key].partitions(corpus)
+                if look.is_due(key, partition)
+            }
+        )
+        if due and due[0].bucket and together:
+            workshop.make(asset, due)
+            n_calls += 1
+        else:
+            for partition in due:
+                workshop.make(asset, [partition])
+                n_calls += 1
+    return n_calls
+
+
+def _look(pipeline: Pipeline) -> Look:
+    """What is due now; all that failed is tried again."""
+    look = pipeline.new_look(None)  # type: ignore[arg-type]
+    look.attempts = SimpleNamespace(try_again_at=lambda _: float("inf"))  # type: ignore[assignment]
+    return look
+
+
+def what_is_due(pipeline: Pipeline, corpus: str) -> list[str]:
+    """Every asset partition that is not current, with what changed."""
+    look = _look(pipeline)
+    return [
+        f"{key.to_user_string()} {partition.path}: {look.changes(key, partition) or 'missing'}"
+        for key, node in look.nodes.items()
+        for partition in node.partitions(corpus)
+        if look.is_due(key, partition)
+    ]
+
+
+def drive_once(place: Place, chosen: Chosen, corpus: str, methods: Sequence[str] = ()) -> int:
+    """What `gsum run` does; how many runs it took."""
+    with place.instance() as instance:
+        report = drive(place.pipeline(chosen), instance, corpus, methods)
+    if not report.is_complete:
+        raise MisfitError("; ".join([*report.errors, *report.gaps, *report.not_made]))
+    return len(report.made)
+
+
+def made_from_nothing(place: Place, grown: Place, chosen: Chosen, corpus: str) -> None:
+    """Make in `place`, emptied, what was asked for of a corpus of `grown`, from the same files."""
+    place.wipe()
+    shutil.copytree(grown.home.corpora / corpus, place.home.corpora / corpus)
+    for name in GIVEN:
+        given = Path(grown.home.warehouse, name, f"corpus={corpus}")
+        if given.exists():
+            shutil.copytree(given, Path(place.home.warehouse, name, given.name))
+    pipeline, asked = place.pipeline(chosen), grown.pipeline(chosen).requests.of(corpus)
+    pipeline.requests.add(corpus, asked or ())
+    look_at(pipeline, corpus)
+    workshop = Workshop(pipeline)
+    for asset in workshop.assets():
+        node = workshop.nodes[min(asset.keys)]
+        wanted = [p for p in node.partitions(corpus) if node.is_wanted(p, frozenset(asked or ()))]
+        if wanted and table_of(node.key.path).name not in GIVEN:
+            for partitions in [wanted] if wanted[0].bucket else [[one] for one in wanted]:
+                workshop.make(asset, partitions)
+
+
+def contents(place: Place, corpus: str) -> dict[str, str]:
+    """Content hash of every table of a corpus and the partitions that it has, rows in order."""
+    found, store = {}, place.store
+    for name, table in TABLES.items():
+        if name not in LEDGERS:
+            partitions = store.partitions(table, corpus)
+            rows = store.read(table, partitions)[0]
+            keys = [(key, "ascending") for key in (*table.dimensions, *table.key)]
+            digest = content_hash(rows.sort_by(keys).combine_chunks(), table.measured)
+            found[name] = " ".join([digest, *(p.path for p in partitions)])
+    return found
+
+
+def tables_that_mention(place: Place, corpus: str, ids: Sequence[str]) -> list[str]:
+    """Tables of a corpus in which one of these ids stands."""
+    pattern = re.compile(rf"\b({'|'.join(map(re.escape, ids))})(?!\d)")
+    store = place.store
+    return [
+        name
+        for name, table in TABLES.items()
+        if name not in LEDGERS
+        and pattern.search(str(store.read(table, store.partitions(table, corpus))[0].to_pylist()))
+    ]
+
+
+def forget(place: Place, chosen: Chosen, corpus: str) -> None:
+    """What is done about a corpus whose folder is gone."""
+    pipeline = place.pipeline(chosen)
+    forget_tables(pipeline.warehouse, pipeline.requests, corpus)

@@ -1,0 +1,353 @@
+"""The state machine: two corpora that change in every way, and after each re-index are compared."""
+
+import shutil
+import sys
+import tempfile
+import time
+from collections import Counter
+from collections.abc import Callable
+from functools import wraps
+from pathlib import Path
+from typing import Any, ClassVar
+
+from hypothesis import note
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, initialize, rule
+
+from gsum_assets.tables import TABLES
+from tests.growing.choices import FAMILIES, MODELS, QUESTIONS, SETTINGS, SMALL, Tables
+from tests.growing.daemon import Daemon
+from tests.growing.folders import IDS, KINDS, Entry, Folder, tale
+from tests.growing.home import (
+    GIVEN,
+    Chosen,
+    MisfitError,
+    Place,
+    contents,
+    drive_once,
+    forget,
+    made_from_nothing,
+    make_what_is_due,
+    tables_that_mention,
+    what_is_due,
+)
+from tests.growing.killed import killed_at
+
+CORPORA = ("left", "right")
+BY_HAND = ("", "by hand", "by hand", "by hand, apart")
+WAYS = (*BY_HAND, *BY_HAND, "gsum run", "daemon")
+"""How to re-index after a change; "" leaves that to a later one."""
+
+METHODS = tuple(variant for variants in FAMILIES.values() for variant in variants)
+corpora = st.sampled_from(CORPORA)
+texts = st.builds(tale, st.integers(0, 7), st.integers(1, 6))
+entries = st.builds(Entry, st.sampled_from(KINDS), st.sampled_from(IDS))
+places = st.integers(0, 20)  # the how-manieth document of a folder, around the corner
+
+
+def change(**drawn: st.SearchStrategy) -> Callable:
+    """A rule that changes something, after which the home is re-indexed in one of its ways."""
+
+    def of(method: Callable[..., None]) -> Callable[..., None]:
+        @rule(
+            then=st.runner().flatmap(lambda machine: st.sampled_from(machine.ways)),
+            **drawn,  # type: ignore[arg-type]
+        )
+        @wraps(method)
+        def changed(self: "Growing", then: str, **what: Any) -> None:
+            method(self, **what)
+            if then and self.changed:
+                self._reindex(then)
+
+        return changed
+
+    return of
+
+
+class Growing(RuleBasedStateMachine):
+    """A home, what is done to it, and what it must then hold.
+
+    Attributes
+    ----------
+    counts : what was done in this process, by kind; shared by all examples.
+    ways : how an example may re-index.
+    """
+
+    counts: ClassVar[Counter[str]] = Counter()
+    ways: tuple[str, ...] = WAYS
+    tell: Callable[[str], None] = staticmethod(lambda _: None)  # type: ignore[assignment]
+    _known: ClassVar[dict[tuple, dict[str, str]]] = {}  # what was made from nothing before
+    _root: Path | None = None
+
+    def __init__(self) -> None:
+        super().__init__()
+        root = self.workplace()
+        self.grown, self.anew = _place(root / "grown"), _place(root / "anew")
+        self.grown.wipe()
+        self.folders = {name: Folder(self.grown.home.corpora / name) for name in CORPORA}
+        self.tables: dict[str, Tables] = {}
+        self.chosen = Chosen()
+        self.asked: dict[str, set[str]] = {name: set() for name in CORPORA}
+        self.gone: dict[str, set[str]] = {name: set() for name in CORPORA}
+        self.daemon = Daemon()
+        self.faltered = False
+        self.changed = 0
+
+    @classmethod
+    def workplace(cls) -> Path:
+        """A folder for all examples of this process."""
+        if Growing._root is None:
+            Growing._root = Path(tempfile.mkdtemp(prefix="growing-"))
+        return Growing._root
+
+    @classmethod
+    def leave(cls) -> None:
+        """Remove that folder."""
+        if Growing._root is not None:
+            shutil.rmtree(Growing._root, ignore_errors=True)
+            Growing._root = None
+            _PLACES.clear()
+
+    @initialize(
+        left=st.sampled_from(METHODS),
+        right=st.sampled_from(FAMILIES["retrieval"]),
+        questions=st.sampled_from(QUESTIONS),
+    )
+    def begin(self, left: str, right: str, questions: list) -> None:
+        self._count("begin", left=left, right=right)
+        for name, method in zip(CORPORA, (left, right), strict=True):
+            self._furnish(name, questions)
+            self._ask(name, method)
+
+    @change(name=corpora, entry=entries, text=texts)
+    def add(self, name: str, entry: Entry, text: str) -> None:
+        self._count("add", corpus=name, entry=entry, text=text)
+        if not self.folders[name].texts:
+            self._furnish(name, QUESTIONS[0])
+        self.folders[name].put(entry, text)
+
+    @change(name=corpora, place=places, text=texts)
+    def edit(self, name: str, place: int, text: str) -> None:
+        if entry := self._entry(name, place):
+            self._count("edit", corpus=name, entry=entry, text=text)
+            self.folders[name].put(entry, text)
+
+    @change(name=corpora, place=places, blanks=st.sampled_from((" ", "\n\n", "\t\n")))
+    def put_blanks_at_the_end(self, name: str, place: int, blanks: str) -> None:
+        if entry := self._entry(name, place):
+            self._count("blanks", corpus=name, entry=entry, blanks=blanks)
+            self.folders[name].put(entry, self.folders[name].texts[entry] + blanks)
+
+    @change(name=corpora, place=places, other=places)
+    def make_a_duplicate(self, name: str, place: int, other: int) -> None:
+        entry, model = self._entry(name, place), self._entry(name, other)
+        if entry and model:
+            self._count("duplicate", corpus=name, entry=entry, of=model)
+            self.folders[name].put(entry, self.folders[name].texts[model])
+
+    @change(name=corpora, place=places, entry=entries)
+    def rename(self, name: str, place: int, entry: Entry) -> None:
+        if old := self._entry(name, place):
+            self._count("rename", corpus=name, old=old, new=entry)
+            self.folders[name].put(entry, self._remove(name, old))
+
+    @change(name=corpora, place=places)
+    def move_to_the_other_corpus(self, name: str, place: int) -> None:
+        (other,) = (one for one in CORPORA if one != name)
+        entry = self._entry(name, place)
+        if entry and len(self.folders[name].texts) > 1 and self.folders[other].texts:
+            self._count("move", corpus=name, entry=entry)
+            self.folders[other].put(entry, self._remove(name, entry))
+
+    @change(name=corpora, place=places)
+    def delete(self, name: str, place: int) -> None:
+        entry = self._entry(name, place)
+        if entry and len(self.folders[name].texts) > 1:
+            self._count("delete", corpus=name, entry=entry)
+            self._remove(name, entry)
+
+    @change(name=corpora, place=places)
+    def delete_a_bucket(self, name: str, place: int) -> None:
+        if entry := self._entry(name, place):
+            gone = [e for e in self.folders[name].texts if e.bucket == entry.bucket]
+            if len(gone) < len(self.folders[name].texts):
+                self._count("delete bucket", corpus=name, entries=gone)
+                for one in gone:
+                    self._remove(name, one)
+
+    @change(name=corpora, place=places)
+    def delete_all_but_one(self, name: str, place: int) -> None:
+        if kept := self._entry(name, place):
+            self._count("delete all but one", corpus=name, kept=kept)
+            for entry in list(self.folders[name].texts):
+                if entry != kept:
+                    self._remove(name, entry)
+
+    @change(name=corpora)
+    def drop_a_corpus(self, name: str) -> None:
+        if all(folder.texts for folder in self.folders.values()):
+            self._count("drop", corpus=name)
+            self.folders[name].drop()
+            self.gone[name].clear()
+            self.asked[name].clear()
+
+    @change(name=corpora, setting=st.sampled_from(SETTINGS))
+    def change_a_setting(self, name: str, setting: tuple) -> None:
+        table, key, value = setting
+        if self.folders[name].texts:
+            self._count("setting", corpus=name, setting=setting)
+            values = self.tables[name].setdefault(table, {})
+            if values.get(key) != value:
+                values[key] = value
+            elif key in SMALL.get(table, {}):
+                values[key] = SMALL[table][key]
+            else:
+                del values[key]
+            self.folders[name].settings(self.tables[name])
+
+    @change(name=corpora, questions=st.sampled_from(QUESTIONS))
+    def change_questions(self, name: str, questions: list) -> None:
+        if self.folders[name].texts:
+            self._count("questions", corpus=name, questions=questions)
+            self.folders[name].questions(questions)
+
+    @change(chosen=st.sampled_from(MODELS))
+    def change_models(self, chosen: Chosen) -> None:
+        self.chosen = Chosen() if chosen == self.chosen else chosen
+        self._count("models", chosen=self.chosen)
+
+    @change(name=corpora, family=st.sampled_from(sorted(FAMILIES)), place=places)
+    def ask_for_one_more(self, name: str, family: str, place: int) -> None:
+        if self.folders[name].texts:
+            method = FAMILIES[family][place % len(FAMILIES[family])]
+            self._count("ask", corpus=name, method=method)
+            self._ask(name, method)
+
+    @change(
+        name=corpora,
+        place=places,
+        text=texts,
+        number=st.integers(1, 150),
+        is_done=st.booleans(),
+        way=st.sampled_from(("by hand", "gsum run")),
+    )
+    def be_killed(
+        self, name: str, place: int, text: str, number: int, is_done: bool, way: str
+    ) -> None:
+        entry = self._entry(name, place)
+        if entry and (way == "by hand" or way in self.ways):
+            self.folders[name].put(entry, text)
+            died = killed_at(number, is_done, lambda: self._bring_up_to_date(name, way))
+            told = "kill" if died else "kill too late"
+            self._count(told, corpus=name, entry=entry, text=text, number=number, way=way)
+            self.faltered = True
+
+    @change(name=corpora, place=places, text=texts, word=st.sampled_from(("Tarnholt", "Marit")))
+    def meet_a_model_that_falters(self, name: str, place: int, text: str, word: str) -> None:
+        if entry := self._entry(name, place):
+            self.folders[name].put(entry, text)
+            self._count("falter", corpus=name, entry=entry, text=text, word=word)
+            pipeline = self.grown.pipeline(self.chosen)
+            model: Any = pipeline.models.overrides["language_model"]
+            model.refuses = word
+            try:
+                make_what_is_due(pipeline, name)
+            except Exception as problem:
+                note(f"while a model refused {word}: {problem}")
+            finally:
+                model.refuses = ""
+            self.faltered = True
+
+    def teardown(self) -> None:
+        if self.changed and sys.exc_info()[0] is None:
+            self._reindex("by hand")
+
+    def _reindex(self, way: str) -> None:
+        began = time.monotonic()
+        self._count(f"re-index {way}")
+        for name in CORPORA:
+            if not self.folders[name].texts:
+                forget(self.grown, self.chosen, name)
+        if way == "daemon":
+            with self.grown.instance() as instance:
+                again, self.faltered = self.faltered, False
+                self.daemon.work(self.grown.pipeline(self.chosen), instance, again)
+        for name in CORPORA:
+            if self.folders[name].texts:
+                if way != "daemon":
+                    self._bring_up_to_date(name, way)
+                self._compare(name)
+            elif left := _filled(self.grown, name):
+                raise MisfitError(f"{name} was dropped, and yet there is {left}")
+        self.tell(f"re-index {way}: {time.monotonic() - began:.1f} s")
+        self.changed = 0
+
+    def _bring_up_to_date(self, name: str, way: str) -> None:
+        if way == "gsum run":
+            drive_once(self.grown, self.chosen, name)
+        else:
+            make_what_is_due(self.grown.pipeline(self.chosen), name, way == "by hand")
+
+    def _compare(self, name: str) -> None:
+        if due := what_is_due(self.grown.pipeline(self.chosen), name):
+            raise MisfitError(f"{name} is not settled: {due}")
+        now = contents(self.grown, name)
+        given = tuple(now[table] for table in GIVEN)
+        state = (name, self.chosen, given, frozenset(self.asked[name]), self.folders[name].state())
+        if state not in self._known:
+            made_from_nothing(self.anew, self.grown, self.chosen, name)
+            self._known[state] = contents(self.anew, name)
+            self.counts["rebuilds"] += 1
+        wrong = [table for table in now if now[table] != self._known[state][table]]
+        if wrong:
+            raise MisfitError(f"{name}: other than made from nothing: {', '.join(wrong)}")
+        self._forgotten(name)
+
+    def _forgotten(self, name: str) -> None:
+        """No table names a document that is gone, unless a question does."""
+        files = b"".join(content for _, content in self.folders[name].state()).decode()
+        present = {entry.document_id for entry in self.folders[name].texts}
+        gone = [one for one in sorted(self.gone[name] - present) if one not in files]
+        if gone and (where := tables_that_mention(self.grown, name, gone)):
+            raise MisfitError(f"{name}: {gone} are gone, and yet stand in {where}")
+        self.gone[name].clear()
+
+    def _entry(self, name: str, place: int) -> Entry | None:
+        entries = sorted(self.folders[name].texts)
+        return entries[place % len(entries)] if entries else None
+
+    def _remove(self, name: str, entry: Entry) -> str:
+        self.gone[name].add(entry.document_id)
+        return self.folders[name].remove(entry)
+
+    def _ask(self, name: str, method: str) -> None:
+        self.asked[name].add(method)
+        self.grown.pipeline(self.chosen).requests.add(name, [method])
+
+    def _furnish(self, name: str, questions: list) -> None:
+        """A new corpus of three documents."""
+        self.tables[name] = {table: dict(values) for table, values in SMALL.items()}
+        self.folders[name].settings(self.tables[name])
+        self.folders[name].questions(questions)
+        for number, kind in enumerate(KINDS):
+            self.folders[name].put(Entry(kind, IDS[number]), tale(number, 4))
+
+    def _count(self, kind: str, **what: object) -> None:
+        self.counts[kind] += 1
+        self.counts["steps"] += 1
+        if not kind.startswith("re-index"):
+            self.changed += 1
+        self.tell(f"{kind} {', '.join(f'{key}={value!r}' for key, value in what.items())}")
+
+
+_PLACES: dict[Path, Place] = {}
+
+
+def _place(root: Path) -> Place:
+    """The same for all examples: its pipelines are made once."""
+    return _PLACES.setdefault(root, Place(root))
+
+
+def _filled(place: Place, name: str) -> list[str]:
+    """The tables that hold files of a corpus; what was asked of models stays on record."""
+    return [t.name for t in TABLES.values() if place.store.partitions(t, name)]
