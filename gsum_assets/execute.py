@@ -81,8 +81,8 @@ def look_at_sources(
     instance: dg.DagsterInstance,
     corpus: str,
     tags: Mapping[str, str],
-) -> None:
-    """Look at the corpus folder, its settings and the models now.
+) -> str:
+    """Look at the corpus folder, its settings and the models now; the id of the run that did.
 
     Raises
     ------
@@ -99,6 +99,7 @@ def look_at_sources(
     )
     if not result.success:
         raise CorpusError(f"corpus '{corpus}' could not be looked at: {_cause(result)[0]}")
+    return result.run_id
 
 
 def _partition_keys(

@@ -2,7 +2,7 @@
 
 import shutil
 import uuid
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -41,20 +41,31 @@ def build_catalogue(
 
     A session that has the old file open keeps it; the next one to open it sees the new one. Of a
     file with the same declarations only those views are made anew whose table got its first file
-    or lost its last: a run fills one table after the other.
+    or lost its last: a run fills one table after the other. Of several processes that do so at
+    once, the last to rename has seen the files of all.
     """
     tables, views = list(tables), list(views)
     path.parent.mkdir(parents=True, exist_ok=True)
+    seen = None
+    while seen is None or seen != {table.name for table in tables if _has_files(store, table)}:
+        seen = _replace(store, tables, path, views)
+
+
+def _replace(
+    store: ParquetStore, tables: Sequence[Table], path: Path, views: Sequence[View]
+) -> set[str]:
+    """Put a new catalogue in the place of the old one; the tables that had files meanwhile."""
     beside = path.with_name(f"{path.name}.{uuid.uuid4().hex}.part")
     declared = _declared(store, tables, views)
     try:
         known = _copied(path, beside, declared)
         with duckdb.connect(str(beside)) as connection:
-            define_views(connection, store, tables, views, known)
+            seen = define_views(connection, store, tables, views, known)
             connection.execute(f"COMMENT ON VIEW provenance IS {_quote(declared)}")
         beside.replace(path)
     finally:
         beside.unlink(missing_ok=True)
+    return seen
 
 
 def _declared(store: ParquetStore, tables: Iterable[Table], views: Iterable[View]) -> str:
@@ -93,10 +104,11 @@ def define_views(
     tables: Iterable[Table],
     views: Iterable[View] = (),
     known: Mapping[str, bool] | None = None,
-) -> None:
+) -> set[str]:
     """Create a view for each table, typed and empty where it has no file yet; then the others.
 
-    The others are `provenance` and `views`, whose tables must be among `tables`.
+    The others are `provenance` and `views`, whose tables must be among `tables`. Returns the names
+    of the tables that have files.
 
     Parameters
     ----------
@@ -105,12 +117,13 @@ def define_views(
     known = known or {}
     if not store.is_local:
         connection.register_filesystem(store.fs)
-    filled = []
+    filled, seen = [], set()
     for table in tables:
-        files = _pattern(store, table)
-        found = bool(store.fs.glob(files))
+        found = _has_files(store, table)
+        if found:
+            seen.add(table.name)
         if found and table.name not in _APPENDED:
-            filled.append(files)
+            filled.append(_pattern(store, table))
         if known.get(table.name) == found:
             continue
         view = View(table.name, table.row, _select(store, table) if found else _empty(table))
@@ -124,6 +137,11 @@ def define_views(
             continue
         with suppress(duckdb.BinderException):  # of a table with such files: missing until then
             _create(connection, view)
+    return seen
+
+
+def _has_files(store: ParquetStore, table: Table) -> bool:
+    return bool(store.fs.glob(_pattern(store, table)))
 
 
 def _create(connection: duckdb.DuckDBPyConnection, view: View) -> None:

@@ -2,14 +2,17 @@
 
 Dagster 1.13 makes a new SQLAlchemy engine for every statement, which compiles the statement anew
 and closes the database behind it, and runs its schema's migrations for every run. Here engines
-are kept. The files stay those of Dagster: either storage reads what the other wrote.
+are kept. Two processes that make the databases of a new instance at once stumble over each other's
+tables; here each database appears whole. The files stay those of Dagster: either storage reads
+what the other wrote.
 """
 
 import json
 import os
 import tempfile
+import uuid
 from collections import OrderedDict
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache, cached_property
@@ -30,6 +33,7 @@ from dagster._core.storage.sqlite_storage import DagsterSqliteStorage
 from sqlalchemy.engine import Connection, Engine
 from sqlalchemy.pool import QueuePool
 
+_DATABASES = ("history/runs.db", f"history/runs/{INDEX_SHARD_NAME}.db", "schedules/schedules.db")
 PREVIEW = "preview"  # label of the metadata that shows rows
 _FORGOTTEN = "forgotten preview"
 _WHERE_PREVIEWS_ARE = (("event_logs", "event"), ("asset_keys", "last_materialization"))
@@ -181,7 +185,7 @@ def _no_events() -> bytes:
 
 def _write_once(path: Path, content: bytes) -> bool:
     """Write a file, whole at once, unless somebody else just did; whether it was written."""
-    beside = path.with_suffix(f".{os.getpid()}.part")
+    beside = path.with_suffix(f".{uuid.uuid4().hex}.part")
     beside.write_bytes(content)
     try:
         os.link(beside, path)
@@ -190,6 +194,25 @@ def _write_once(path: Path, content: bytes) -> bool:
     finally:
         beside.unlink()
     return True
+
+
+@cache
+def _no_runs() -> Mapping[str, bytes]:
+    """The files of an instance in which nothing happened yet, as Dagster makes them, by path."""
+    with tempfile.TemporaryDirectory() as folder:
+        SqliteRunStorage.from_local(f"{folder}/history")
+        SqliteEventLogStorage(f"{folder}/history/runs")
+        SqliteScheduleStorage.from_local(f"{folder}/schedules")
+        return {name: (Path(folder) / name).read_bytes() for name in _DATABASES}
+
+
+def _lay_databases(base_dir: Path) -> None:
+    """Put each database where there is none."""
+    for name in _DATABASES:
+        path = base_dir / name
+        if not path.exists():
+            path.parent.mkdir(parents=True, exist_ok=True)
+            _write_once(path, _no_runs()[name])
 
 
 class RunHistory(SqliteRunStorage):
@@ -215,6 +238,7 @@ class InstanceStorage(DagsterSqliteStorage):
 
     def __init__(self, base_dir: str, inst_data: Any = None) -> None:
         self.base_dir = base_dir
+        _lay_databases(Path(base_dir))
         history = Path(base_dir) / "history"
         self._run_storage = RunHistory.from_local(f"{history}/")
         self._event_log_storage = EventLog(f"{history}/runs/")

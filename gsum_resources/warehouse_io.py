@@ -20,6 +20,11 @@ LAZY = {"gsum/lazy": True}  # read only when the asset asks for it
 UNTRACKED = {"gsum/untracked": True}  # a change of it does not put what was made out of date
 
 
+def as_dictionaries(*columns: str) -> dict[str, Sequence[str]]:
+    """Metadata of an AssetIn of which these columns of texts are wanted as dictionaries."""
+    return {"gsum/dictionaries": list(columns)}
+
+
 class Lazy:
     """An input that is read, and so counts as an input, only when `get` is called."""
 
@@ -54,8 +59,10 @@ def partition_of(key: str, definition: dg.PartitionsDefinition | None = None) ->
     return Partition(key)
 
 
-def step_of(context: dg.InputContext | dg.OutputContext) -> Step:
+def step_of(context: dg.InputContext | dg.OutputContext | dg.AssetExecutionContext) -> Step:
     """The running step that a context belongs to."""
+    if isinstance(context, dg.AssetExecutionContext):
+        return context.run.run_id, str(context.op_handle)
     step = context.step_context
     return step.run_id, step.step.key
 
@@ -88,7 +95,8 @@ class WarehouseIO(dg.IOManager):
         how = context.definition_metadata or {}
 
         def read() -> pa.Table:
-            rows, hashes = self.store.read(table, partitions)
+            encoded = how.get("gsum/dictionaries", ())
+            rows, hashes = self.store.read(table, partitions, as_dictionaries=encoded)
             if not how.get("gsum/untracked"):
                 self.reads.table(step, table.name, hashes)
             return rows

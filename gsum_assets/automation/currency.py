@@ -15,35 +15,56 @@ from typing import Any
 import dagster as dg
 
 from gsum_assets.automation.attempts import Attempts
+from gsum_resources.content_hash import hash_texts
 from gsum_resources.lineage import Lineage, feeds
 from gsum_resources.parquet_store import ParquetStore, Partition
 from gsum_resources.table import Table
 
 
 class Requests:
-    """What was asked for: for each corpus the variants of methods, kept in the store."""
+    """What was asked for: for each corpus the variants of methods, kept in the store.
+
+    Each time more is asked for makes one more file, so that of two who ask at once neither takes
+    back what the other asked for.
+    """
 
     def __init__(self, store: ParquetStore) -> None:
         self._store = store
 
     def of(self, corpus: str) -> frozenset[str] | None:
         """The variants asked for, or None for a corpus that nobody asked for yet."""
+        fs = self._store.fs
+        fs.invalidate_cache(self._folder(corpus))
+        paths = fs.glob(f"{self._folder(corpus)}/*.json")
+        if fs.isfile(old := self._old_file(corpus)):
+            paths.append(old)
         try:
-            return frozenset(json.loads(self._store.fs.cat_file(self._path(corpus))))
-        except FileNotFoundError:
+            asked = [json.loads(fs.cat_file(path)) for path in paths]
+        except FileNotFoundError:  # just forgotten
             return None
+        return frozenset(variant for variants in asked for variant in variants) if paths else None
 
     def add(self, corpus: str, variants: Collection[str]) -> None:
         """Ask for the corpus's own tables and these variants, besides what was asked before."""
-        wanted = sorted(set(variants) | (self.of(corpus) or frozenset()))
-        self._store.replace_file(self._path(corpus), json.dumps(wanted).encode())
+        known = self.of(corpus)
+        new = sorted(set(variants) - (known or frozenset()))
+        if new or known is None:
+            path = f"{self._folder(corpus)}/{hash_texts(new, 8)}.json"
+            self._store.replace_file(path, json.dumps(new).encode())
 
     def forget(self, corpus: str) -> None:
         """Ask for nothing of this corpus any more."""
-        if self._store.fs.exists(self._path(corpus)):
-            self._store.fs.rm_file(self._path(corpus))
+        fs = self._store.fs
+        if fs.exists(self._folder(corpus)):
+            fs.rm(self._folder(corpus), recursive=True)
+        if fs.isfile(self._old_file(corpus)):
+            fs.rm_file(self._old_file(corpus))
 
-    def _path(self, corpus: str) -> str:
+    def _folder(self, corpus: str) -> str:
+        return f"{self._store.root}/_asked/{corpus}"
+
+    def _old_file(self, corpus: str) -> str:
+        """Where an older gsum kept everything asked of a corpus."""
         return f"{self._store.root}/_asked/{corpus}.json"
 
 

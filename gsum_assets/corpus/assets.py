@@ -10,7 +10,7 @@ from gsum_assets.corpus import observe
 from gsum_assets.corpus.chunk import chunk_documents, default_tokenizer
 from gsum_assets.corpus.embed import embed_chunks
 from gsum_assets.corpus.evidence import query_rows
-from gsum_assets.corpus.load import N_BUCKETS, Document, load
+from gsum_assets.corpus.load import N_BUCKETS, Document, take
 from gsum_assets.corpus.queries import as_queries, load_queries
 from gsum_assets.corpus.rows import rows_of
 from gsum_assets.corpus.settings import CorpusSettings, load_settings
@@ -20,7 +20,7 @@ from gsum_assets.plots.embedding_map import embedding_map
 from gsum_assets.presentation import kind_tags, observed_table, picture
 from gsum_assets.tables import TABLES, by_corpus
 from gsum_resources.settings_io import SettingsReader
-from gsum_resources.warehouse_io import LAZY, Lazy, WarehouseIO, partition_of
+from gsum_resources.warehouse_io import LAZY, Lazy, WarehouseIO, partition_of, step_of
 
 GROUP = "corpus"
 
@@ -111,14 +111,17 @@ def corpus_settings(context: dg.OpExecutionContext) -> dg.DataVersionsByPartitio
 )
 def documents(context: dg.AssetExecutionContext, source_documents: pa.Table):  # noqa: ANN201 - Dagster reads it
     warehouse: WarehouseIO = context.resources.io_manager
+    listed = warehouse.reads.tables[step_of(context)]["source_documents"]
     taken, rejected = [], []
     for corpus, found in by_corpus(source_documents):
         folder = warehouse.home.corpora / corpus
-        good, bad = load(folder, load_settings(folder), set(found["document_id"].to_pylist()))
-        taken.append(rows_of(TABLES["documents"], good, corpus))
-        rejected.append(rows_of(TABLES["rejected_documents"], bad, corpus))
-        for document in bad:
+        now = take(folder, load_settings(folder), set(found["document_id"].to_pylist()))
+        taken.append(rows_of(TABLES["documents"], now.documents, corpus))
+        rejected.append(rows_of(TABLES["rejected_documents"], now.rejected, corpus))
+        for document in now.rejected:
             context.log.warning(f"{corpus}/{document.file}: rejected: {document.reason}")
+        here = {p: version for p, version in listed.items() if p.corpus == corpus}
+        listed.update(observe.changed_since(warehouse, here, now.listing))
     yield dg.Output(_joined("documents", taken), "documents")
     yield dg.Output(_joined("rejected_documents", rejected), "rejected_documents")
 

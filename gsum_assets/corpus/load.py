@@ -54,6 +54,15 @@ class Rejected:
     reason: str
 
 
+@dataclass(frozen=True)
+class Taken:
+    """What became of the documents of a folder; `listing` is as `scan` would give it of them."""
+
+    documents: list[Document]
+    rejected: list[Rejected]
+    listing: list[SourceDocument]
+
+
 class _UnusableError(Exception):
     """Carries the reason for a rejection."""
 
@@ -76,15 +85,16 @@ def scan(folder: Path, settings: CorpusSettings) -> list[SourceDocument]:
         If the folder does not exist or holds no document.
     """
     fingerprint = settings.reading_fingerprint()
-    found = []
-    for record in read_records(folder, settings.documents.max_bytes):
-        digest = hashlib.blake2b(fingerprint + b"\0" + record.content, digest_size=16)
-        found.append(
-            SourceDocument(record.document_id, record.file, record.line, digest.hexdigest())
-        )
+    records = read_records(folder, settings.documents.max_bytes)
+    found = [_listed(record, fingerprint) for record in records]
     if not found:
         raise _no_document(folder)
     return found
+
+
+def _listed(record: Record, fingerprint: bytes) -> SourceDocument:
+    digest = hashlib.blake2b(fingerprint + b"\0" + record.content, digest_size=16)
+    return SourceDocument(record.document_id, record.file, record.line, digest.hexdigest())
 
 
 def require_documents(folder: Path, settings: CorpusSettings) -> None:
@@ -107,7 +117,15 @@ def _no_document(folder: Path) -> CorpusError:
 def load(
     folder: Path, settings: CorpusSettings, document_ids: Collection[str] | None = None
 ) -> tuple[list[Document], list[Rejected]]:
-    """The documents of a corpus folder, and those that had to be rejected.
+    """The documents of a corpus folder, and those that had to be rejected: part of `take`."""
+    taken = take(folder, settings, document_ids)
+    return taken.documents, taken.rejected
+
+
+def take(
+    folder: Path, settings: CorpusSettings, document_ids: Collection[str] | None = None
+) -> Taken:
+    """The documents of a corpus folder, those that had to be rejected, and a list of all.
 
     Parameters
     ----------
@@ -120,6 +138,7 @@ def load(
     -------
     documents : in the order of files and lines; of duplicated ids the first good one.
     rejected : with the reason and the remedy.
+    listing : of the very bytes that were read: a file may have changed since another was made.
 
     Raises
     ------
@@ -130,9 +149,12 @@ def load(
     documents: dict[str, Document] = {}
     places: dict[str, str] = {}
     rejected: list[Rejected] = []
+    listing: list[SourceDocument] = []
+    fingerprint = settings.reading_fingerprint()
     for record in read_records(folder, settings.documents.max_bytes, wanted):
         if wanted is not None and record.document_id not in wanted:
             continue
+        listing.append(_listed(record, fingerprint))
         try:
             if record.problem is None and record.document_id in documents:
                 place = places[record.document_id]
@@ -145,7 +167,7 @@ def load(
             places[record.document_id] = f"{record.file}, line {record.line}".removesuffix(
                 ", line 0"
             )
-    return list(documents.values()), rejected
+    return Taken(list(documents.values()), rejected, listing)
 
 
 def _document(record: Record, max_bytes: int) -> Document:

@@ -2,13 +2,13 @@
 
 import hashlib
 import logging
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
 import pyarrow as pa
 
-from gsum_assets.corpus.load import N_BUCKETS, bucket_of, scan
+from gsum_assets.corpus.load import N_BUCKETS, SourceDocument, bucket_of, scan
 from gsum_assets.corpus.rows import rows_of
 from gsum_assets.corpus.settings import CorpusError, load_settings
 from gsum_assets.tables import TABLES
@@ -17,6 +17,7 @@ from gsum_resources.parquet_store import ParquetStore, Partition, Provenance
 from gsum_resources.table import Table
 from gsum_resources.warehouse_io import WarehouseIO
 
+_LISTING = TABLES["source_documents"]
 QUERIES_FILE = "queries.jsonl"
 GRAPH_FILES = ("graph/entities.parquet", "graph/relationships.parquet")
 
@@ -34,14 +35,44 @@ def documents(
     except CorpusError as error:
         log.warning(str(error))
         return {}
-    table = TABLES["source_documents"]
-    versions = {}
-    for bucket in (f"{i:02d}" for i in range(N_BUCKETS)):
-        share = [d for d in found if bucket_of(d.document_id) == bucket]
-        rows = rows_of(table, share, corpus).drop_columns(["corpus"])
-        partition = Partition(corpus, bucket)
-        versions[partition] = _keep(warehouse.store, table, partition, rows)
-    return versions
+    buckets = (f"{i:02d}" for i in range(N_BUCKETS))
+    return {
+        Partition(corpus, bucket): _keep(
+            warehouse.store, _LISTING, Partition(corpus, bucket), _share(found, corpus, bucket)
+        )
+        for bucket in buckets
+    }
+
+
+def changed_since(
+    warehouse: WarehouseIO,
+    listed: Mapping[Partition, str],
+    read: Sequence[SourceDocument],
+) -> dict[Partition, str]:
+    """The partitions of the listing that are not what was read just now, with their new version.
+
+    They are corrected, so that what is made of a file which changed after the look counts as made
+    from what it was: else that file, changed back, would look as if nothing had happened.
+
+    Parameters
+    ----------
+    listed : version of each partition that was listed.
+    read : all that was read of these.
+    """
+    corrected = {}
+    for partition, version in listed.items():
+        rows = _share(read, partition.corpus, partition.bucket or "")
+        known = warehouse.store.provenance(_LISTING, partition)
+        is_last = known is not None and known.content_hash == version  # no look came between
+        if is_last and content_hash(rows, _LISTING.measured) != version:
+            corrected[partition] = _keep(warehouse.store, _LISTING, partition, rows)
+    return corrected
+
+
+def _share(found: Sequence[SourceDocument], corpus: str, bucket: str) -> pa.Table:
+    """The rows of a bucket."""
+    share = [document for document in found if bucket_of(document.document_id) == bucket]
+    return rows_of(_LISTING, share, corpus).drop_columns(["corpus"])
 
 
 def queries(warehouse: WarehouseIO, corpus: str) -> str:

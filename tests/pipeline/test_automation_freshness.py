@@ -1,9 +1,14 @@
 """A result that did not change is told to be current; one that could not be made becomes late."""
 
+import asyncio
 import time
 
 import dagster as dg
 import pytest
+from dagster._core.definitions import freshness_evaluator
+from dagster._core.definitions.freshness import FreshnessState
+from dagster._core.definitions.freshness_evaluator import TimeWindowFreshnessPolicyEvaluator
+from dagster._core.loader import LoadingContextForTest
 
 from gsum_assets.automation import freshness
 from gsum_assets.automation.freshness import confirmations
@@ -14,6 +19,7 @@ from tests.models import FirstWords
 from tests.pipeline.daemon import requested
 
 RESULTS = {"leaderboard", "retrieval/scores"}  # of the only family that was asked for
+SCORES = dg.AssetKey(["retrieval", "scores"])
 HOUR = 3600.0
 
 
@@ -30,6 +36,16 @@ def confirmed(house: House, instance: dg.DagsterInstance, hours: float) -> set[s
     return {event.asset_key.to_user_string() for event in found}
 
 
+def judged(house: House, instance: dg.DagsterInstance, hours: float) -> FreshnessState:
+    """What the freshness daemon finds of a result when that much time has passed."""
+    node = house.pipeline().definitions.resolve_asset_graph().get(SCORES)
+    evaluator, context = TimeWindowFreshnessPolicyEvaluator(), LoadingContextForTest(instance)
+    with pytest.MonkeyPatch.context() as patch:
+        later = time.time() + hours * HOUR
+        patch.setattr(freshness_evaluator, "get_current_timestamp", lambda: later)
+        return asyncio.run(evaluator.evaluate_freshness(context, node))
+
+
 def test_results_and_nothing_else_can_be_late(current: House) -> None:
     graph = current.pipeline().definitions.resolve_asset_graph()
     late = {k.to_user_string() for k in graph.get_all_asset_keys() if graph.get(k).freshness_policy}
@@ -37,18 +53,24 @@ def test_results_and_nothing_else_can_be_late(current: House) -> None:
     assert late > RESULTS
 
 
+def test_a_result_of_which_nothing_is_told_becomes_late(current: House) -> None:
+    with current.instance() as instance:
+        assert judged(current, instance, hours=25) == FreshnessState.PASS
+        assert judged(current, instance, hours=27) == FreshnessState.WARN
+        assert judged(current, instance, hours=37) == FreshnessState.FAIL
+
+
 def test_an_old_result_is_confirmed_and_nothing_else_changes(changeable: House) -> None:
     pipeline = changeable.pipeline()
     with changeable.instance() as instance:
         assert confirmed(changeable, instance, hours=11) == set()
         assert confirmed(changeable, instance, hours=13) == RESULTS
-        key = dg.AssetKey(["retrieval", "scores"])
-        before = instance.get_latest_materialization_event(key)
+        before = instance.get_latest_materialization_event(SCORES)
         runs = instance.get_runs_count()
         look = pipeline.new_look(instance)
         for event in confirmations(instance, look, time.time() + 13 * HOUR):
             instance.report_runless_asset_event(event)
-        after = instance.get_latest_materialization_event(key)
+        after = instance.get_latest_materialization_event(SCORES)
         assert before and before.asset_materialization  # noqa: PT018
         assert after and after.asset_materialization  # noqa: PT018
         assert after.timestamp > before.timestamp

@@ -1,21 +1,33 @@
 """What a killed process held is free again, and nobody waits for what will never come."""
 
+import os
 import subprocess
 import sys
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import dagster as dg
+import psutil
 import pytest
 from dagster._core.remote_origin import RegisteredCodeLocationOrigin, RemoteRepositoryOrigin
 from dagster._daemon.types import DaemonHeartbeat
 
 from gsum_assets import processes
 from gsum_assets.automation.attempts import Attempts
+from gsum_assets.processes import (
+    BORN,
+    DRIVING,
+    ENDED,
+    PID,
+    bury_dead_runs,
+    burying_dead_runs,
+    in_turn,
+    others_at_work,
+    tags_of_this_process,
+)
 from gsum_assets.processes import CORPUS as CORPUS_TAG
-from gsum_assets.processes import bury_dead_runs, burying_dead_runs, others_at_work
 from tests.pipeline.homes import house_at
 from tests.pipeline.pooled_run import CORPUS, pooled, run
 
@@ -86,6 +98,34 @@ def test_a_step_that_waits_gets_the_place_of_a_killed_process(
         assert run(instance, None, tagged=True)
     assert n_held(instance) == 0
     assert process.returncode is not None  # it did wait: one place, one step
+
+
+def drive_of(instance: dg.DagsterInstance, pid: int) -> str:
+    """The run by which a `gsum run` of that process begins."""
+    tags = {**tags_of_this_process(CORPUS), DRIVING: CORPUS, PID: str(pid)}
+    tags[BORN] = str(psutil.Process(pid).create_time()) if psutil.pid_exists(pid) else "0"
+    job = pooled(None).resolve_implicit_global_asset_job_def()
+    return instance.create_run_for_job(job, status=dg.DagsterRunStatus.SUCCESS, tags=tags).run_id
+
+
+def test_drives_of_a_corpus_take_turns(
+    instance: dg.DagsterInstance, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(processes, "_WAIT_S", 0.0)
+    me, nobody = os.getpid(), 1 << 22  # more than any process's number
+    drive_of(instance, nobody)
+    first, second = drive_of(instance, me), drive_of(instance, me)
+    told = []
+
+    def end_first(others: Sequence[str]) -> None:
+        told.append(list(others))
+        instance.add_run_tags(first, {DRIVING: ENDED})
+
+    with in_turn(instance, CORPUS, first, told.append) as waited:
+        assert not waited  # the later one waits, and nobody for a process that was killed
+        with in_turn(instance, CORPUS, second, end_first) as waited:
+            assert waited
+    assert told == [[first]]
 
 
 def queued(instance: dg.DagsterInstance) -> dg.DagsterRun:

@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from gsum_assets.automation.currency import Requests
 from gsum_assets.corpus.settings import CorpusError
 from gsum_assets.definitions import pipeline_for
 from gsum_assets.run import (
@@ -175,6 +176,25 @@ def test_default_and_all_methods(fresh: House) -> None:
     assert requests.of(CORPUS) == {"rrf", "random", "bm25", *default_methods()}
     run(["all"])
     assert requests.of(CORPUS) == set(known_methods())
+
+
+def test_what_two_ask_for_at_once_is_all_kept(
+    fresh: House, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    one, other = Requests(fresh.store), Requests(fresh.store)
+    write = fresh.store.replace_file
+
+    def write_late(path: str, content: bytes) -> None:
+        """The other one asks when this one has read what was asked for, and not yet written."""
+        other.add(CORPUS, ["dense"])
+        write(path, content)
+
+    one.add(CORPUS, ["rrf"])
+    monkeypatch.setattr(one._store, "replace_file", write_late)
+    one.add(CORPUS, ["bm25"])
+    assert other.of(CORPUS) == {"rrf", "bm25", "dense"}
+    one.forget(CORPUS)
+    assert other.of(CORPUS) is None
 
 
 def test_nothing_is_requested_when_all_is_current(current: House) -> None:

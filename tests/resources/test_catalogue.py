@@ -6,11 +6,14 @@ import textwrap
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import duckdb
 import pyarrow as pa
+import pytest
 
 from gsum_assets.tables import TABLES
+from gsum_resources import catalogue
 from gsum_resources.catalogue import build_catalogue
 from gsum_resources.parquet_store import ParquetStore, Partition, Provenance
 from tests.conftest import CORPUS, House
@@ -97,3 +100,23 @@ def holder(path: Path, how: str) -> Iterator[subprocess.Popen[str]]:
     finally:
         process.kill()
         process.wait()
+
+
+def test_a_table_that_another_process_begins_meanwhile_is_not_forgotten(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store, path = ParquetStore(str(tmp_path / "warehouse")), tmp_path / "gsum.duckdb"
+    define, table = catalogue.define_views, TABLES["source_queries"]
+    rows = pa.table([["queries.jsonl"], ["h"]], schema=table.schema)
+
+    def define_late(*arguments: Any) -> set[str]:
+        """The other one's file comes when this one has looked, and its catalogue is replaced."""
+        seen = define(*arguments)
+        if not store.partitions(table):
+            store.write(table, Partition("x"), rows, Provenance("", "1"))
+        return seen
+
+    monkeypatch.setattr(catalogue, "define_views", define_late)
+    build_catalogue(store, TABLES.values(), path)
+    with duckdb.connect(str(path), read_only=True) as connection:
+        assert connection.sql("from source_queries").fetchall() == [("x", "queries.jsonl", "h")]

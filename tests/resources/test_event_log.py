@@ -9,7 +9,7 @@ import dagster as dg
 import pytest
 
 from gsum_resources import event_log
-from gsum_resources.event_log import EventLog, RunHistory
+from gsum_resources.event_log import EventLog, InstanceStorage, RunHistory
 from gsum_resources.instance import CONFIG_FILE, open_instance, prepare
 from tests.conftest import House
 
@@ -116,3 +116,20 @@ def test_wiped_means_empty(instance: dg.DagsterInstance, files: Path) -> None:
     assert told(instance) == {}
     assert instance.all_logs(run) == []
     assert make(instance, "1") in told(instance)
+
+
+def test_several_processes_may_make_one_instance_at_once(tmp_path: Path) -> None:
+    """Threads stand in for processes: all find no database, and begin in the same moment."""
+    begin, n_runs = threading.Barrier(4), queue.SimpleQueue[int]()
+
+    def open_storage() -> None:
+        begin.wait(PATIENCE_S)
+        n_runs.put(InstanceStorage(str(tmp_path)).run_storage.get_runs_count())
+
+    threads = [threading.Thread(target=open_storage) for _ in range(begin.parties)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert [n_runs.get(timeout=1) for _ in threads] == [0] * len(threads)
+    assert not list(tmp_path.rglob("*.part"))

@@ -1,6 +1,9 @@
-"""The Dagster UI and daemon for real: a folder becomes a leaderboard without a command."""
+"""The Dagster UI and daemon for real: what is dropped into a folder reaches the leaderboard."""
 
 import shutil
+import subprocess
+import sys
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -8,12 +11,19 @@ from typing import Any
 import dagster as dg
 import duckdb
 import pytest
+from dagster._core.definitions.freshness import FreshnessState
+from dagster._core.events import DagsterEvent, StepMaterializationData
+from dagster._core.instance.utils import RUNLESS_JOB_NAME, RUNLESS_RUN_ID
 
+from gsum_assets.definitions import pipeline_for
+from gsum_assets.processes import HOST
+from gsum_assets.run import drive
 from gsum_assets.tables import TABLES
 from gsum_resources.catalogue import define_views
 from gsum_resources.home import Home
-from tests.conftest import House, document_in
+from tests.conftest import CORPUS, House, document_in
 from tests.pipeline.homes import WITHOUT_BERTSCORE, house_at, write_lines
+from tests.servers.scripted import scripted_process
 from tests.ui.served import eventually, served
 
 SCREENSHOTS = Path(__file__).parents[2] / "build" / "screenshots"
@@ -28,17 +38,46 @@ ARGUMENTS = [
 ]
 
 
+FIRST, NEW, WRITTEN, BAD = (document_in(bucket) for bucket in (0, 4, 5, 6))  # one range of buckets
+LATE = dg.AssetKey(["gor", "scores"])
+SETTINGS = f"methods = ['bm25', 'gor']\n[gor]\nwrong = 1\n{WITHOUT_BERTSCORE}"
+MODELS = "backend = 'openai_compatible'\nmodel = 'scripted'\napi_key_env = ''\nbase_url = '{}'\n"
+WRITER = """
+import pathlib, sys, time
+target, end = map(pathlib.Path, sys.argv[1:])
+with target.open("a") as file:
+    while not end.exists():
+        file.write("A ferry passed. ")
+        file.flush()
+        time.sleep(0.3)
+    file.write("The last ferry passed.")
+"""
+
+
 @pytest.fixture(scope="module")
 def house(tmp_path_factory: pytest.TempPathFactory) -> Iterator[House]:
-    """A document of one sentence and a question in a folder that nobody registered."""
-    with house_at(tmp_path_factory.mktemp("ui")) as made:
-        made.write_document(document_in(0), "The boat met the lamp.")
-        write_lines(
-            made.folder / "queries.jsonl",
-            [{"query_id": "q1", "text": "Who met the boat?", "references": ["The boat."]}],
-        )
-        (made.folder / "corpus.toml").write_text(f"methods = ['bm25']\n{WITHOUT_BERTSCORE}")
+    """A document of one sentence, a leaderboard, and a method that fails since 40 hours."""
+    root = tmp_path_factory.mktemp("ui")
+    with house_at(root) as made, scripted_process(root / "asked.jsonl") as server:
+        # a server of models: the real ones would be loaded in the process of every run
+        models = MODELS.format(server.base_url)
+        (root / "gsum.toml").write_text(f"[llm]\n{models}[embedding]\n{models}")
+        made.write_document(FIRST, "The boat met the lamp.")
+        question = {"query_id": "q1", "text": "Which heron met the boat?", "references": ["It."]}
+        write_lines(made.folder / "queries.jsonl", [question | {"relevant_document_ids": [FIRST]}])
+        (made.folder / "corpus.toml").write_text(SETTINGS)
+        with made.instance() as instance:
+            make_long_ago(instance, LATE, hours=40)
+            (error,) = drive(pipeline_for(made.home), instance, CORPUS).errors
+        assert "unknown key 'wrong'" in error
         yield made
+
+
+def make_long_ago(instance: dg.DagsterInstance, key: dg.AssetKey, hours: float) -> None:
+    """Tell that an asset was made, so long ago."""
+    made = StepMaterializationData(dg.AssetMaterialization(key))
+    event = DagsterEvent("ASSET_MATERIALIZATION", RUNLESS_JOB_NAME, event_specific_data=made)
+    instance.report_dagster_event(event, RUNLESS_RUN_ID, timestamp=time.time() - hours * 3600)
 
 
 @pytest.fixture(scope="module")
@@ -69,38 +108,100 @@ def rows(house: House, query: str) -> list[tuple]:
         return connection.sql(query).fetchall()
 
 
+def mrr(house: House) -> list[float]:
+    """On the leaderboard, of all questions."""
+    wanted = {"metric": "mrr", "split": "all", "kind": "general"}
+    board = house.table("leaderboard").to_pylist()
+    return [row["mean"] for row in board if all(row[k] == v for k, v in wanted.items())]
+
+
+def is_waited_for(home: Home) -> bool:
+    """Whether the sensor said that it leaves the folder alone, since its files are written."""
+    with dg.DagsterInstance.from_config(str(home.dagster)) as instance:
+        return any(
+            "still being written" in (tick.tick_data.skip_reason or "")
+            for state in instance.all_instigator_state()
+            if state.instigator_name == "watch_corpora"
+            for tick in instance.get_ticks(state.instigator_origin_id, state.selector_id, limit=20)
+        )
+
+
+def freshness_of(home: Home, key: dg.AssetKey) -> FreshnessState | None:
+    """What the daemon found."""
+    with dg.DagsterInstance.from_config(str(home.dagster)) as instance:
+        found = instance.get_freshness_state_records([key]).get(key)
+    return found.freshness_state if found else None
+
+
 def is_materialized_by_hand(home: Home, asset: str) -> bool:
-    """Whether a run made it that no sensor asked for."""
+    """Whether a run made it that neither a sensor nor the command line began."""
     with dg.DagsterInstance.from_config(str(home.dagster)) as instance:
         runs = instance.get_runs(dg.RunsFilter(statuses=[dg.DagsterRunStatus.SUCCESS]))
-        by_hand = {run.run_id for run in runs if "dagster/sensor_name" not in run.tags}
+        begun = {"dagster/sensor_name", HOST}
+        by_hand = {run.run_id for run in runs if begun.isdisjoint(run.tags)}
         made = instance.fetch_materializations(dg.AssetKey.from_user_string(asset), limit=1000)
         return any(record.run_id in by_hand for record in made.records)
 
 
-def test_a_new_folder_becomes_a_leaderboard(house: House, address: str) -> None:
-    eventually(
-        lambda: house.table("leaderboard").num_rows > 0,
-        "a leaderboard of the new corpus",
-        house.home.root / "ui.log",
-    )
-    assert set(rows(house, "select distinct method from leaderboard")) == {("bm25",)}
-    assert len(rows(house, "select * from documents")) == 1
+def test_dropped_files_are_taken_in_when_they_are_whole(house: House, address: str) -> None:
+    """A good one, a bad one, and one that a process goes on to write for some time."""
+    assert mrr(house) == [1.0]
+    log, written = house.home.root / "ui.log", house.folder / f"{WRITTEN}.txt"
+    end = house.home.root / "end"
+    writer = subprocess.Popen([sys.executable, "-c", WRITER, str(written), str(end)])
+    try:
+        house.write_document(NEW, "A heron met the boat, the heron of noon.")
+        (house.folder / f"{BAD}.txt").write_bytes(b"caf\xe9 by the river")
+        eventually(lambda: is_waited_for(house.home), "the file seen while it is written", log)
+        assert len(rows(house, "select * from documents")) == 1
+    finally:
+        end.touch()
+        writer.wait(60)
+    eventually(lambda: mrr(house) == [0.5], "a leaderboard that knows the dropped document", log)
+    texts = dict(rows(house, "select document_id, text from documents"))
+    assert texts.keys() == {FIRST, NEW, WRITTEN}
+    assert texts[WRITTEN] == written.read_text()
+    assert texts[WRITTEN].endswith("The last ferry passed.")
+    rejected = rows(house, "select document_id, reason from rejected_documents")
+    assert [document for document, _ in rejected] == [BAD]
+    assert "not UTF-8 at byte 3" in rejected[0][1]
 
 
-def test_a_dropped_file_is_taken_in(house: House, address: str) -> None:
-    new = document_in(5)
-    house.write_document(new, "A heron met the boat at noon.")
-    eventually(
-        lambda: new in house.table("chunks")["document_id"].to_pylist(),
-        "chunks of the dropped document",
-        house.home.root / "ui.log",
-    )
-    eventually(
-        lambda: new in house.table("rankings")["item_id"].to_pylist(),
-        "a ranking that knows the dropped document",
-        house.home.root / "ui.log",
-    )
+def test_no_half_of_a_file_was_ever_taken(house: House) -> None:
+    with dg.DagsterInstance.from_config(str(house.home.dagster)) as instance:
+        wanted = dg.AssetRecordsFilter(dg.AssetKey("documents"), asset_partitions=[f"05|{CORPUS}"])
+        made = instance.fetch_materializations(wanted, limit=100).records
+    assert len(made) == 2  # when the bucket was empty, and with the whole file
+
+
+def test_a_rejected_file_fails_its_check(house: House) -> None:
+    key = dg.AssetCheckKey(dg.AssetKey("rejected_documents"), "none_rejected")
+    with dg.DagsterInstance.from_config(str(house.home.dagster)) as instance:
+        summary = instance.event_log_storage.get_asset_check_summary_records([key])[key]
+    found = summary.last_check_execution_record
+    assert found and found.event and found.event.dagster_event  # noqa: PT018
+    evaluation = found.event.dagster_event.asset_check_evaluation_data
+    assert not evaluation.passed
+    assert f"{BAD}.txt" in (evaluation.description or "")
+
+
+def test_the_page_of_a_failing_check_names_the_file(page: Any, address: str) -> None:
+    page.goto(f"{address}/assets/rejected_documents?view=checks&checkDetail=none_rejected")
+    page.get_by_text(f"{BAD}.txt").first.wait_for()
+    page.screenshot(path=SCREENSHOTS / "rejected.png")
+
+
+def test_what_is_late_is_told_apart_from_what_is_not(house: House, address: str) -> None:
+    log, board = house.home.root / "ui.log", dg.AssetKey("leaderboard")
+    eventually(lambda: freshness_of(house.home, LATE) == FreshnessState.FAIL, "lateness", log)
+    eventually(lambda: freshness_of(house.home, board) == FreshnessState.PASS, "freshness", log)
+
+
+def test_a_late_asset_says_so_on_its_page(page: Any, address: str) -> None:
+    page.goto(f"{address}/assets/{'/'.join(LATE.path)}")
+    page.get_by_text("Last materialized").first.wait_for()
+    page.get_by_text("Failed", exact=True).first.wait_for()
+    page.screenshot(path=SCREENSHOTS / "late.png")
 
 
 def test_the_asset_graph_shows_the_groups(page: Any, address: str) -> None:
@@ -133,8 +234,8 @@ def test_an_asset_is_materialized_through_the_ui(house: House, page: Any, addres
     assert not is_materialized_by_hand(house.home, "leaderboard")
     page.goto(f"{address}/assets/leaderboard")
     page.get_by_role("button", name="Materialize").first.click()
-    # nobody asked for Graph of Records here, and the UI warns that a parent was never made
-    page.get_by_role("dialog").get_by_text("gor / scores").wait_for()
+    # nobody asked for graph auto-encoders here, and the UI warns that a parent was never made
+    page.get_by_role("dialog").get_by_text("gae / scores").wait_for()
     page.get_by_role("button", name="Confirm", exact=True).click()
     page.get_by_role("button", name="All", exact=True).first.click()
     launch = page.get_by_role("button", name="Launch").last

@@ -1,0 +1,196 @@
+"""Several processes at work on one corpus at once: both are right, and nothing is torn or left."""
+
+import os
+import subprocess
+import sys
+import time
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import dagster as dg
+import duckdb
+import pyarrow.parquet as pq
+import pytest
+from dagster._core.storage.asset_check_execution_record import (
+    AssetCheckExecutionRecordStatus as Status,
+)
+
+from gsum_assets.automation.due import due
+from gsum_assets.definitions import Pipeline, pipeline_for
+from gsum_assets.execute import Made
+from gsum_assets.run import drive
+from gsum_assets.tables import TABLES
+from gsum_resources.parquet_store import Partition
+from tests.conftest import CORPUS, House, document_in, keep_no_step_logs
+from tests.pipeline.homes import BAD, GOOD, contents, furnish, house_at
+from tests.servers.scripted import ScriptedServer, scripted_server
+
+TICK_S = 2.0  # the sensor looks every 15 s; here a run takes less
+DOCUMENTS = [dg.AssetKey("documents"), dg.AssetKey("rejected_documents")]
+MODELS = "backend = 'openai_compatible'\nmodel = 'scripted'\napi_key_env = ''\nbase_url = '{}'\n"
+
+
+@dataclass
+class Served:
+    """A home, to be entered by `house_at`, with its pipeline and the server of its models."""
+
+    root: Path
+    pipeline: Pipeline
+    server: ScriptedServer
+
+
+@dataclass
+class Trial:
+    """A home at which processes were at work at once.
+
+    `codes` and `said`: how each exited, and what it printed.
+    """
+
+    home: Served
+    codes: list[int]
+    said: list[str]
+
+
+@contextmanager
+def served_home(root: Path) -> Iterator[Served]:
+    """Three documents and two questions, and a server of models."""
+    with scripted_server(root / "asked.jsonl") as server:
+        with house_at(root / "home") as house:
+            furnish(house)
+            models = MODELS.format(server.base_url)
+            (house.home.root / "gsum.toml").write_text(f"[llm]\n{models}[embedding]\n{models}")
+            keep_no_step_logs(house.home)
+            served = Served(house.home.root, pipeline_for(house.home), server)
+        yield served
+
+
+@pytest.fixture(scope="module")
+def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
+    """The tables of a home that one process made from the same documents."""
+    with (
+        served_home(tmp_path_factory.mktemp("undisturbed")) as home,
+        house_at(home.root) as house,
+        house.instance() as instance,
+    ):
+        assert drive(home.pipeline, instance, CORPUS, ["bm25", "dense"]).is_complete
+        return contents(house)
+
+
+@pytest.fixture(scope="module")
+def trial(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Trial]:
+    """Two `gsum run` begin in the same moment, and an automation goes on beside them."""
+    with served_home(tmp_path_factory.mktemp("shared")) as home:
+        with house_at(home.root) as house, house.instance() as instance:
+            runs = [gsum_run(house, method) for method in ("bm25", "dense")]
+            while any(run.poll() is None for run in runs):
+                tick(home.pipeline, instance)
+                time.sleep(TICK_S)
+            said = [run.communicate()[0] for run in runs]
+        yield Trial(home, [run.returncode for run in runs], said)
+
+
+def gsum_run(house: House, *methods: str) -> subprocess.Popen[str]:
+    """`gsum run` in a process of its own."""
+    gsum = str(Path(sys.executable).with_name("gsum"))
+    asked = ["--methods", ",".join(methods)] if methods else []
+    folders = {"GSUM_HOME": house.home.root, "DAGSTER_HOME": house.home.dagster}
+    return subprocess.Popen(
+        [gsum, "run", CORPUS, *asked],
+        env=os.environ | {name: str(folder) for name, folder in folders.items()},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+    )
+
+
+def tick(pipeline: Pipeline, instance: dg.DagsterInstance) -> None:
+    """What the sensor requests now, made as the daemon's workers make it."""
+    graph = pipeline.definitions.resolve_asset_graph()
+    job = pipeline.definitions.resolve_implicit_global_asset_job_def()
+    for request in due(graph, instance, CORPUS, pipeline.new_look(instance)):
+        made = job.execute_in_process(
+            instance=instance,
+            asset_selection=list(request.asset_selection or ()),
+            partition_key=request.partition_key,
+            tags=dict(request.tags),
+        )
+        assert made.success
+
+
+@pytest.fixture
+def house(trial: Trial) -> Iterator[House]:
+    with house_at(trial.home.root) as entered:
+        yield entered
+
+
+def test_every_table_equals_that_of_an_undisturbed_home(
+    trial: Trial, house: House, undisturbed: dict[str, str]
+) -> None:
+    assert trial.codes == [0, 0], "\n".join(trial.said)
+    assert contents(house) == undisturbed
+
+
+def test_every_file_is_whole_and_none_is_left_over(house: House) -> None:
+    files = list(Path(house.store.root).rglob("*.parquet"))
+    assert sum(pq.ParquetFile(file).read().num_rows for file in files) > len(files)
+    left = [f for f in house.home.root.rglob("*") if f.suffix in (".part", ".journal")]
+    assert left == []
+
+
+def test_the_catalogue_knows_every_table(house: House) -> None:
+    with duckdb.connect(str(house.home.catalogue), read_only=True) as connection:
+        for name, table in TABLES.items():
+            if house.store.partitions(table):
+                (counted,) = connection.sql(f"select count(*) from {name}").fetchall()
+                assert counted == (house.table(name).num_rows,), name
+
+
+def test_no_run_and_no_place_in_a_pool_is_left(house: House) -> None:
+    with house.instance() as instance:
+        assert {run.status for run in instance.get_runs()} == {dg.DagsterRunStatus.SUCCESS}
+        assert instance.event_log_storage.get_concurrency_run_ids() == set()
+
+
+def test_every_check_passed(trial: Trial, house: House) -> None:
+    keys = trial.home.pipeline.definitions.resolve_asset_graph().asset_check_keys
+    with house.instance() as instance:
+        found = instance.event_log_storage.get_asset_check_summary_records(list(keys)).values()
+        last = [one.last_check_execution_record for one in found if one.last_check_execution_record]
+    assert len(last) > 50
+    assert {one.key for one in last if one.status != Status.SUCCEEDED} == set()
+
+
+def test_no_prompt_was_paid_for_twice(trial: Trial) -> None:
+    asked = Counter(line["messages"] for line in trial.home.server.lines("/chat/completions"))
+    assert len(asked) > 1
+    assert set(asked.values()) == {1}
+
+
+def test_files_may_change_while_a_run_is_at_work(changeable: House, tmp_path: Path) -> None:
+    """Edited back and forth between the look at the folder and the reading of documents."""
+    new, texts = document_in(5), {}
+
+    def change(assets: Sequence[str], _: Sequence[Partition]) -> None:
+        """What the look saw is changed, and comes back when it was read."""
+        if "documents" in assets and not texts:
+            texts[GOOD] = (changeable.folder / f"{GOOD}.txt").read_text()
+            changeable.write_document(GOOD, "A heron met the lamp. " * 30)
+            changeable.write_document(new, "A clerk met the river. " * 30)
+
+    def change_back(made: Made) -> None:
+        if "documents" in made.assets:
+            changeable.write_document(GOOD, texts[GOOD])
+
+    changeable.write_document(BAD, "A mirror met the coin. " * 30)
+    changeable.write_document(GOOD, "An orchard met the bridge. " * 30)
+    with changeable.instance() as instance:
+        pipeline = changeable.pipeline()
+        drive(pipeline, instance, CORPUS, None, change, change_back, only=DOCUMENTS)
+        assert drive(pipeline, instance, CORPUS, only=DOCUMENTS).is_complete
+    documents = changeable.table("documents").to_pylist()
+    present = {f.stem: f.read_text() for f in changeable.folder.glob("*.txt")}
+    assert {row["document_id"]: row["text"] for row in documents} == present
+    assert new in present
