@@ -177,9 +177,11 @@ class ParquetStore:
 
         Parameters
         ----------
-        as_dictionaries : columns of texts to read as dictionaries, a sixth as large in memory where
-            each text stands in many rows.
+        as_dictionaries : columns of texts to read as dictionaries, where each text stands in many
+            rows: a fifth of the memory, a tenth of the time. So the dimensions come then, too.
         """
+
+        encode = bool(as_dictionaries)
 
         def read_one(partition: Partition) -> tuple[Partition, str, pa.Table] | None:
             try:
@@ -189,7 +191,7 @@ class ParquetStore:
                     rows = file.read(columns=list(columns) if columns else None)
             except FileNotFoundError:
                 return None
-            return partition, version, _with_dimensions(table, partition, rows)
+            return partition, version, _with_dimensions(table, partition, rows, encode)
 
         with ThreadPoolExecutor(_FILES_AT_ONCE) as pool:
             found = [one for one in pool.map(read_one, partitions) if one]
@@ -322,10 +324,13 @@ def _provenance(metadata: Mapping[bytes, bytes] | None) -> Provenance:
     return Provenance(**{f.name: told[f.name] for f in fields(Provenance) if f.name in told})
 
 
-def _with_dimensions(table: Table, partition: Partition, rows: pa.Table) -> pa.Table:
+def _with_dimensions(table: Table, partition: Partition, rows: pa.Table, encode: bool) -> pa.Table:
+    n = rows.num_rows
     for name in table.dimensions:
         value = pa.scalar(getattr(partition, name), pa.string())
-        rows = rows.append_column(name, pa.repeat(value, rows.num_rows))
+        zeros = pa.repeat(pa.scalar(0, pa.int32()), n)
+        column = pa.DictionaryArray.from_arrays(zeros, [value]) if encode else pa.repeat(value, n)
+        rows = rows.append_column(name, column)
     return rows.replace_schema_metadata(None)
 
 

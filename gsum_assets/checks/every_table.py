@@ -2,6 +2,7 @@
 
 from collections.abc import Collection, Mapping, Sequence
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
@@ -59,17 +60,38 @@ def _is_vector_of(have: pa.DataType, want: pa.DataType) -> bool:
 def ids_unique(keys: pa.Table, key: Sequence[str], n_partitions: int) -> Finding:
     """No two rows of a corpus (and method) have the same key."""
     looked_at = f"{count(keys.num_rows, 'row')} in {count(n_partitions, 'partition')}"
-    groups = keys.group_by(list(key), use_threads=False).aggregate([([], "count_all")])
+    numbered = pa.table({name: _numbered(keys[name]) for name in key})
+    groups = numbered.group_by(list(key), use_threads=False).aggregate([([], "count_all")])
     if groups.num_rows == keys.num_rows:
         return Finding(looked_at)
-    repeated = groups.filter(pc.greater(groups["count_all"], 1))
-    repeated = repeated.rename_columns({"count_all": "rows"})
+    repeated = _repeated(keys.select(list(key)), numbered)
     n_rows = pc.sum(repeated["rows"]).as_py()
     problem = (
         f"{n_rows:,} of {looked_at} share {count(repeated.num_rows, 'key')} ({', '.join(key)}); "
         "materialize the asset again"
     )
     return Finding(looked_at, problem, n_rows, repeated.slice(0, SHOWN).to_pylist())
+
+
+def _numbered(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    """Texts as numbers, which are quicker to compare and smaller; other values as they are."""
+    if pa.types.is_string(column.type):
+        column = pc.dictionary_encode(column)
+    if not pa.types.is_dictionary(column.type):
+        return column
+    parts = [part.indices for part in column.unify_dictionaries().chunks]
+    return pa.chunked_array(parts, column.type.index_type)
+
+
+def _repeated(keys: pa.Table, numbered: pa.Table) -> pa.Table:
+    """The keys that several rows have, and how many; in the order of their first rows."""
+    names = keys.column_names
+    places = numbered.append_column("place", [np.arange(keys.num_rows)])
+    groups = places.group_by(names, use_threads=False).aggregate(
+        [("place", "min"), ([], "count_all")]
+    )
+    groups = groups.filter(pc.greater(groups["count_all"], 1))
+    return keys.take(groups["place_min"]).append_column("rows", groups["count_all"])
 
 
 def lineage_is_current(changes: Mapping[Partition, Collection[str]], corpus: str) -> Finding:

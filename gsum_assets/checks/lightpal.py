@@ -6,6 +6,7 @@ import numpy as np
 import pyarrow as pa
 
 from gsum_assets.checks.finding import Finding, count, found, together
+from gsum_assets.lightpal.lists import places
 from gsum_resources.arrow import pc
 
 _LEVELS = ("document", "node")
@@ -35,13 +36,11 @@ class _Passages(NamedTuple):
 
     def numbers(self, rows: pa.Table, column: str) -> np.ndarray:
         """The passage that each row names in `column`, int64; -1 where there is none."""
-        documents, chunks = (
-            pc.fill_null(pc.index_in(rows[column], ids), -1).to_numpy().astype(np.int64)
-            for ids in (self.documents, self.chunks)
-        )
+        documents = places(rows[column], self.documents)
+        chunks = places(rows[column], self.chunks)
         chunks = np.where(chunks < 0, -1, chunks + len(self.documents))
-        is_document = pc.equal(rows["level"], _LEVELS[0]).to_numpy(zero_copy_only=False)
-        return np.where(is_document, documents, chunks)
+        is_document = pc.equal(rows["level"], _LEVELS[0]).to_numpy()
+        return np.where(is_document, documents, chunks).astype(np.int64)
 
 
 def are_passages(candidates: pa.Table, chunks: pa.Table) -> Finding:
@@ -156,7 +155,8 @@ def join_candidates(edges: pa.Table, candidates: pa.Table, chunks: pa.Table) -> 
 def _ranks_count_up(edges: pa.Table, remedy: str) -> Finding:
     """The ranks of a passage's edges are 1, 2, 3, …"""
     keys = ["graph", "level", "scope", "source_id"]
-    ranks = edges.group_by(keys, use_threads=False).aggregate(
+    ranks = edges.unify_dictionaries().group_by(keys, use_threads=False)
+    ranks = ranks.aggregate(
         [("rank", "min"), ("rank", "max"), ("rank", "count_distinct"), ([], "count_all")]
     )
     ranks = ranks.rename_columns([*keys, "first_rank", "last_rank", "n_ranks", "edges"])

@@ -47,16 +47,20 @@ class Part:
     lineage: Lineage
     looked_at: tuple[Partition, ...]
     whole: tuple[Partition, ...]
-    _read: dict[tuple[str, tuple[str, ...]], pa.Table] = field(default_factory=dict)
+    _read: dict[tuple[str, tuple[str, ...], tuple[str, ...]], pa.Table] = field(
+        default_factory=dict
+    )
 
     @property
     def corpus(self) -> str:
         """The corpus that the part belongs to."""
         return self.looked_at[0].corpus
 
-    def rows(self, name: str = "", columns: Sequence[str] = ()) -> pa.Table:
+    def rows(
+        self, name: str = "", columns: Sequence[str] = (), as_dictionaries: Sequence[str] = ()
+    ) -> pa.Table:
         """Rows of a table (this one by default) that belong to what is looked at; read once."""
-        key = (name, tuple(columns))
+        key = (name, tuple(columns), tuple(as_dictionaries))
         if key not in self._read:
             table = TABLES[name] if name else self.subject.table
             wanted = [
@@ -64,13 +68,14 @@ class Part:
                 for p in self.store.partitions(table, self.corpus)
                 if any(feeds(p, mine) for mine in self.looked_at)
             ]
-            self._read[key] = self.store.read(table, wanted, columns)[0]
+            self._read[key] = self.store.read(table, wanted, columns, as_dictionaries)[0]
         return self._read[key]
 
     def keys(self) -> pa.Table:
         """The columns that identify a row, of all partitions."""
         table = self.subject.table
-        return self.store.read(table, self.whole, table.key)[0]
+        texts = [c.name for c in table.columns if c.name in table.key and c.type == pa.string()]
+        return self.store.read(table, self.whole, table.key, texts)[0]
 
     @cached_property
     def footers(self) -> Mapping[Partition, pq.FileMetaData]:

@@ -3,6 +3,8 @@
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
+import pyarrow as pa
+
 from gsum_assets.checks import (
     documents,
     every_table,
@@ -43,6 +45,8 @@ _PLACED_CHUNKS = ["chunk_id", "document_id", "position"]
 _NAMED_IN = ["chunk_id", "name_key"]
 _LINE_CHUNK = ["max_tokens", "chunk_id"]
 _EDGE = ["max_tokens", "source_id", "target_id"]
+_PAIR = ["level", "passage_id", "candidate_id"]
+_PASSAGE_EDGE = ["graph", "level", "scope", "source_id", "target_id"]
 _SLICE = ["document_id", "start", "end", "text"]
 
 CHECKS: Mapping[str, Sequence[Check]] = {
@@ -158,7 +162,7 @@ CHECKS: Mapping[str, Sequence[Check]] = {
             "Both ends are passages of the corpus, none is its own candidate, and all passages "
             "of a level have equally many.",
             lambda part: lightpal.are_passages(
-                part.rows(columns=["level", "passage_id", "candidate_id"]),
+                part.rows(columns=_PAIR, as_dictionaries=_PAIR),
                 part.rows("chunks", ["chunk_id", "document_id"]),
             ),
         )
@@ -167,13 +171,13 @@ CHECKS: Mapping[str, Sequence[Check]] = {
         Check(
             "all_scored",
             "Every candidate has a context score.",
-            lambda part: lightpal.all_scored(part.rows(), part.corpus),
+            lambda part: lightpal.all_scored(_scores(part), part.corpus),
             warns=True,
         ),
         Check(
             "finite",
             "Every score that there is is finite.",
-            lambda part: lightpal.finite(part.rows()),
+            lambda part: lightpal.finite(_scores(part)),
         ),
     ],
     "lightpal.passage_edges": [
@@ -182,8 +186,8 @@ CHECKS: Mapping[str, Sequence[Check]] = {
             "Each edge leads from a passage to one of its candidates, within a document where its "
             "scope is that; a passage's edges are ranked from 1 up.",
             lambda part: lightpal.join_candidates(
-                part.rows(columns=["graph", "level", "scope", "source_id", "target_id", "rank"]),
-                part.rows("lightpal.candidates", ["level", "passage_id", "candidate_id"]),
+                part.rows(columns=[*_PASSAGE_EDGE, "rank"], as_dictionaries=_PASSAGE_EDGE),
+                part.rows("lightpal.candidates", _PAIR, as_dictionaries=_PAIR),
                 part.rows("chunks", ["chunk_id", "document_id"]),
             ),
         )
@@ -554,6 +558,10 @@ def checks_for(subject: Subject) -> list[Check]:
     if subject.asks_model:
         general.append(_REQUESTS_ANSWERED)
     return [*general, *CHECKS.get(subject.table.name, ())]
+
+
+def _scores(part: Part) -> pa.Table:
+    return part.rows(columns=[*_PAIR, "score"], as_dictionaries=_PAIR)
 
 
 def _dimensions(part: Part) -> set[int]:

@@ -27,7 +27,7 @@ from gsum_assets.tables import TABLES
 from gsum_resources.parquet_store import ParquetStore
 from gsum_resources.progress import reporter
 from gsum_resources.settings_io import SettingsReader
-from gsum_resources.warehouse_io import Lazy, partition_of
+from gsum_resources.warehouse_io import Lazy, as_dictionaries, partition_of
 
 GROUP = "lightpal"
 _NO_TRUST = TABLES["lightpal.walk_trust"].empty()
@@ -36,6 +36,9 @@ _PASSAGES = {
     name: dg.AssetIn(name, partition_mapping=to_corpus)
     for name in ("documents", "chunks", "chunk_embeddings")
 }
+
+
+_PAIRS = as_dictionaries("level", "passage_id", "candidate_id")
 
 
 def _graph_settings(reader: SettingsReader, corpus: str) -> GraphSettings:
@@ -78,7 +81,7 @@ def candidates(
     code_version="1",
     ins={
         **{name: _PASSAGES[name] for name in ("documents", "chunks")},
-        "candidates": dg.AssetIn([GROUP, "candidates"]),
+        "candidates": dg.AssetIn([GROUP, "candidates"], metadata=_PAIRS),
     },
     description="How well a passage predicts its candidate; pairs that were scored before are "
     "not scored again.",
@@ -107,7 +110,10 @@ def context_scores(
     code_version="1",
     ins={
         **{name: _PASSAGES[name] for name in ("documents", "chunks")},
-        **{name: dg.AssetIn([GROUP, name]) for name in ("candidates", "context_scores")},
+        **{
+            name: dg.AssetIn([GROUP, name], metadata=_PAIRS)
+            for name in ("candidates", "context_scores")
+        },
     },
     description="From each passage to its best candidates: what is walked from a question's first "
     "passages to those that it does not name.",

@@ -14,6 +14,7 @@ import pyarrow as pa
 
 from gsum_assets.graphs.nearest import Neighbours
 from gsum_assets.graphs.nearest_again import Before, Lists
+from gsum_assets.lightpal.lists import places
 from gsum_assets.retrieval.collection import Collection
 from gsum_assets.tables import TABLES
 from gsum_resources.arrow import pc
@@ -91,9 +92,8 @@ def _list_path(store: ParquetStore, partition: Partition) -> str:
 def _lists(rows: pa.Table, level: str, ids: Sequence[str], is_fresh: np.ndarray) -> Lists | None:
     """The lists of one level, by the places that passages have now."""
     rows = rows.filter(pc.equal(rows["level"], level))
-    now = pa.array(ids, pa.string())
-    owners, n_then = _places(rows["passage_id"], now)
-    others, _ = _places(rows["candidate_id"], now)
+    owners, others = (places(rows[name], ids) for name in ("passage_id", "candidate_id"))
+    n_then = len(pc.unique(rows["passage_id"]))
     if not n_then or rows.num_rows % n_then:
         return None
     width = rows.num_rows // n_then
@@ -105,13 +105,3 @@ def _lists(rows: pa.Table, level: str, ids: Sequence[str], is_fresh: np.ndarray)
     similarities = np.zeros((len(ids), width), np.float32)
     indices[kept], similarities[kept] = others[known], values[known]
     return Lists(Neighbours(indices, similarities), width == n_then - 1)
-
-
-def _places(column: pa.ChunkedArray, ids: pa.Array) -> tuple[np.ndarray, int]:
-    """Where each id is among `ids`, -1 where it is not, int32; how many distinct ones there are."""
-    encoded = column.unify_dictionaries().combine_chunks()
-    if isinstance(encoded, pa.ChunkedArray):  # of no rows
-        encoded = pa.array([], column.type)
-    places = pc.fill_null(pc.index_in(encoded.dictionary, ids), -1).to_numpy()
-    numbers = encoded.indices.to_numpy()
-    return places[numbers].astype(np.int32), len(np.unique(numbers))

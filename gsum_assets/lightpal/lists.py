@@ -41,23 +41,33 @@ def candidate_lists(
         If the table is not of these passages: they changed since it was made.
     """
     rows = rows.filter(pc.equal(rows["level"], level))
-    known = pa.array(ids, pa.string())
-    owners = pc.index_in(rows["passage_id"], known)
-    places = pc.index_in(rows["candidate_id"], known)
+    owners, others = (places(rows[name], ids) for name in ("passage_id", "candidate_id"))
     k = rows.num_rows // len(ids) if len(ids) else 0
-    each_has_k = np.repeat(np.arange(len(ids)), k)
-    if (
-        owners.null_count
-        or places.null_count
-        or not np.array_equal(np.sort(owners.to_numpy()), each_has_k)
-    ):
+    if (others < 0).any() or not _each_has(k, owners, len(ids)):
         raise ValueError(
             f"lightpal: the candidates of {rows.num_rows} rows are not those of {len(ids)} "
             f"passages of level '{level}'; materialize lightpal/candidates again"
         )
-    order = np.argsort(owners.to_numpy(), kind="stable")
-    indices = places.to_numpy().astype(np.int32)[order].reshape(len(ids), k)
+    order = np.argsort(owners, kind="stable")
+    indices = others[order].reshape(len(ids), k)
     if column is None:
         return CandidateLists(ids, indices, np.empty((len(ids), 0)))
     values = rows[column].to_numpy().astype(np.float64)[order].reshape(len(ids), k)
     return CandidateLists(ids, indices, values)
+
+
+def places(column: pa.ChunkedArray, ids: Sequence[str] | pa.Array) -> np.ndarray:
+    """Where each text of a column, or dictionary of texts, is among `ids`; -1 where it is not."""
+    known = pa.array(ids, pa.string())
+    parts = [
+        pc.fill_null(pc.index_in(part.dictionary, known), -1).to_numpy()[part.indices.to_numpy()]
+        for part in pc.dictionary_encode(column).chunks
+    ]
+    return np.concatenate([np.empty(0, np.int32), *parts]).astype(np.int32)
+
+
+def _each_has(k: int, owners: np.ndarray, n: int) -> bool:
+    """Whether each of `n` passages owns `k` rows, and nobody else owns one."""
+    if len(owners) and owners.min() < 0:
+        return False
+    return bool((np.bincount(owners, minlength=n) == k).all()) and len(owners) == n * k
