@@ -1,0 +1,87 @@
+"""What each step of a process's runs takes: seconds, seconds of processors, peak of memory."""
+
+import os
+import threading
+import time
+from collections import defaultdict
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+import dagster as dg
+from dagster._core.events import DagsterEventType
+from dagster._core.events.log import EventLogEntry
+
+_EVERY_S = 0.02
+_PAGE_MIB = os.sysconf("SC_PAGE_SIZE") / 2**20
+OUTSIDE = "between steps"
+_ENDS = (DagsterEventType.STEP_SUCCESS, DagsterEventType.STEP_FAILURE)
+
+
+@dataclass
+class Spent:
+    """What a step took, over all runs.
+
+    Attributes
+    ----------
+    wall_s, cpu_s : seconds; of all threads.
+    peak_mib : largest resident memory of the process meanwhile.
+    """
+
+    wall_s: float = 0.0
+    cpu_s: float = 0.0
+    peak_mib: float = 0.0
+
+
+class StepMeter:
+    """Charges what the process takes to the step that is running; steps run one at a time."""
+
+    def __init__(self) -> None:
+        self._spent: defaultdict[str, Spent] = defaultdict(Spent)
+        self._step = OUTSIDE
+        self._since = time.perf_counter(), time.process_time()
+        self._over = threading.Event()
+
+    @contextmanager
+    def watching(self, instance: dg.DagsterInstance) -> Iterator[None]:
+        """Listen to the events of `instance`, and look at the memory all the time."""
+        stored = instance.handle_new_event
+
+        def handle(event: EventLogEntry, **how) -> None:
+            if event.dagster_event:
+                self._hear(event.dagster_event.event_type, event.step_key)
+            stored(event, **how)
+
+        instance.handle_new_event = handle  # type: ignore[method-assign]
+        sampler = threading.Thread(target=self._sample, daemon=True)
+        sampler.start()
+        try:
+            yield
+        finally:
+            self._over.set()
+            sampler.join()
+            self._charge(OUTSIDE)
+
+    def told(self) -> dict[str, dict[str, float]]:
+        """By step, as JSON holds it."""
+        return {step: asdict(spent) for step, spent in self._spent.items()}
+
+    def _hear(self, kind: DagsterEventType, step: str | None) -> None:
+        if kind == DagsterEventType.STEP_START and step:
+            self._charge(step)
+        elif kind in _ENDS:
+            self._charge(OUTSIDE)
+
+    def _charge(self, following: str) -> None:
+        now = time.perf_counter(), time.process_time()
+        spent = self._spent[self._step]
+        spent.wall_s += now[0] - self._since[0]
+        spent.cpu_s += now[1] - self._since[1]
+        self._step, self._since = following, now
+
+    def _sample(self) -> None:
+        while not self._over.wait(_EVERY_S):
+            pages = int(Path("/proc/self/statm").read_text().split()[1])
+            spent = self._spent[self._step]
+            spent.peak_mib = max(spent.peak_mib, pages * _PAGE_MIB)
