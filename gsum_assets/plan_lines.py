@@ -2,12 +2,13 @@
 
 Tokens of an understudy are estimates. Two things are known better. What a prompt takes: the memo
 had replies of the real model, whose tokens a server counted, to requests of the same rehearsal.
-How long replies are: the ledger has earlier calls of the same asset, of any corpus.
+How long replies are: the ledger has earlier calls of the same asset, of any corpus, and tells how
+much longer a reply is to a longer prompt (a report is, an answer is not).
 """
 
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import astuple, dataclass, replace
 from pathlib import Path
 
 import pyarrow as pa
@@ -53,13 +54,36 @@ class Line:
 
 @dataclass(frozen=True)
 class Spoken:
-    """Replies of an asset's earlier calls: how many, and their tokens."""
+    """Earlier calls of an asset: how many, and sums over them.
+
+    Attributes
+    ----------
+    tokens_in, tokens_out : of prompts and of replies.
+    squares, products : of a prompt's tokens, and of these with its reply's.
+    longest : reply, tokens.
+    """
 
     n: int = 0
+    tokens_in: int = 0
     tokens_out: int = 0
+    squares: int = 0
+    products: int = 0
+    longest: int = 0
 
     def __add__(self, other: "Spoken") -> "Spoken":
-        return Spoken(self.n + other.n, self.tokens_out + other.tokens_out)
+        mine, theirs = astuple(self)[:-1], astuple(other)[:-1]
+        sums = (one + another for one, another in zip(mine, theirs, strict=True))
+        return Spoken(*sums, longest=max(self.longest, other.longest))
+
+    def replies_to(self, n: int, tokens_in: float) -> int:
+        """Tokens of the replies to `n` prompts of so many tokens together.
+
+        A reply's length is a line over its prompt's, by least squares, up to the longest so far.
+        """
+        spread = self.n * self.squares - self.tokens_in**2
+        slope = (self.n * self.products - self.tokens_in * self.tokens_out) / (spread or 1)
+        longer = tokens_in / n - self.tokens_in / self.n
+        return round(n * min(max(self.tokens_out / self.n + slope * longer, 0.0), self.longest))
 
 
 def earlier_replies(store: ParquetStore) -> dict[tuple[str, str], Spoken]:
@@ -67,12 +91,17 @@ def earlier_replies(store: ParquetStore) -> dict[tuple[str, str], Spoken]:
     found: dict[tuple[str, str], Spoken] = defaultdict(Spoken)
     for folder in store.fs.glob(f"{store.root}/{_LEDGER.name}/corpus=*"):
         calls = read_appended(store, _LEDGER, Partition.from_path(folder).corpus)
-        paid = pc.and_(pc.invert(calls["cached"]), pc.is_null(calls["error"]))
-        sums = calls.filter(paid).group_by(["asset", "model"])
-        for row in sums.aggregate([("tokens_out", "sum"), ("tokens_out", "count")]).to_pylist():
-            found[row["asset"], row["model"]] += Spoken(
-                row["tokens_out_count"], row["tokens_out_sum"]
-            )
+        calls = calls.filter(pc.and_(pc.invert(calls["cached"]), pc.is_null(calls["error"])))
+        read, said = (pc.cast(calls[name], "int64") for name in ("tokens_in", "tokens_out"))
+        columns = [calls["asset"], calls["model"], read, said]
+        columns += [pc.multiply(read, read), pc.multiply(read, said)]
+        table = pa.table(columns, names=["asset", "model", "in", "out", "squares", "products"])
+        sums = [(name, "sum") for name in table.column_names[2:]]
+        of_asset = table.group_by(["asset", "model"]).aggregate(
+            [("asset", "count"), *sums, ("out", "max")]
+        )
+        for asset, model, *spoken in zip(*(c.to_pylist() for c in of_asset.columns), strict=True):
+            found[asset, model] += Spoken(*spoken)
     return found
 
 
@@ -115,8 +144,8 @@ def call_line(
             tokens_in=round(line.tokens_in * recalled.tokens_in / recalled.estimated),
             tokens_in_from=EARLIER,
         )
-    if spoken.n >= ENOUGH:
-        tokens_out = round(len(asked) * spoken.tokens_out / spoken.n)
+    if spoken.n >= ENOUGH and asked:
+        tokens_out = spoken.replies_to(len(asked), line.tokens_in)
         line = replace(line, tokens_out=tokens_out, tokens_out_from=EARLIER)
     return replace(line, usd=_price(line, settings))
 

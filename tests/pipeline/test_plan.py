@@ -171,6 +171,24 @@ def test_what_is_current_costs_nothing_and_an_edit_its_own_questions(changeable:
     assert edited.total().tokens_in == call["tokens_in"]
 
 
+def spoken_in(pairs: list[tuple[int, int]]) -> Spoken:
+    """Earlier calls of so many tokens in and out."""
+    read, said = (sum(part) for part in zip(*pairs, strict=True))
+    squares, products = sum(x * x for x, _ in pairs), sum(x * y for x, y in pairs)
+    return Spoken(len(pairs), read, said, squares, products, max(y for _, y in pairs))
+
+
+TERSE = spoken_in([(130, 70)] * 19)
+
+
+def test_a_longer_prompt_has_a_longer_reply_where_it_had_before() -> None:
+    half = spoken_in([(100, 60), (300, 160), (200, 110)])
+    assert half.replies_to(4, 4 * 140) == 4 * 80
+    assert half.replies_to(2, 2 * 9000) == 2 * 160  # as long as the longest, and no longer
+    assert half.replies_to(1, 0) == 10
+    assert TERSE.replies_to(3, 3 * 9000) == 3 * 70  # prompts of one length tell nothing of others
+
+
 def test_tokens_are_put_right_by_what_was_counted_before() -> None:
     """Ten requests of 100 estimated tokens each, of which a server counts 130."""
     asked = {"cached": False, "model": UNDERSTUDY, "tokens_in": 100, "tokens_out": 5, "cost_usd": 0}
@@ -185,9 +203,9 @@ def test_tokens_are_put_right_by_what_was_counted_before() -> None:
     assert (plain.n, plain.from_memo, plain.tokens_in, plain.tokens_out) == (10, 4, 1000, 50)
     assert (plain.tokens_in_from, plain.tokens_out_from) == (ESTIMATE, ESTIMATE)
     assert plain.usd == pytest.approx((1000 + 500) / 1e6)
-    few = call_line("a", "index", rows, Recalled(19, 19, 1300, 1000), Spoken(19, 9000), settings)
+    few = call_line("a", "index", rows, Recalled(19, 19, 1300, 1000), TERSE, settings)
     assert few == plain
-    recalled, spoken = Recalled(20, 24, 2600, 2000), Spoken(30, 2100)
+    recalled, spoken = Recalled(20, 24, 2600, 2000), TERSE + TERSE
     known = call_line("a", "index", rows, recalled, spoken, settings)
     assert (known.n, known.tokens_in, known.tokens_out) == (12, 1300, 700)
     assert (known.tokens_in_from, known.tokens_out_from) == (EARLIER, EARLIER)

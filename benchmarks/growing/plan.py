@@ -1,0 +1,185 @@
+"""What `gsum plan` tells beside what a server then counts, for every method.
+
+    python -m benchmarks.growing plan [METHOD ...]
+
+A family a home, with three of the sample meetings and their questions. Each method in turn is
+planned and then run, the index where the family's first method wants it; at last a document is
+edited. The server replies as the extractive model does over the packaged embedder, which the plan
+does not use, and counts a token for four bytes, as a plan does before any server has counted.
+"""
+
+import json
+import os
+import sys
+import tempfile
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import NamedTuple
+from unittest import mock
+
+from benchmarks import Measurement
+from gsum_assets.definitions import METHODS, pipeline_for
+from gsum_assets.plan import plan
+from gsum_assets.run import drive
+from gsum_assets.tables import TABLES
+from gsum_resources.home import Home
+from gsum_resources.instance import open_instance
+from gsum_resources.models import Models
+from gsum_resources.parquet_store import ParquetStore
+from gsum_resources.settings import Settings
+from tests.servers.extractive import extractive_says
+from tests.servers.replies import tokens_of
+from tests.servers.scripted import Says, scripted_server
+
+SAMPLE = Path(__file__).parents[2] / "data" / "corpora" / "sample-meetings"
+DOCUMENTS = ("01-kickoff", "04-supplier-failure", "07-the-hatch")
+EDITED = "an edit"
+_N_ON_ALL = 5
+_PARAGRAPH = (
+    "\n\nMarit: One more thing before we close. The county wants the rear hatch inspected again in "
+    "September, and Ines will be aboard when they come.\n\nBram: I'll bring the keys.\n"
+)
+_CORPUS = """\
+kind = "meeting"
+
+[scores]
+bertscore = false
+
+[jerr.chunking]
+ablations = [600, 1000, 4000]
+
+[gor.training]
+epochs = 2
+
+[gae.training]
+epochs = 2
+"""
+_SERVED = """\
+[llm]
+backend = "openai_compatible"
+model = "served"
+api_key_env = ""
+base_url = "{base_url}"
+"""
+
+
+class Asked(NamedTuple):
+    """Calls of a language model, and tokens."""
+
+    calls: int = 0
+    tokens_in: int = 0
+    tokens_out: int = 0
+
+
+class Compared(NamedTuple):
+    """A plan beside the run that followed it."""
+
+    family: str
+    what: str
+    planned: Asked
+    used: Asked
+
+
+class Counting:
+    """What a server says, counted."""
+
+    def __init__(self, says: Says) -> None:
+        self._says = says
+        self.asked = Asked()
+
+    def __call__(self, body: dict) -> str:
+        text = self._says(body)
+        tokens_in = sum(tokens_of(message["content"]) for message in body["messages"])
+        calls, before_in, before_out = self.asked
+        self.asked = Asked(calls + 1, before_in + tokens_in, before_out + tokens_of(text))
+        return text
+
+    def taken(self) -> Asked:
+        """What was asked since the last time that this was called."""
+        taken, self.asked = self.asked, Asked()
+        return taken
+
+
+def main(arguments: Sequence[str]) -> None:
+    """Print the table, of all methods unless some are named."""
+    measure(arguments or METHODS.known).show()
+
+
+def measure(methods: Sequence[str]) -> Measurement:
+    """One row a method, and one an edit in each family."""
+    with tempfile.TemporaryDirectory() as folder:
+        root = Path(folder)
+        embedder = Models(Settings(), ParquetStore(str(root / "served")), TABLES["llm_calls"])
+        server = Counting(extractive_says(embedder.embedder))
+        with scripted_server(root / "requests.jsonl", server) as running:
+            rows = []
+            for family, variants in METHODS.families.items():
+                chosen = [method for method in variants if method in methods]
+                for one in _of_family(root / family, family, chosen, running.base_url, server):
+                    print(one, file=sys.stderr, flush=True)  # all of it takes a while
+                    rows.append(one)
+    return Measurement(
+        "gsum plan beside what a server then counted",
+        "Planned over used; calls, tokens in, tokens out.",
+        ["family", "", *_header("calls"), *_header("tokens in"), *_header("tokens out")],
+        [[one.family, one.what, *_cells(one)] for one in rows],
+    )
+
+
+def _of_family(
+    root: Path, family: str, methods: Sequence[str], base_url: str, server: Counting
+) -> Iterator[Compared]:
+    if not methods:
+        return
+    with _home(root, base_url) as home:
+        for method in methods:
+            yield _compared(home, family, method, [method], server)
+        edited = home.corpora / SAMPLE.name / f"{DOCUMENTS[-1]}.txt"
+        edited.write_text(edited.read_text() + _PARAGRAPH)
+        yield _compared(home, family, EDITED, None, server)
+
+
+@contextmanager
+def _home(root: Path, base_url: str) -> Iterator[Home]:
+    """A home of its own with a few documents, and the questions on these."""
+    folder = root / "corpora" / SAMPLE.name
+    folder.mkdir(parents=True)
+    for document in DOCUMENTS:
+        (folder / f"{document}.txt").write_bytes((SAMPLE / f"{document}.txt").read_bytes())
+    (folder / "queries.jsonl").write_text("".join(f"{json.dumps(row)}\n" for row in _questions()))
+    (folder / "corpus.toml").write_text(_CORPUS)
+    (root / "gsum.toml").write_text(_SERVED.format(base_url=base_url))
+    foreign = {name: "" for name in os.environ if name.startswith(("GSUM_", "DAGSTER_"))}
+    with mock.patch.dict(os.environ, foreign):
+        yield Home(root, str(root / "warehouse"))
+
+
+def _questions() -> Iterator[dict]:
+    """Those on the documents that are taken, and some on all."""
+    rows = list(map(json.loads, (SAMPLE / "queries.jsonl").read_text().splitlines()))
+    on_all = [row for row in rows if not row.get("document_id")][:_N_ON_ALL]
+    for row in [*(row for row in rows if row.get("document_id") in DOCUMENTS), *on_all]:
+        del row["relevant_document_ids"]  # of documents that are not here
+        yield row
+
+
+def _compared(
+    home: Home, family: str, what: str, methods: Sequence[str] | None, server: Counting
+) -> Compared:
+    total = plan(home, SAMPLE.name, methods).total()
+    pipeline = pipeline_for(home, is_rehearsal=True)  # without checks, which ask nobody
+    with open_instance(home) as instance:
+        report = drive(pipeline, instance, SAMPLE.name, methods)
+    if not report.is_complete:
+        raise RuntimeError(f"{family}, {what}: {report.errors or report.gaps}")
+    return Compared(family, what, Asked(total.n, total.tokens_in, total.tokens_out), server.taken())
+
+
+def _header(unit: str) -> list[str]:
+    return [f"{unit}: planned", "used", "ratio"]
+
+
+def _cells(one: Compared) -> Iterator[str]:
+    for planned, used in zip(one.planned, one.used, strict=True):
+        yield from (f"{planned:,}", f"{used:,}", f"{planned / used:.2f}" if used else "")
