@@ -18,10 +18,10 @@ def _change(_: Sequence[str]) -> None:
     change.measure().show()
 
 
-def _plan(_: Sequence[str]) -> None:
+def _plan(arguments: Sequence[str]) -> None:
     from benchmarks.growing import plan
 
-    plan.measure().show()
+    plan.main(arguments)
 
 
 def _size(arguments: Sequence[str]) -> None:
