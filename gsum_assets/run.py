@@ -5,8 +5,9 @@ evaluations, and that it tries again what had been given up.
 """
 
 import time
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 
 import dagster as dg
 from dagster._core.definitions.assets.graph.asset_graph import AssetGraph
@@ -16,7 +17,13 @@ from gsum_assets.automation.corpora import forget_tables
 from gsum_assets.automation.due import due, without_readers_of
 from gsum_assets.definitions import METHODS, Pipeline
 from gsum_assets.execute import Made, OnStart, execute, look_at_sources
-from gsum_assets.processes import burying_dead_runs, others_at_work
+from gsum_assets.processes import (
+    DRIVING,
+    began_elsewhere,
+    burying_dead_runs,
+    in_turn,
+    others_at_work,
+)
 from gsum_assets.tables import TABLES
 from gsum_resources.llm.ledger import fold_orphans
 from gsum_resources.protocols import ModelUnavailableError
@@ -73,13 +80,16 @@ def drive(
 ) -> RunReport:
     """Bring a corpus up to date; what failed or is incomplete is tried once more.
 
+    Drives of one corpus take turns, in the order in which they began; the daemon's runs go on
+    beside them, and a drive leaves to these what they have begun.
+
     Parameters
     ----------
     methods : variants to ask for besides those asked for before. "default" stands for those that
         `corpus.toml` names, or else the defaults of each family; "all" for every one. None asks
         for the defaults of a corpus that nobody asked for yet, and for nothing new of another.
     on_start, on_made : called before and after each run.
-    on_wait : called while runs of other processes, given by id, must end first.
+    on_wait : called while runs or drives of other processes, given by id, must end first.
     only : assets to make; the others are left as they are. None: all.
     check_models : make nothing where a model cannot be had; else what does without it is made.
 
@@ -100,27 +110,51 @@ def drive(
         fold_orphans(pipeline.store, TABLES["llm_calls"])
         register(pipeline, instance, corpus)
         pipeline.requests.add(corpus, asked)
-        observe(pipeline, instance, corpus, try_again=True)
+        tags = {TRY_AGAIN: corpus}
+        run_id = look_at_sources(pipeline, instance, corpus, {**tags, DRIVING: corpus})
         graph = pipeline.definitions.resolve_asset_graph()
-        while True:
-            started = False
-            for request in due(graph, instance, corpus, pipeline.new_look(instance)):
-                keys = _possible(graph, request, report)
-                keys = [key for key in keys if only is None or key in only]
-                if not keys:
-                    continue
-                if check_models and not report.made:
-                    _check_models(pipeline)
-                made = execute(pipeline, instance, corpus, request, keys, on_start)
-                report.made.append(made)
-                on_made(made)
-                started = True
-            if not started:
+        with in_turn(instance, corpus, run_id, on_wait) as waited:
+            if waited:  # what the other left undone is tried again, what changed meanwhile seen
+                look_at_sources(pipeline, instance, corpus, tags)
+            make = partial(execute, pipeline, instance, corpus, on_start=on_start)
+            while True:
+                # before the look: what rests on a run that ends meanwhile is due by then
                 others = others_at_work(instance, graph, corpus)
+                n_made = len(report.made)
+                for made in _round(pipeline, instance, corpus, make, report, only, check_models):
+                    report.made.append(made)
+                    on_made(made)
+                if len(report.made) > n_made:
+                    continue
                 if not others:
                     return report
                 on_wait(others)
                 time.sleep(_WAIT_S)
+
+
+def _round(
+    pipeline: Pipeline,
+    instance: dg.DagsterInstance,
+    corpus: str,
+    make: Callable[[dg.RunRequest, Sequence[dg.AssetKey]], Made],
+    report: RunReport,
+    only: Collection[dg.AssetKey] | None,
+    check_models: bool,
+) -> Iterator[Made]:
+    """Make what is due now, until another process may have taken up some of it."""
+    graph = pipeline.definitions.resolve_asset_graph()
+    looked, started = time.time(), False
+    for request in due(graph, instance, corpus, pipeline.new_look(instance)):
+        keys = _possible(graph, request, report)
+        keys = [key for key in keys if only is None or key in only]
+        if not keys:
+            continue
+        if started and began_elsewhere(instance, corpus, looked):
+            return
+        if check_models and not report.made:
+            _check_models(pipeline)
+        yield make(request, keys)
+        started = True
 
 
 def known_methods() -> list[str]:
