@@ -87,6 +87,7 @@ class Endpoint:
         self._slots = asyncio.Semaphore(settings.max_concurrent)
         self._backoff = wait_random_exponential(multiplier=backoff_s, max=_LONGEST_BACKOFF_S)
         self._given_up = 0  # requests in a row
+        self._patient = True  # until no connection could be made for a request, however often
         self._answered = False  # any request, ever
 
     def check(self) -> None:
@@ -162,7 +163,7 @@ class Endpoint:
         """
         content = json.dumps(body, ensure_ascii=False, separators=(",", ":"))
         retrying = AsyncRetrying(
-            stop=stop_after_attempt(self.settings.max_retries + 1),
+            stop=stop_after_attempt(self.settings.max_retries + 1 if self._patient else 1),
             wait=self._pause,
             retry=retry_if_exception_type(TransientError),
             reraise=True,
@@ -173,7 +174,7 @@ class Endpoint:
         except EndpointError as error:
             failure = error
         else:
-            self._given_up, self._answered = 0, True
+            self._given_up, self._answered, self._patient = 0, True, True
             retries = retrying.statistics["attempt_number"] - 1
             return Answer(answer.value, answer.tokens_in, answer.tokens_out, retries)
         raise self._final(failure, retrying.statistics["attempt_number"])
@@ -253,6 +254,7 @@ class Endpoint:
             self._answered = True
             return EndpointError(told, failure.status, attempts - 1)
         self._given_up += 1
+        self._patient = failure.reached
         # a request may itself be at fault, unless no connection could be made for it at all
         enough = max(_AWAY_AFTER, self.settings.max_concurrent if failure.reached else 0)
         if self._given_up >= enough:

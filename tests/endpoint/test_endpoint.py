@@ -139,6 +139,17 @@ def test_a_port_that_nobody_listens_on() -> None:
             ask(endpoint, [str(i) for i in range(20)])
 
 
+def test_a_server_out_of_reach_is_waited_for_once(log: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as gone:
+        port = gone.getsockname()[1]
+    with endpoint_at(f"http://127.0.0.1:{port}/v1", max_retries=3) as endpoint:
+        first, second = (ask(endpoint, [text])[0] for text in "ab")
+        assert (first.retries, second.retries) == (3, 0)
+        with scripted_server(log, port=port, first=("ok", "500")):
+            answers = [ask(endpoint, [text])[0] for text in "cd"]
+        assert [answer.retries for answer in answers] == [0, 1]  # and tried again as ever
+
+
 def test_a_pause_that_the_server_asks_for_holds_everyone_back(log: Path) -> None:
     with (
         scripted_server(log, first=("ok", "429"), retry_after="0.7") as server,

@@ -376,11 +376,20 @@ class ScriptedServer:
 
 @contextmanager
 def scripted_server(
-    log: Path, says: Says | None = None, reads: Reads = logprobs_of, **script: Any
+    log: Path,
+    says: Says | None = None,
+    reads: Reads = logprobs_of,
+    port: int = 0,
+    **script: Any,
 ) -> Iterator[ScriptedServer]:
-    """A server in a thread of this process, on a free port; `script` is that of `Script`."""
+    """A server in a thread of this process; `script` is that of `Script`.
+
+    Parameters
+    ----------
+    port : 0: a free one.
+    """
     log.touch()
-    with socket.create_server((HOST, 0)) as listening:
+    with socket.create_server((HOST, port)) as listening:
         server = uvicorn.Server(_config(App(Script(**script), log, says, reads)))
         thread = threading.Thread(target=server.run, args=([listening],), daemon=True)
         thread.start()
@@ -393,12 +402,7 @@ def scripted_server(
 
 @contextmanager
 def scripted_process(log: Path, port: int = 0, **script: Any) -> Iterator[ScriptedServer]:
-    """Likewise in a process of its own, which shares no interpreter lock with its clients.
-
-    Parameters
-    ----------
-    port : 0: a free one.
-    """
+    """Likewise in a process of its own, which shares no interpreter lock with its clients."""
     log.touch()
     options = json.dumps(asdict(Script(**script)))
     command = [sys.executable, "-m", __name__, "--log", str(log), "--script", options]
