@@ -25,6 +25,16 @@ def as_dictionaries(*columns: str) -> dict[str, Sequence[str]]:
     return {"gsum/dictionaries": list(columns)}
 
 
+def _let_go_of_outputs(context: dg.OutputContext) -> None:
+    """A run in this process keeps what its steps made until it ends, in case someone asks it.
+
+    Nobody does, and the tables of all steps together may fill the memory.
+    """
+    kept = context.step_context.output_capture
+    if isinstance(kept, dict):
+        kept.clear()
+
+
 class Lazy:
     """An input that is read, and so counts as an input, only when `get` is called."""
 
@@ -105,6 +115,7 @@ class WarehouseIO(dg.IOManager):
 
     def handle_output(self, context: dg.OutputContext, obj: pa.Table) -> None:
         """Store each partition's rows with their provenance."""
+        _let_go_of_outputs(context)
         table = self._table_of(context.asset_key.path)
         partitions = [partition_of(key) for key in context.asset_partition_keys]
         step = step_of(context)

@@ -204,6 +204,8 @@ def test_buckets_and_corpora_of_one_run_are_told_apart(house: House) -> None:
             },
         )
         assert result.success
+        with pytest.raises(dg.DagsterInvariantViolationError):  # it is in the store, not in memory
+            result.output_for_node("chunks")
         told = materialized(instance, "chunks")
         house.write_document(document_in(3), "The boat met the lamp.")
         observe(pipeline, instance, CORPUS)
