@@ -13,13 +13,14 @@ import os
 import sys
 import tempfile
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from benchmarks import Measurement, required
 from benchmarks.graphrag.measured import Usage, run_measured
 from gsum_assets.corpus.importers import import_benchmark
+from gsum_assets.evaluation.costs import is_of_index
 from gsum_assets.tables import TABLES, table_of
 from gsum_resources.appended import read_appended
 from gsum_resources.home import Home
@@ -29,6 +30,8 @@ CORPUS = "stories"
 _N = 10  # documents added and deleted
 _SECTION_CHARACTERS = 3500  # the mean section of ODSum-Story
 _MADE = "made.json"
+_AFTERWARDS = ("win_rates", "comparisons", "costs", "leaderboard")
+_BEFORE = ("generated_questions", "queries")  # networks are trained and judged by questions
 
 
 class Cost(NamedTuple):
@@ -55,18 +58,19 @@ class Cost(NamedTuple):
         return sum(rows for _, rows in self.made.values())
 
 
-def measure(home: Path | None = None) -> Measurement:
+def measure(home: Path | None = None, n_documents: int | None = None) -> Measurement:
     """One row a change, beside the full index.
 
     Parameters
     ----------
+    n_documents : of ODSum-Story, the first; None: all.
     home : where to work and what to leave there; None: in a temporary folder.
     """
     with tempfile.TemporaryDirectory() as temporary:
         root = home or Path(temporary)
         _import(root)
         changes: list[tuple[str, Callable[[list[dict]], list[dict]]]] = [
-            ("index of all", lambda rows: rows),
+            ("index of all", lambda rows: rows[:n_documents]),
             ("nothing changed", lambda rows: rows),
             ("blanks at the end of one", _blanks_at_the_end),
             ("1 document edited", _edited),
@@ -199,15 +203,13 @@ def _index() -> None:
     (home.root / _MADE).write_text(json.dumps(told))
 
 
-def _index_keys(keys: Sequence[Any]) -> set[Any]:
-    """Assets that do without a question and without an answer."""
-    board = {"generated_questions", "judgements", "win_rates", "comparisons", "costs"}
-    names = board | {"leaderboard"}
+def _index_keys(keys: Iterable[Any]) -> set[Any]:
+    """Assets that are made before an answer, and the questions that they are trained by."""
     return {
         key
         for key in keys
-        if key.path[-1] not in names
-        and "query_id" not in {column.name for column in table_of(key.path).columns}
+        if key.to_user_string() in _BEFORE
+        or (key.to_user_string() not in _AFTERWARDS and is_of_index(table_of(key.path)))
     }
 
 
@@ -215,8 +217,9 @@ if __name__ == "__main__":
     parser = argparse.ArgumentParser(prog="python -m benchmarks.growing.change")
     parser.add_argument("--index", action="store_true", help="in a child: run, and tell of it")
     parser.add_argument("--home", type=Path, help="work here and leave it")
+    parser.add_argument("--documents", type=int, help="take the first of them")
     chosen = parser.parse_args()
     if chosen.index:
         _index()
     else:
-        measure(chosen.home).show()
+        measure(chosen.home, chosen.documents).show()

@@ -8,6 +8,7 @@ from gsum_assets.evaluation.comparisons import as_table
 from gsum_assets.tables import TABLES
 from gsum_resources.arrow import pc
 from gsum_resources.parquet_store import ParquetStore
+from gsum_resources.table import Table
 
 _SPENT = ("tokens_in", "tokens_out", "latency_s", "cost_usd")
 _NOT_INDEXED = frozenset({"queries", "summaries", "scores"})  # made for questions alone
@@ -82,6 +83,11 @@ def _embedded(embeddings: pa.Table) -> dict[str, tuple]:
     return total
 
 
+def is_of_index(table: Table) -> bool:
+    """Whether a table is made before a question is asked; questions simulated of documents are."""
+    return "query_id" not in table.schema.names or "bucket" in table.dimensions
+
+
 def index_assets(store: ParquetStore, corpus: str, method: str) -> set[str]:
     """The assets that a method's contexts rest on, however far up, as their files tell.
 
@@ -99,7 +105,7 @@ def index_assets(store: ParquetStore, corpus: str, method: str) -> set[str]:
             footer = store.provenance(table, partition)
             if footer is None or partition.method not in (None, method):
                 continue
-            if "query_id" not in table.schema.names:
+            if is_of_index(table):
                 assets.add(footer.asset)
             keys = [key for key in footer.inputs if key.startswith("table:")]
             open_ += [key.removeprefix("table:").split("/")[0] for key in keys]
