@@ -90,7 +90,7 @@ def drive(
         for the defaults of a corpus that nobody asked for yet, and for nothing new of another.
     on_start, on_made : called before and after each run.
     on_wait : called while runs or drives of other processes, given by id, must end first.
-    only : assets to make; the others are left as they are. None: all.
+    only : assets to make; the others, and what lacks one of them, stay as they are. None: all.
     check_models : make nothing where a model cannot be had; else what does without it is made.
 
     Raises
@@ -145,8 +145,7 @@ def _round(
     graph = pipeline.definitions.resolve_asset_graph()
     looked, started = time.time(), False
     for request in due(graph, instance, corpus, pipeline.new_look(instance)):
-        keys = _possible(graph, request, report)
-        keys = [key for key in keys if only is None or key in only]
+        keys = _possible(graph, request, report, only)
         if not keys:
             continue
         if started and began_elsewhere(instance, corpus, looked):
@@ -200,15 +199,17 @@ def observe(
 
 
 def _possible(
-    graph: AssetGraph, request: dg.RunRequest, report: RunReport
+    graph: AssetGraph,
+    request: dg.RunRequest,
+    report: RunReport,
+    only: Collection[dg.AssetKey] | None,
 ) -> Sequence[dg.AssetKey]:
     """What of a request can be made: once the language model failed, what does not need it."""
-    wanted = [
-        key for key in graph.toposorted_asset_keys if key in set(request.asset_selection or ())
-    ]
+    unwanted = () if only is None else set(request.asset_selection or ()) - set(only)
+    wanted = without_readers_of(unwanted, graph, request)
     if not any(made.model_is_unavailable for made in report.made):
         return wanted
-    kept = without_readers_of(_LANGUAGE_MODEL, graph, request)
+    kept = without_readers_of({_LANGUAGE_MODEL, *unwanted}, graph, request)
     report.not_made |= {key.to_user_string() for key in wanted if key not in kept}
     return kept
 

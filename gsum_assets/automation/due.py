@@ -59,15 +59,15 @@ def due(
 
 
 def without_readers_of(
-    model: dg.AssetKey, graph: AssetGraph, request: dg.RunRequest
+    left_out: Collection[dg.AssetKey], graph: AssetGraph, request: dg.RunRequest
 ) -> list[dg.AssetKey]:
-    """The assets of a request that neither read a model nor rest on one of it that does."""
+    """The assets of a request that are not left out, nor rest on one of it that is."""
     wanted = set(request.asset_selection or ())
     kept: list[dg.AssetKey] = []
-    dropped = {model}
+    dropped = set(left_out)
     for key in graph.toposorted_asset_keys:
         if key in wanted:
-            if graph.get(key).parent_keys & dropped:
+            if key in dropped or graph.get(key).parent_keys & dropped:
                 dropped.add(key)
             else:
                 kept.append(key)

@@ -1,0 +1,32 @@
+"""What of a request is left when some of it is not to be made."""
+
+import dagster as dg
+import pytest
+
+from gsum_assets.automation.due import without_readers_of
+
+A, B, C, D = (dg.AssetKey(name) for name in "abcd")
+
+
+def asset(name: str, *deps: dg.AssetKey) -> dg.AssetsDefinition:
+    return dg.asset(name=name, deps=list(deps))(lambda: None)
+
+
+GRAPH = dg.Definitions([asset("a"), asset("b", A), asset("c", B), asset("d")]).resolve_asset_graph()
+
+
+@pytest.mark.parametrize(
+    ("left_out", "asked", "kept"),
+    [
+        (set(), [C, A, B, D], [A, B, C, D]),
+        ({A}, [A, B, C, D], [D]),  # what rests on it would be made from nothing
+        ({B}, [A, B, C, D], [A, D]),
+        ({A}, [B, C], []),  # a model, which nobody asks for
+        ({B}, [C, D], [D]),
+    ],
+)
+def test_what_rests_on_something_left_out_is_left_out(
+    left_out: set[dg.AssetKey], asked: list[dg.AssetKey], kept: list[dg.AssetKey]
+) -> None:
+    request = dg.RunRequest(asset_selection=asked)
+    assert sorted(without_readers_of(left_out, GRAPH, request)) == kept
