@@ -23,6 +23,7 @@ from gsum_assets.processes import (
     burying_dead_runs,
     in_turn,
     others_at_work,
+    runs_on,
 )
 from gsum_assets.tables import TABLES
 from gsum_resources.llm.ledger import fold_orphans
@@ -167,9 +168,12 @@ def default_methods() -> list[str]:
 
 
 def register(pipeline: Pipeline, instance: dg.DagsterInstance, corpus: str) -> None:
-    """Make the corpus a partition, unless it is one; forget those whose folder is gone."""
+    """Make the corpus a partition, unless it is one; forget those whose folder is gone.
+
+    One that a run is still at work on is forgotten later.
+    """
     for gone in set(instance.get_dynamic_partitions("corpora")):
-        if not (pipeline.home.corpora / gone).is_dir():
+        if not (pipeline.home.corpora / gone).is_dir() and not runs_on(instance, gone):
             forget_corpus(pipeline, instance, gone)
     if not instance.has_dynamic_partition("corpora", corpus):
         instance.add_dynamic_partitions("corpora", [corpus])

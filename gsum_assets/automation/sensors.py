@@ -12,14 +12,11 @@ from gsum_assets.automation.corpora import Methods, forget_tables
 from gsum_assets.automation.currency import Requests
 from gsum_assets.automation.forget import Forgetting
 from gsum_assets.automation.jobs import LOOK_FOR_CHANGES
-from gsum_assets.corpus.folder import Stamp, stamp_of
+from gsum_assets.corpus.folder import stamp_of
 from gsum_assets.corpus.settings import CorpusError
 from gsum_assets.partitions import corpora
 from gsum_assets.processes import CORPUS, bury_dead_runs, runs_on
 from gsum_resources.warehouse_io import WarehouseIO
-
-QUIET_S = 5.0
-"""A folder whose youngest file is older than this, in seconds, is not being written."""
 
 
 @dataclass
@@ -56,7 +53,7 @@ def find_changes(
         stamp = stamp_of(folder)
         if name in known and seen.get(name) == stamp.digest:
             continue
-        if not _is_quiet(stamp, now):
+        if not stamp.is_quiet(now):
             found.left_out.append(f"{name}: its files are still being written")
             continue
         try:
@@ -67,11 +64,6 @@ def find_changes(
         found.seen[name] = stamp.digest
         (found.changed if name in known else found.new).append(name)
     return found
-
-
-def _is_quiet(stamp: Stamp, now: float) -> bool:
-    """A time to come says nothing: the clock of another machine, or an archive's."""
-    return not 0 <= now - stamp.youngest < QUIET_S
 
 
 def watch_corpora(

@@ -1,5 +1,6 @@
 """The corpus as assets: what lies in the folder, documents, chunks, embeddings, questions."""
 
+import time
 from collections.abc import Callable
 from functools import partial
 
@@ -10,6 +11,7 @@ from gsum_assets.corpus import observe
 from gsum_assets.corpus.chunk import chunk_documents, default_tokenizer
 from gsum_assets.corpus.embed import embed_chunks
 from gsum_assets.corpus.evidence import query_rows
+from gsum_assets.corpus.folder import stamp_of
 from gsum_assets.corpus.load import N_BUCKETS, Document, take
 from gsum_assets.corpus.queries import as_queries, load_queries
 from gsum_assets.corpus.rows import rows_of
@@ -26,9 +28,16 @@ GROUP = "corpus"
 
 
 def _watched(context: dg.OpExecutionContext) -> list[str]:
-    """The corpora to look at: all, or the one that the run is about."""
+    """The corpora to look at: the one that the run is about, or all that nobody is writing to.
+
+    Those are looked at by the sensor `watch_corpora` once they are quiet.
+    """
     only = context.run.tags.get("gsum/corpus")
-    return [only] if only else list(context.instance.get_dynamic_partitions("corpora"))
+    if only:
+        return [only]
+    root, now = context.resources.io_manager.home.corpora, time.time()
+    known = context.instance.get_dynamic_partitions("corpora")
+    return [c for c in known if not (root / c).is_dir() or stamp_of(root / c).is_quiet(now)]
 
 
 @dg.observable_source_asset(
@@ -85,7 +94,7 @@ def source_graph(context: dg.OpExecutionContext) -> dg.DataVersionsByPartition:
     partitions_def=corpora,
     group_name=GROUP,
     io_manager_key="settings",
-    required_resource_keys={"settings"},
+    required_resource_keys={"io_manager", "settings"},
     description="The settings in `corpus.toml`. Observed; lineage names the sections read.",
     metadata={"file": "corpora/<corpus>/corpus.toml"},
     tags=kind_tags("file"),

@@ -16,6 +16,8 @@ from gsum_assets.corpus.records import (
 from gsum_assets.corpus.settings import CorpusError
 
 TEXT_SUFFIXES = (".txt", ".md")
+QUIET_S = 5.0
+"""A folder whose youngest file is older than this, in seconds, is not being written."""
 
 
 def read_records(
@@ -59,6 +61,10 @@ class Stamp:
 
     digest: str
     youngest: float
+
+    def is_quiet(self, now: float) -> bool:
+        """Whether nobody is writing; a time to come says nothing: another clock, an archive's."""
+        return not 0 <= now - self.youngest < QUIET_S
 
 
 def stamp_of(folder: Path) -> Stamp:

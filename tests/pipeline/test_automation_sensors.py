@@ -178,3 +178,6 @@ def test_a_look_is_taken_by_the_job_at_the_corpus_of_its_tag(house: House, daemo
     assert house.table("source_documents", "second").num_rows == 0
     assert job.execute_in_process(instance=daemon.instance).success
     assert house.table("source_documents", "second").num_rows == 9
+    (house.home.corpora / "second" / "late.txt").write_text("Half a sen")
+    assert job.execute_in_process(instance=daemon.instance).success
+    assert house.table("source_documents", "second").num_rows == 9  # somebody is writing there
