@@ -100,6 +100,8 @@ def pipeline_for(home: Home, models: Models | None = None, is_rehearsal: bool = 
         if kind == "model":
             return models.identity(rest)
         name, _, corpus = rest.partition("/corpus=")
+        if kind == "rows":
+            return str(store.count(TABLES[name], corpus))
         try:
             return section_version(section(corpus, name))
         except CorpusError:  # a broken corpus.toml; `gsum run` of that corpus tells, others go on

@@ -65,7 +65,8 @@ class Provenance:
     content_hash : of the rows, measured columns left out.
     code_version : of the asset that wrote it.
     inputs : version of everything that was read, by its key: `table:chunks/corpus=qmsum`,
-        `settings:chunking/corpus=qmsum`, `model:embedding_model`.
+        `settings:chunking/corpus=qmsum`, `model:embedding_model`, and where only the number of
+        rows counts `rows:documents/corpus=qmsum`.
     asset, run_id, time : who wrote it, in which run, when (ISO 8601, UTC).
     rows : number of rows.
     failed : requests to a model that got no valid reply, so that rows are missing; those are

@@ -16,6 +16,7 @@ from gsum_assets.plots.quality_cost import quality_cost
 from gsum_assets.presentation import picture
 from gsum_assets.tables import TABLES
 from gsum_resources.appended import read_appended
+from gsum_resources.warehouse_io import WarehouseIO, step_of
 
 GROUP = "evaluation"
 _PURPOSE = {
@@ -38,7 +39,7 @@ def leaderboard_assets(families: Sequence[Family]) -> dg.AssetsDefinition:
         name="leaderboard",
         outs={
             name: dg.AssetOut(
-                description=purpose, group_name=GROUP, code_version="1", is_required=False
+                description=purpose, group_name=GROUP, code_version="2", is_required=False
             )
             for name, purpose in _PURPOSE.items()
         },
@@ -66,7 +67,12 @@ def leaderboard_assets(families: Sequence[Family]) -> dg.AssetsDefinition:
         compared = comparisons(grouped)
         seconds = _seconds(scores)
         board = leaderboard(grouped, compared, seconds)
-        store = context.resources.io_manager.store
+        warehouse: WarehouseIO = context.resources.io_manager
+        store = warehouse.store
+        # a document more or less may change no score, and yet stands in the costs
+        n_documents = store.count(TABLES["documents"], corpus)
+        key = f"rows:documents/corpus={corpus}"
+        warehouse.reads.other(step_of(context), key, str(n_documents))
         summaries = united(results, "summaries")
         spent = costs(
             summaries,
@@ -74,7 +80,7 @@ def leaderboard_assets(families: Sequence[Family]) -> dg.AssetsDefinition:
             read_appended(store, TABLES["llm_calls"], corpus),
             read_appended(store, TABLES["embedding_calls"], corpus),
             {m: index_assets(store, corpus, m) for m in set(summaries["method"].to_pylist())},
-            store.count(TABLES["documents"], corpus),
+            n_documents,
         )
         made = {"leaderboard": board, "comparisons": compared, "costs": spent}
         shown = _shown(corpus, board, spent)

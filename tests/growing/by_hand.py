@@ -5,8 +5,9 @@ provenance, memos and ledgers are those of a run.
 """
 
 import logging
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from functools import cache
 from types import SimpleNamespace
 from typing import Any
 
@@ -72,6 +73,7 @@ class Workshop:
             step=SimpleNamespace(key=asset.op.name),
             partition_key_range=SimpleNamespace(start=keys[0]),
             job_def=SimpleNamespace(asset_layer=self._graph),
+            output_capture=None,
             add_asset_metadata=lambda *_: None,
         )
         for noted in (r := self._warehouse.reads).tables, r.others, r.failures:
@@ -128,11 +130,17 @@ class Workshop:
         context = SimpleNamespace(
             asset_key=key,
             asset_partition_keys=[_key(a) for a in above if any(feeds(a, p) for p in partitions)],
-            definition_metadata=asset.op.ins[name].metadata,
+            definition_metadata=_inputs_of(asset.op)[name].metadata,
             step_context=step,
             log=None,
         )
         return self._doors[source.io_manager_key or "io_manager"].load_input(context)
+
+
+@cache
+def _inputs_of(op: dg.OpDefinition) -> Mapping[str, dg.In]:
+    """Made anew by Dagster each time that somebody asks."""
+    return op.ins
 
 
 @contextmanager

@@ -1,6 +1,8 @@
 """Evaluates the sensors as the daemon does, and runs what they request, one run after the other."""
 
+import io
 from collections.abc import Iterator
+from contextlib import redirect_stderr
 from dataclasses import dataclass, field
 
 import dagster as dg
@@ -10,6 +12,7 @@ from gsum_assets.automation.jobs import LOOK_FOR_CHANGES, REINDEX_EVERYTHING
 from gsum_assets.definitions import Pipeline
 
 _MOST_TICKS = 60  # a chain of assets needs no more
+_QUIET = {"loggers": {"console": {"config": {"log_level": "CRITICAL"}}}}
 
 
 @dataclass
@@ -32,7 +35,7 @@ class Daemon:
         """
         if try_again:
             job = pipeline.definitions.resolve_job_def(REINDEX_EVERYTHING)
-            assert job.execute_in_process(instance=instance).success
+            assert job.execute_in_process(instance=instance, run_config=_QUIET).success
         watched = self._tick(pipeline, instance, "watch_corpora")
         for request in watched.dynamic_partitions_requests or ():
             if isinstance(request, dg.AddDynamicPartitionsRequest):
@@ -42,7 +45,10 @@ class Daemon:
                     instance.delete_dynamic_partition("corpora", corpus)
         look = pipeline.definitions.resolve_job_def(LOOK_FOR_CHANGES)
         for request in watched.run_requests or ():
-            assert look.execute_in_process(instance=instance, tags=dict(request.tags)).success
+            looked = look.execute_in_process(
+                instance=instance, tags=dict(request.tags), run_config=_QUIET
+            )
+            assert looked.success
         return sum(1 for _ in self._runs(pipeline, instance))
 
     def _runs(self, pipeline: Pipeline, instance: dg.DagsterInstance) -> Iterator[str]:
@@ -57,7 +63,7 @@ class Daemon:
                     asset_selection=list(request.asset_selection or ()),
                     partition_key=request.partition_key,
                     tags=dict(request.tags),
-                    run_config={"loggers": {"console": {"config": {"log_level": "CRITICAL"}}}},
+                    run_config=_QUIET,
                     raise_on_error=True,
                 )
                 assert result.success
@@ -70,6 +76,7 @@ class Daemon:
         context = dg.build_sensor_context(
             instance=instance, cursor=self.cursors.get(name), definitions=pipeline.definitions
         )
-        result = pipeline.definitions.resolve_sensor_def(name).evaluate_tick(context)
+        with redirect_stderr(io.StringIO()):  # where a sensor logs
+            result = pipeline.definitions.resolve_sensor_def(name).evaluate_tick(context)
         self.cursors[name] = result.cursor
         return result

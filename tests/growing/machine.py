@@ -35,7 +35,7 @@ from tests.growing.killed import killed_at
 
 CORPORA = ("left", "right")
 BY_HAND = ("", "by hand", "by hand", "by hand, apart")
-WAYS = (*BY_HAND, *BY_HAND, "gsum run", "daemon")
+WAYS = (*BY_HAND * 3, "gsum run", "daemon")
 """How to re-index after a change; "" leaves that to a later one."""
 
 METHODS = tuple(variant for variants in FAMILIES.values() for variant in variants)
@@ -90,6 +90,7 @@ class Growing(RuleBasedStateMachine):
         self.asked: dict[str, set[str]] = {name: set() for name in CORPORA}
         self.gone: dict[str, set[str]] = {name: set() for name in CORPORA}
         self.daemon = Daemon()
+        self.registered: set[str] = set()
         self.faltered = False
         self.changed = 0
 
@@ -124,6 +125,7 @@ class Growing(RuleBasedStateMachine):
         self._count("add", corpus=name, entry=entry, text=text)
         if not self.folders[name].texts:
             self._furnish(name, QUESTIONS[0])
+            self._ask(name, "bm25")
         self.folders[name].put(entry, text)
 
     @change(name=corpora, place=places, text=texts)
@@ -266,8 +268,10 @@ class Growing(RuleBasedStateMachine):
         began = time.monotonic()
         self._count(f"re-index {way}")
         for name in CORPORA:
-            if not self.folders[name].texts:
+            if not self.folders[name].texts and (way in BY_HAND or name not in self.registered):
                 forget(self.grown, self.chosen, name)
+        if way not in BY_HAND:  # which forgets by itself what it knows of
+            self.registered = {name for name in CORPORA if self.folders[name].texts}
         if way == "daemon":
             with self.grown.instance() as instance:
                 again, self.faltered = self.faltered, False

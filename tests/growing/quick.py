@@ -1,10 +1,10 @@
-"""Leaves out of a run what no table shows: pictures, checks, catalogue, logs, plans made twice."""
+"""Leaves out of a run what no table shows: pictures, checks, catalogue, threads."""
 
-import logging
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import cache
+from importlib import import_module
 from types import FunctionType, ModuleType
 
 import dagster as dg
@@ -12,33 +12,50 @@ import pytest
 
 from gsum_assets import definitions
 from gsum_assets.definitions import Pipeline
-from gsum_resources import warehouse_io
+from gsum_resources import parquet_store, warehouse_io
 
-_PLOTS = ("gsum_assets.plots.", "gsum_assets.lightpal.plots", "gsum_assets.gor.plots")
-_PLOTS += ("gsum_assets.graphrag.plots", "gsum_assets.jerr.plots", "gsum_assets.gae.plots")
+_PLOTS = tuple(
+    f"gsum_assets.{name}.plots" for name in ("lightpal", "gor", "graphrag", "jerr", "gae")
+)
 
 
 @contextmanager
 def without_what_no_table_shows() -> Iterator[None]:
-    """No pictures, checks, catalogue and logs on the console while the context lasts."""
+    """No pictures, checks and catalogue while the context lasts."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(definitions, "checks_of", lambda *_: [])
         patch.setattr(warehouse_io, "build_catalogue", lambda *_: None)
+        patch.setattr(warehouse_io, "of_file", lambda *_: {})
+        patch.setattr(parquet_store, "ThreadPoolExecutor", _OneByOne)
         for module, name in list(_pictures()):
             patch.setattr(module, name, lambda *_, **__: b"")
-        patch.setattr(logging.getLogger("dagster"), "disabled", True)
         yield
+
+
+class _OneByOne:
+    """Reads files one after the other: for small ones, threads cost more than they save."""
+
+    def __init__(self, _: int) -> None:
+        self.map = map
+
+    def __enter__(self) -> "_OneByOne":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        pass
 
 
 def _pictures() -> Iterator[tuple[ModuleType, str]]:
     """Where a function that draws is known under a name."""
+    for name in _PLOTS:  # some are imported only when an asset draws
+        import_module(name)
     for module in list(sys.modules.values()):
         if module.__name__.startswith("gsum_assets."):
             for name, value in vars(module).items():
                 if (
                     isinstance(value, FunctionType)
-                    and value.__module__.startswith(_PLOTS)
-                    and value.__annotations__.get("return") is bytes
+                    and value.__module__.startswith((*_PLOTS, "gsum_assets.plots."))
+                    and "bytes" in str(value.__annotations__.get("return"))
                 ):
                     yield module, name
 
