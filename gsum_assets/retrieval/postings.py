@@ -6,13 +6,18 @@ of an index, and with pairs of words, of which a corpus has millions, a tenth of
 """
 
 from array import array
-from collections.abc import Callable, Sequence
+from collections import OrderedDict
+from collections.abc import Callable, Mapping, Sequence
 from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from gsum_assets.retrieval.words import Words
+from gsum_resources.content_hash import hash_texts
+
+_LONG = 1_000_000  # characters from which on numbering takes a second or more, and is kept
+_N_KEPT = 2  # the chunks of a corpus, and its documents
 
 
 class Postings(NamedTuple):
@@ -38,15 +43,7 @@ class NumberedTexts:
 
     def __init__(self, texts: Sequence[str], words: Words) -> None:
         self._words = words
-        self._number_of: dict[str, int] = {}
-        number_of = _Numbers(words.term_of, self._number_of)
-        numbers, ends = array("i"), array("q", [0])
-        for text in texts:
-            found = [n for n in map(number_of.__getitem__, words.find(text)) if n >= 0]
-            numbers.extend(found)
-            ends.append(len(numbers))
-        self._numbers = np.frombuffer(numbers, np.int32)
-        self._ends = np.frombuffer(ends, np.int64)
+        self._number_of, self._numbers, self._ends = _numbered(texts, words)
         n_terms = np.diff(self._ends)
         self.lengths = n_terms + np.maximum(n_terms - 1, 0) if words.bigrams else n_terms
 
@@ -106,6 +103,39 @@ class NumberedTexts:
         terms = np.minimum(np.searchsorted(codes, here), len(codes) - 1)
         known = codes[terms] == here
         return terms[known], places[known]
+
+
+class _Numbered(NamedTuple):
+    """The number of each term; those of all texts, one after the other; where each text ends."""
+
+    number_of: Mapping[str, int]
+    numbers: np.ndarray
+    ends: np.ndarray
+
+
+_kept: OrderedDict[tuple[str, str], _Numbered] = OrderedDict()
+"""By language and content: methods that search the same texts come one after the other."""
+
+
+def _numbered(texts: Sequence[str], words: Words) -> _Numbered:
+    if sum(map(len, texts)) < _LONG:
+        return _number(texts, words)
+    key = words.language, hash_texts(texts)
+    found = _kept.pop(key, None) or _number(texts, words)
+    _kept[key] = found
+    if len(_kept) > _N_KEPT:
+        _kept.popitem(last=False)
+    return found
+
+
+def _number(texts: Sequence[str], words: Words) -> _Numbered:
+    known: dict[str, int] = {}
+    number_of = _Numbers(words.term_of, known)
+    numbers, ends = array("i"), array("q", [0])
+    for text in texts:
+        numbers.extend([n for n in map(number_of.__getitem__, words.find(text)) if n >= 0])
+        ends.append(len(numbers))
+    return _Numbered(known, np.frombuffer(numbers, np.int32), np.frombuffer(ends, np.int64))
 
 
 class _Numbers(dict[str, int]):

@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from gsum_assets.retrieval import postings
 from gsum_assets.retrieval.bm25 import Bm25Index, Bm25Settings
 from gsum_assets.retrieval.postings import NumberedTexts
 from gsum_assets.retrieval.words import Words
@@ -52,3 +53,14 @@ def test_bm25_is_that_of_bm25s_to_the_last_bit(bigrams):
     expected = index.get_scores_from_ids(asked)
     found = Bm25Index(texts, Bm25Settings(words=words)).scores(["w3 w5 w7 w3"])
     np.testing.assert_array_equal(found[0], expected)
+
+
+def test_long_texts_are_numbered_once(monkeypatch):
+    monkeypatch.setattr(postings, "_LONG", 10)
+    texts = ["red foxes and owls", "an owl"]
+    numbered = [NumberedTexts(texts, Words(bigrams=bigrams)) for bigrams in (False, True)]
+    assert numbered[0]._numbers is numbered[1]._numbers
+    assert [one.lengths.tolist() for one in numbered] == [[3, 1], [5, 1]]
+    assert NumberedTexts(texts, Words("de"))._numbers is not numbered[0]._numbers
+    NumberedTexts(["others, as long"], Words())
+    assert len(postings._kept) == 2
