@@ -1,1 +1,1 @@
-"""What growing costs: a change of a corpus, a large one, and what was planned beside what was used."""
+"""What growing costs: a change, a large corpus, and what was planned beside what was used."""
