@@ -17,7 +17,7 @@ from gsum_resources.scoring.unigram import UnigramScorer
 from tests.growing.home import Faltering
 from tests.models import HashEmbedder
 
-_PATIENCE_S = 120.0
+_PATIENCE_S = 900.0
 _STEPS = (
     (os, "replace"),
     (os, "rename"),

@@ -32,7 +32,7 @@ from tests.pipeline.homes import house_at
 from tests.pipeline.pooled_run import CORPUS, pooled, run
 
 ROOT = Path(__file__).parents[2]
-PATIENCE_S = 120.0
+PATIENCE_S = 900.0
 ASKED = dg.AssetKey("asked")
 
 

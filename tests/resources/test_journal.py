@@ -17,7 +17,7 @@ from gsum_resources.journal import Entry, JournalReader, open_journal, orphans
 from gsum_resources.parquet_store import ParquetStore
 
 ENTRIES = [Entry(bytes([i]) * 16, b"value %d" % i if i % 3 else None, b"note") for i in range(5)]
-PATIENCE_S = 60
+PATIENCE_S = 900
 
 
 @pytest.fixture(params=["file", "object"])

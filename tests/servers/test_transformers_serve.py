@@ -17,7 +17,7 @@ from gsum_resources.settings import LlmSettings
 from tests.conftest import document_in, keep_no_step_logs
 from tests.evaluation.judges import toys
 from tests.pipeline.homes import WITHOUT_BERTSCORE, house_at, write_lines
-from tests.pipeline.test_endpoints import HOSTILE, run
+from tests.pipeline.served_homes import HOSTILE, run
 from tests.servers.transformers_serve import transformers_serve, write_causal_lm
 
 ANSWERS = {"bm25": {"q": "one answer"}, "gor": {"q": "another answer"}}
