@@ -1,6 +1,6 @@
 """Grows homes at random until the time is over; see `machine.py`.
 
-    python -m tests.growing --minutes 10 [--seed N] [--steps N] [--verbose]
+    python -m tests.growing --minutes 10 [--seed N] [--steps N] [--by-hand] [--verbose]
 
 Says every minute what was done; on a failure, the steps that lead to it, and ends with status 1.
 """
@@ -17,7 +17,7 @@ from hypothesis import HealthCheck, Phase, Verbosity, settings
 from hypothesis.stateful import run_state_machine_as_test
 
 from tests.growing.home import MisfitError
-from tests.growing.machine import Growing
+from tests.growing.machine import BY_HAND, WAYS, Growing
 from tests.growing.quick import without_what_no_table_shows
 
 _BATCH = 6  # examples with one seed
@@ -27,7 +27,7 @@ class _TimeIsOver(KeyboardInterrupt):
     """Ends the example in which it is raised."""
 
 
-def main(minutes: float, seed: int, steps: int, verbose: bool) -> int:
+def main(minutes: float, seed: int, steps: int, by_hand: bool, verbose: bool) -> int:
     """Run until the time is over, or something is found; the exit status."""
     how = settings(
         max_examples=_BATCH,
@@ -56,6 +56,7 @@ def main(minutes: float, seed: int, steps: int, verbose: bool) -> int:
             over = True
             raise _TimeIsOver
 
+    Growing.ways = BY_HAND if by_hand else WAYS
     Growing.tell = staticmethod(tell)  # type: ignore[method-assign]
     try:
         while True:
@@ -75,7 +76,8 @@ def main(minutes: float, seed: int, steps: int, verbose: bool) -> int:
 
 
 def _summary() -> str:
-    return ", ".join(f"{n} {kind}" for kind, n in Growing.counts.most_common())
+    counts = ", ".join(f"{n} {kind}" for kind, n in Growing.counts.most_common())
+    return f"{counts}; {time.process_time():.0f} s of CPU"
 
 
 if __name__ == "__main__":
@@ -86,7 +88,10 @@ if __name__ == "__main__":
     parser.add_argument("--minutes", type=float, default=10)
     parser.add_argument("--seed", type=int, default=int(time.time()))
     parser.add_argument("--steps", type=int, default=15, help="steps of an example")
+    parser.add_argument(
+        "--by-hand", action="store_true", help="without Dagster: ten times the steps"
+    )
     parser.add_argument("--verbose", action="store_true", help="tell each step as it is done")
     given = parser.parse_args()
     with without_what_no_table_shows():
-        sys.exit(main(given.minutes, given.seed, given.steps, given.verbose))
+        sys.exit(main(given.minutes, given.seed, given.steps, given.by_hand, given.verbose))
