@@ -13,7 +13,7 @@ from click.testing import CliRunner, Result
 
 from gsum_assets.cli import main
 
-COMMANDS = ("import", "plan", "run", "ask", "report", "export", "sql", "ui")
+COMMANDS = ("import", "plan", "run", "ask", "report", "export", "forget", "sql", "ui")
 TURNS = {
     "Budget": [
         ("Ann", "The budget for the remote control is twelve euro fifty a piece."),

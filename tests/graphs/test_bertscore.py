@@ -88,7 +88,7 @@ def test_texts_match_themselves_and_empty_ones_nothing(embedder, texts):
     tokens = embedder.embed_tokens([*texts, "", " \n", "\u200b"])
     scores = bertscore(tokens, tokens)
     n = len(texts)
-    np.testing.assert_allclose(np.diag(scores.f1)[:n], 1, atol=1e-6)
+    np.testing.assert_allclose(np.diag(scores.f1)[:n], 1, atol=1e-5)  # as the processor rounds
     for part in scores:
         assert part.dtype == np.float32
         assert not part[n:].any()
