@@ -92,7 +92,7 @@ class Console:
         self._screen.print(f"{seconds:7.1f} s  {corpus}: {said}{failed}")
         if report.not_made:
             left = ", ".join(sorted(report.not_made))
-            self._tell(f"not made, for the language model is unavailable: {left}", "red")
+            self._tell(f"not made, for a model is unavailable: {left}", "red")
 
     def _tell(self, message: str, colour: str) -> None:
         self._screen.print(f"           {message}", style=colour, markup=False, soft_wrap=True)

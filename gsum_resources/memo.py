@@ -23,7 +23,7 @@ from gsum_resources.arrow import pc
 from gsum_resources.content_hash import hash_texts
 from gsum_resources.journal import Journal, JournalReader, open_journal
 from gsum_resources.parquet_store import ParquetStore
-from gsum_resources.protocols import Embedder, Metered
+from gsum_resources.protocols import Embedder, Metered, Telling
 
 _BATCH = 512  # texts between two savings: about ten seconds of work on two cores
 MERGE_AT = 64  # segments; a listing of that many is still one cheap request
@@ -240,18 +240,35 @@ class MemoizedEmbedder:
         known = self._memo.get(keys)
         missing = {key: text for key, text in zip(keys, texts, strict=True) if key not in known}
         pending = list(missing.items())
-        embed = self._embedder.embed_queries if side == "query" else self._embedder.embed
         for start in range(0, len(pending), _BATCH):
-            part = pending[start : start + _BATCH]
-            before, started = _tokens(self._embedder), time.perf_counter()
-            vectors = embed([text for _, text in part])
-            tokens, price = _tokens(self._embedder) - before, _price(self._embedder)
-            seconds = time.perf_counter() - started
-            self._on_batch(Batch(self.identity, len(part), tokens, seconds, tokens * price / 1e6))
-            fresh = {key: row.tobytes() for (key, _), row in zip(part, vectors, strict=True)}
-            self._memo.put(fresh)
-            known.update(fresh)
-            self._on_progress(start + len(part), len(pending))
+            known.update(self._embed(side, pending[start : start + _BATCH]))
+            self._on_progress(min(start + _BATCH, len(pending)), len(pending))
         flat = np.frombuffer(b"".join(known[key] for key in keys), np.float32)
         # a served model tells its dimension at the price of a request
         return flat.reshape(len(keys), -1 if keys else self.dimension)
+
+    def _embed(self, side: str, part: Sequence[tuple[bytes, str]]) -> dict[bytes, bytes]:
+        """Vectors of new texts by key, kept; those that a server sent before it failed, too."""
+        fresh: dict[bytes, bytes] = {}
+        before, started = _tokens(self._embedder), time.perf_counter()
+
+        def hear(place: int, vector: np.ndarray) -> None:
+            fresh[part[place][0]] = vector.tobytes()
+
+        texts = [text for _, text in part]
+        try:
+            if isinstance(self._embedder, Telling):
+                self._embedder.embed_telling(texts, hear)
+            else:
+                query = side == "query"
+                embed = self._embedder.embed_queries if query else self._embedder.embed
+                for place, vector in enumerate(embed(texts)):
+                    hear(place, vector)
+        finally:
+            if fresh:
+                tokens, price = _tokens(self._embedder) - before, _price(self._embedder)
+                seconds = time.perf_counter() - started
+                cost = tokens * price / 1e6
+                self._on_batch(Batch(self.identity, len(fresh), tokens, seconds, cost))
+                self._memo.put(fresh)
+        return fresh

@@ -149,3 +149,4 @@ def test_after_each_outage_only_what_is_missing_is_asked(calm: Night, tmp_path: 
             assert run(house).is_complete
         assert contents(house) == calm.contents
         assert answered(server, CHATS) == calm.chats
+        assert answered(server, TEXTS) == calm.texts
