@@ -28,6 +28,7 @@ FOOTER_KEY = b"gsum.provenance"
 FILE_NAME = "data.parquet"
 _BESIDE = ".part"
 DIMENSIONS = ("corpus", "bucket", "method")
+_DICTIONARY_BYTES = 2**23  # room for 300,000 ids; beyond, a column is written value by value
 _FILES_AT_ONCE = 4  # read together: hides an object store's latency, bounds what decoding takes
 
 
@@ -131,6 +132,7 @@ class ParquetStore:
                 for leaf in _leaves(rows.schema)
             },
             "use_dictionary": texts,
+            "dictionary_pagesize_limit": _DICTIONARY_BYTES,
         }
         path = self.path(table, partition)
         if self.is_local:
