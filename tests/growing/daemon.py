@@ -1,13 +1,19 @@
 """Evaluates the sensors as the daemon does, and runs what they request, one run after the other."""
 
 import io
-from collections.abc import Iterator
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
 from contextlib import redirect_stderr
 from dataclasses import dataclass, field
 
 import dagster as dg
+from dagster._core.definitions.automation_tick_evaluation_context import (
+    build_run_requests_with_backfill_policies,
+)
+from dagster._core.definitions.partitions.context import partition_loading_context
 from dagster._core.definitions.sensor_definition import SensorExecutionData
 
+from gsum_assets.automation.due import _independent
 from gsum_assets.automation.jobs import LOOK_FOR_CHANGES, REINDEX_EVERYTHING
 from gsum_assets.definitions import Pipeline
 
@@ -57,7 +63,7 @@ class Daemon:
             requests = self._tick(pipeline, instance, "keep_current").run_requests
             if not requests:
                 return
-            for request in requests:
+            for request in _each_run(requests, pipeline, instance):
                 result = job.execute_in_process(
                     instance=instance,
                     asset_selection=list(request.asset_selection or ()),
@@ -80,3 +86,20 @@ class Daemon:
             result = pipeline.definitions.resolve_sensor_def(name).evaluate_tick(context)
         self.cursors[name] = result.cursor
         return result
+
+
+def _each_run(
+    requests: Sequence[dg.RunRequest], pipeline: Pipeline, instance: dg.DagsterInstance
+) -> Iterator[dg.RunRequest]:
+    """The runs of requests, also of those that Dagster wants parted by its backfill daemon."""
+    graph = pipeline.definitions.resolve_asset_graph()
+    for request in requests:
+        if request.asset_graph_subset is None:
+            yield request
+            continue
+        assets_of = defaultdict(set)
+        for one in request.asset_graph_subset.iterate_asset_partitions():
+            assets_of[graph.get(one.asset_key).partitions_def, one.partition_key].add(one.asset_key)
+        for wanted in _independent(assets_of, graph.toposorted_asset_keys):
+            with partition_loading_context(dynamic_partitions_store=instance):
+                yield from build_run_requests_with_backfill_policies(wanted, graph, instance)

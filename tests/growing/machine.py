@@ -281,7 +281,8 @@ class Growing(RuleBasedStateMachine):
                 if way != "daemon":
                     self._bring_up_to_date(name, way)
                 self._compare(name)
-            elif left := _filled(self.grown, name):
+        for name in CORPORA:
+            if not self.folders[name].texts and (left := _filled(self.grown, name)):
                 raise MisfitError(f"{name} was dropped, and yet there is {left}")
         self.tell(f"re-index {way}: {time.monotonic() - began:.1f} s")
         self.changed = 0
