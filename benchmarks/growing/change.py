@@ -32,6 +32,7 @@ _SECTION_CHARACTERS = 3500  # the mean section of ODSum-Story
 _METHODS = ["default", "gae", "graphrag-c0", "jerr", "readagent"]  # one of each index
 _MADE = "made.json"
 _AFTERWARDS = ("win_rates", "comparisons", "costs", "leaderboard")
+_SCORES_PAIRS = "lightpal/context_scores"  # its rows of `embedding_calls` count pairs, not texts
 _BEFORE = ("generated_questions", "queries")  # networks are trained and judged by questions
 
 
@@ -42,7 +43,8 @@ class Cost(NamedTuple):
     ----------
     usage : of its process, loading included.
     calls : requests that the language model answered.
-    embeddings : texts embedded and pairs scored.
+    embeddings : texts embedded.
+    pairs : pairs of passages scored.
     made : materialized partitions, and rows in them, by asset.
     seconds : of the runs that made an asset, by the names of what was made together.
     """
@@ -50,6 +52,7 @@ class Cost(NamedTuple):
     usage: Usage
     calls: int
     embeddings: int
+    pairs: int
     made: dict[str, tuple[int, int]]
     seconds: dict[str, float]
 
@@ -86,7 +89,7 @@ def measure(home: Path | None = None, n_documents: int | None = None) -> Measure
     return Measurement(
         "A change beside the index of all, every method, ODSum-Story",
         "Loading Python and its libraries is in the seconds; in brackets percent of the index.",
-        ["", "s", "processor, s", "peak, MiB", "rows", "calls", "embedded"],
+        ["", "s", "processor, s", "peak, MiB", "rows", "calls", "embedded", "pairs scored"],
         [_row(name, cost, costs[0][1]) for name, cost in costs],
     )
 
@@ -103,12 +106,14 @@ def _row(name: str, cost: Cost, full: Cost) -> list[str]:
         beside(cost.n_rows, full.n_rows),
         beside(cost.calls, full.calls),
         beside(cost.embeddings, full.embeddings),
+        beside(cost.pairs, full.pairs),
     ]
 
 
 def _told(name: str, cost: Cost) -> str:
     """Where the time of a run went."""
-    lines = [f"{name}: {cost.usage.wall_s:.0f} s, {cost.calls} calls, {cost.embeddings} embedded"]
+    asked = f"{cost.calls} calls, {cost.embeddings} texts embedded, {cost.pairs} pairs scored"
+    lines = [f"{name}: {cost.usage.wall_s:.0f} s, {asked}"]
     for assets, seconds in sorted(cost.seconds.items(), key=lambda pair: -pair[1]):
         lines.append(f"  {seconds:8.1f} s  {assets}")
     lines += [f"  {n:4} partitions {rows:9,} rows  {a}" for a, (n, rows) in cost.made.items()]
@@ -160,7 +165,7 @@ def _run(root: Path) -> Cost:
     before = _asked(store)
     command = [sys.executable, "-m", "benchmarks.growing.change", "--index"]
     usage = run_measured(command, environment, Path.cwd(), root / "run.log")
-    calls, embeddings = (now - then for now, then in zip(_asked(store), before, strict=True))
+    asked = [now - then for now, then in zip(_asked(store), before, strict=True)]
     runs: list[dict[str, Any]] = json.loads((root / _MADE).read_text())
     made: dict[str, tuple[int, int]] = {}
     seconds: Counter[str] = Counter()
@@ -169,14 +174,17 @@ def _run(root: Path) -> Cost:
         for asset, (partitions, rows) in run["rows"].items():
             known = made.get(asset, (0, 0))
             made[asset] = known[0] + partitions, known[1] + rows
-    return Cost(usage, calls, embeddings, made, dict(seconds))
+    return Cost(usage, *asked, made, dict(seconds))
 
 
-def _asked(store: ParquetStore) -> tuple[int, int]:
-    """Requests answered by a model, and texts embedded, since the ledgers began."""
+def _asked(store: ParquetStore) -> tuple[int, int, int]:
+    """Requests answered by a model, texts embedded and pairs scored, since the ledgers began."""
     calls = read_appended(store, TABLES["llm_calls"], CORPUS)["cached"].to_pylist()
-    embedded = read_appended(store, TABLES["embedding_calls"], CORPUS)["n_texts"].to_pylist()
-    return calls.count(False), sum(embedded)
+    batches = read_appended(store, TABLES["embedding_calls"], CORPUS).to_pylist()
+    counts = Counter[bool]()
+    for batch in batches:
+        counts[batch["asset"] == _SCORES_PAIRS] += batch["n_texts"]
+    return calls.count(False), counts[False], counts[True]
 
 
 def _index() -> None:
