@@ -165,7 +165,7 @@ def _run(root: Path) -> Cost:
     before = _asked(store)
     command = [sys.executable, "-m", "benchmarks.growing.change", "--index"]
     usage = run_measured(command, environment, Path.cwd(), root / "run.log")
-    asked = [now - then for now, then in zip(_asked(store), before, strict=True)]
+    calls, texts, pairs = (now - then for now, then in zip(_asked(store), before, strict=True))
     runs: list[dict[str, Any]] = json.loads((root / _MADE).read_text())
     made: dict[str, tuple[int, int]] = {}
     seconds: Counter[str] = Counter()
@@ -174,7 +174,7 @@ def _run(root: Path) -> Cost:
         for asset, (partitions, rows) in run["rows"].items():
             known = made.get(asset, (0, 0))
             made[asset] = known[0] + partitions, known[1] + rows
-    return Cost(usage, *asked, made, dict(seconds))
+    return Cost(usage, calls, texts, pairs, made, dict(seconds))
 
 
 def _asked(store: ParquetStore) -> tuple[int, int, int]:
