@@ -47,7 +47,7 @@ def build_catalogue(
     tables, views = list(tables), list(views)
     path.parent.mkdir(parents=True, exist_ok=True)
     seen = None
-    while seen is None or seen != {table.name for table in tables if _has_files(store, table)}:
+    while seen is None or seen != _with_files(store, tables):
         seen = _replace(store, tables, path, views)
 
 
@@ -117,11 +117,10 @@ def define_views(
     known = known or {}
     if not store.is_local:
         connection.register_filesystem(store.fs)
-    filled, seen = [], set()
+    tables = list(tables)
+    filled, seen = [], _with_files(store, tables)
     for table in tables:
-        found = _has_files(store, table)
-        if found:
-            seen.add(table.name)
+        found = table.name in seen
         if found and table.name not in _APPENDED:
             filled.append(_pattern(store, table))
         if known.get(table.name) == found:
@@ -140,8 +139,13 @@ def define_views(
     return seen
 
 
-def _has_files(store: ParquetStore, table: Table) -> bool:
-    return bool(store.fs.glob(_pattern(store, table)))
+def _with_files(store: ParquetStore, tables: Iterable[Table]) -> set[str]:
+    """Names of the tables that have files; of most in a young warehouse not even a folder."""
+    try:
+        folders = {Path(path).name for path in store.fs.ls(store.root, detail=False)}
+    except FileNotFoundError:
+        return set()
+    return {t.name for t in tables if t.name in folders and store.fs.glob(_pattern(store, t))}
 
 
 def _create(connection: duckdb.DuckDBPyConnection, view: View) -> None:

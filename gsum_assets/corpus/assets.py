@@ -107,7 +107,7 @@ def corpus_settings(context: dg.OpExecutionContext) -> dg.DataVersionsByPartitio
 
 @dg.multi_asset(
     outs={
-        name: dg.AssetOut(description=purpose, group_name=GROUP, code_version="1")
+        name: dg.AssetOut(description=purpose, group_name=GROUP, code_version="2")
         for name, purpose in {
             "documents": "The texts that everything else rests on.",
             "rejected_documents": "What is wrong with each, and how to repair it; the good rest "

@@ -185,6 +185,7 @@ def _document(record: Record, max_bytes: int) -> Document:
         raise _UnusableError("the text is empty; fill it or remove the document")
     if text.isspace():
         raise _UnusableError("the text holds only blanks; fill it or remove the document")
+    text = text.rstrip()  # an editor's blanks at the end change nothing downstream
     return Document(record.document_id, _title(record, text), text, _cites(record))
 
 

@@ -14,7 +14,7 @@ from gsum_assets.tables import TABLES
 from gsum_resources.home import Home
 from tests.conftest import House, document_in, furnish, made_by, text_of
 from tests.models import HashEmbedder
-from tests.pipeline.homes import LEDGERS, contents, copy_of, house_at
+from tests.pipeline.homes import LEDGERS, contents, copy_of, house_at, write_lines
 
 DOCUMENT_LEVEL = ("documents", "rejected_documents", "chunks", "chunk_embeddings")
 RESULTS = tuple(f"retrieval/{t}" for t in ("rankings", "contexts", "summaries", "scores"))
@@ -102,8 +102,16 @@ def test_edit_makes_one_bucket_and_what_rests_on_it(edited: tuple[House, RunRepo
     assert made == sorted([*expected, "queries[]", *BOARD])
 
 
-def test_blanks_at_the_end_stop_at_the_chunks(indexed: House) -> None:
-    indexed.write_document(document_in(3), text_of(document_in(3)) + "\n\n")
+def test_blanks_at_the_end_stop_at_the_documents(indexed: House) -> None:
+    indexed.write_document(document_in(3), text_of(document_in(3)) + " \n\n")
+    assert made_by(indexed.run(METHODS)) == ["documents[03]", "rejected_documents[03]"]
+
+
+def test_a_title_alone_stops_at_what_shows_none(indexed: House) -> None:
+    document_id, text = document_in(3), text_of(document_in(3))
+    (indexed.folder / f"{document_id}.txt").unlink()
+    row = {"document_id": document_id, "text": text, "title": "A title"}
+    write_lines(indexed.folder / "documents.jsonl", [row])
     made = made_by(indexed.run(METHODS))
     assert "chunks[03]" in made
     assert "chunk_embeddings[03]" not in made
