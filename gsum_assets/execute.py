@@ -16,11 +16,23 @@ from gsum_assets.definitions import Pipeline
 from gsum_assets.processes import tags_of_this_process
 from gsum_assets.tables import table_of
 from gsum_resources.parquet_store import Partition
-from gsum_resources.protocols import ModelUnavailableError
+from gsum_resources.protocols import (
+    JudgeUnavailableError,
+    ModelUnavailableError,
+    ScorerUnavailableError,
+)
 from gsum_resources.warehouse_io import partition_of
 
 _QUIET = {"loggers": {"console": {"config": {"log_level": "CRITICAL"}}}}
 _OWN_ERROR = re.compile(r"^gsum_[\w.]+: ")  # Dagster puts an error's class before its message
+_UNAVAILABLE = {  # without the embedder: methods that need no vectors read it, too, and go on
+    error.__name__: dg.AssetKey(name)
+    for error, name in (
+        (ModelUnavailableError, "language_model"),
+        (JudgeUnavailableError, "judge_model"),
+        (ScorerUnavailableError, "passage_scorer"),
+    )
+}
 OnStart = Callable[[Sequence[str], Sequence[Partition]], None]
 
 
@@ -33,7 +45,8 @@ class Made:
     error : None where all went well.
     gaps : a line for each partition that lacks rows, since a model gave no valid reply.
     skipped : why something that the settings ask for was left out.
-    model_is_unavailable : whether it failed because nothing more can be had from a model now.
+    unavailable : a model of which nothing more can be had now, so that none of its readers can be
+        made.
     """
 
     assets: Sequence[str]
@@ -42,7 +55,7 @@ class Made:
     error: str | None = None
     gaps: Sequence[str] = ()
     skipped: Sequence[str] = ()
-    model_is_unavailable: bool = False
+    unavailable: dg.AssetKey | None = None
 
 
 def execute(
@@ -73,7 +86,7 @@ def execute(
         gaps = _gaps(pipeline, instance, result, keys, partitions)
         return Made(names, partitions, seconds, gaps=gaps, skipped=_skipped(result))
     error, unavailable = _cause(result)
-    return Made(names, partitions, seconds, error, model_is_unavailable=unavailable)
+    return Made(names, partitions, seconds, error, unavailable=unavailable)
 
 
 def look_at_sources(
@@ -159,8 +172,8 @@ def _warnings(instance: dg.DagsterInstance, run_id: str, step: str) -> Iterator[
             yield entry.user_message
 
 
-def _cause(result: dg.ExecuteInProcessResult) -> tuple[str, bool]:
-    """The first step that failed and its message; whether a model was unavailable.
+def _cause(result: dg.ExecuteInProcessResult) -> tuple[str, dg.AssetKey | None]:
+    """The first step that failed and its message; the model that is unavailable.
 
     Without Dagster's wrapping, but not the innermost cause: what an error was raised from says
     less than the error.
@@ -172,13 +185,13 @@ def _cause(result: dg.ExecuteInProcessResult) -> tuple[str, bool]:
                 error = error.cause
             step = (event.step_key or "").replace("__", "/")
             said = _OWN_ERROR.sub("", error.message.strip())
-            return f"{step}: {said}", _is_unavailable(error)
-    return f"run {result.run_id} failed outside its steps; see it in the Dagster UI", False
+            return f"{step}: {said}", _unavailable(error)
+    return f"run {result.run_id} failed outside its steps; see it in the Dagster UI", None
 
 
-def _is_unavailable(error: SerializableErrorInfo | None) -> bool:
+def _unavailable(error: SerializableErrorInfo | None) -> dg.AssetKey | None:
     while error:
-        if error.cls_name == ModelUnavailableError.__name__:
-            return True
+        if error.cls_name in _UNAVAILABLE:
+            return _UNAVAILABLE[error.cls_name]
         error = error.cause
-    return False
+    return None

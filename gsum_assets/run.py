@@ -30,7 +30,6 @@ from gsum_resources.llm.ledger import fold_orphans
 from gsum_resources.protocols import ModelUnavailableError
 
 _WAIT_S = 2.0
-_LANGUAGE_MODEL = dg.AssetKey("language_model")
 
 
 class DriveError(ValueError):
@@ -41,7 +40,7 @@ class DriveError(ValueError):
 class RunReport:
     """What a drive did.
 
-    `not_made` names the assets that were left out because the language model is unavailable.
+    `not_made` names the assets that were left out because a model is unavailable.
     """
 
     made: list[Made] = field(default_factory=list)
@@ -82,7 +81,8 @@ def drive(
     """Bring a corpus up to date; what failed or is incomplete is tried once more.
 
     Drives of one corpus take turns, in the order in which they began; the daemon's runs go on
-    beside them, and a drive leaves to these what they have begun.
+    beside them, and a drive leaves to these what they have begun, and tries once what they failed
+    at.
 
     Parameters
     ----------
@@ -118,6 +118,7 @@ def drive(
             if waited:  # what the other left undone is tried again, what changed meanwhile seen
                 look_at_sources(pipeline, instance, corpus, tags)
             make = partial(execute, pipeline, instance, corpus, on_start=on_start)
+            others_ended = False
             while True:
                 # before the look: what rests on a run that ends meanwhile is due by then
                 others = others_at_work(instance, graph, corpus)
@@ -127,10 +128,15 @@ def drive(
                     on_made(made)
                 if len(report.made) > n_made:
                     continue
-                if not others:
+                if others:
+                    on_wait(others)
+                    time.sleep(_WAIT_S)
+                    others_ended = True
+                elif others_ended:  # what they did in vain is tried again here, and told
+                    look_at_sources(pipeline, instance, corpus, tags)
+                    others_ended = False
+                else:
                     return report
-                on_wait(others)
-                time.sleep(_WAIT_S)
 
 
 def _round(
@@ -185,35 +191,19 @@ def forget_corpus(pipeline: Pipeline, instance: dg.DagsterInstance, corpus: str)
     instance.delete_dynamic_partition("corpora", corpus)
 
 
-def observe(
-    pipeline: Pipeline, instance: dg.DagsterInstance, corpus: str, try_again: bool = False
-) -> None:
-    """Look at the corpus folder, its settings and the models now.
-
-    Parameters
-    ----------
-    try_again : let what failed or is incomplete count as due once more.
-
-    Raises
-    ------
-    CorpusError
-        If one of them cannot be looked at.
-    """
-    look_at_sources(pipeline, instance, corpus, {TRY_AGAIN: corpus} if try_again else {})
-
-
 def _possible(
     graph: AssetGraph,
     request: dg.RunRequest,
     report: RunReport,
     only: Collection[dg.AssetKey] | None,
 ) -> Sequence[dg.AssetKey]:
-    """What of a request can be made: once the language model failed, what does not need it."""
+    """What of a request can be made: once a model is unavailable, what does not need it."""
     unwanted = () if only is None else set(request.asset_selection or ()) - set(only)
     wanted = without_readers_of(unwanted, graph, request)
-    if not any(made.model_is_unavailable for made in report.made):
+    unavailable = {made.unavailable for made in report.made if made.unavailable}
+    if not unavailable:
         return wanted
-    kept = without_readers_of({_LANGUAGE_MODEL, *unwanted}, graph, request)
+    kept = without_readers_of({*unavailable, *unwanted}, graph, request)
     report.not_made |= {key.to_user_string() for key in wanted if key not in kept}
     return kept
 

@@ -84,7 +84,11 @@ TABLES: Mapping[str, Table] = {
             (
                 _DOCUMENT_ID,
                 Column("title", TEXT, "title, or the id where the source names none"),
-                Column("text", TEXT, "full text without blanks at its end; offsets of chunks refer to it"),
+                Column(
+                    "text",
+                    TEXT,
+                    "full text, offsets of chunks refer to it; no blanks at its end",
+                ),
                 Column("n_words", INT, "length in words"),
                 Column(
                     "cites", TEXTS, "documents that it cites; null: the source does not say", True

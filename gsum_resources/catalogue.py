@@ -58,8 +58,8 @@ def _replace(
     beside = path.with_name(f"{path.name}.{uuid.uuid4().hex}.part")
     declared = _declared(store, tables, views)
     try:
-        known = _copied(path, beside, declared)
-        with duckdb.connect(str(beside)) as connection:
+        connection, known = _copied(path, beside, declared)
+        with connection:
             seen = define_views(connection, store, tables, views, known)
             connection.execute(f"COMMENT ON VIEW provenance IS {_quote(declared)}")
         beside.replace(path)
@@ -74,28 +74,27 @@ def _declared(store: ParquetStore, tables: Iterable[Table], views: Iterable[View
     return hash_texts([_CODE_VERSION, *parts, *map(repr, views)])
 
 
-def _copied(path: Path, beside: Path, declared: str) -> Mapping[str, bool]:
-    """Which tables have files by the catalogue at `path`, of which `beside` becomes a copy.
+def _copied(
+    path: Path, beside: Path, declared: str
+) -> tuple[duckdb.DuckDBPyConnection, Mapping[str, bool]]:
+    """A copy at `beside` of the catalogue at `path`, and which tables have files by it.
 
-    Empty, and no copy, where there is none of the same declarations.
+    An empty one where there is none of the same declarations, or a damaged one.
     """
-    if not path.is_file():
-        return {}
-    shutil.copyfile(path, beside)
-    try:
-        with duckdb.connect(str(beside)) as connection:
-            rows = connection.sql(
-                "SELECT schema_name, view_name, sql, comment FROM duckdb_views() WHERE NOT internal"
-            ).fetchall()
-    except duckdb.Error:  # a damaged file: made anew
-        rows = []
-    if any(name == "provenance" and comment == declared for _, name, _, comment in rows):
-        return {
-            name if schema == "main" else f"{schema}.{name}": "read_parquet" in sql
-            for schema, name, sql, _ in rows
-        }
-    beside.unlink()
-    return {}
+    with suppress(FileNotFoundError, duckdb.Error):
+        shutil.copyfile(path, beside)
+        connection = duckdb.connect(str(beside))
+        rows = connection.sql(
+            "SELECT schema_name, view_name, sql, comment FROM duckdb_views() WHERE NOT internal"
+        ).fetchall()
+        if any(name == "provenance" and comment == declared for _, name, _, comment in rows):
+            return connection, {
+                name if schema == "main" else f"{schema}.{name}": "read_parquet" in sql
+                for schema, name, sql, _ in rows
+            }
+        connection.close()
+    beside.unlink(missing_ok=True)
+    return duckdb.connect(str(beside)), {}
 
 
 def define_views(

@@ -91,8 +91,21 @@ class CompletionError:
 class ModelUnavailableError(RuntimeError):
     """Nothing more can be had from a model now: a refused key, a server that stays away.
 
-    The message names the server and the remedy, and never holds a key.
+    The message names the server and the remedy, and never holds a key. Other models than the
+    language model have a class each: Dagster hands on an error's class and message, nothing else.
     """
+
+
+class JudgeUnavailableError(ModelUnavailableError):
+    """The judge is away."""
+
+
+class EmbedderUnavailableError(ModelUnavailableError):
+    """The embedder is away."""
+
+
+class ScorerUnavailableError(ModelUnavailableError):
+    """The passage scorer is away."""
 
 
 Reply = Completion | CompletionError

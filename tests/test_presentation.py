@@ -14,7 +14,8 @@ import pytest
 from PIL import Image
 
 from gsum_assets.definitions import defs
-from gsum_assets.run import drive, observe, register
+from gsum_assets.execute import look_at_sources
+from gsum_assets.run import drive, register
 from gsum_assets.tables import TABLES, table_of
 from gsum_resources.catalogue import define_views
 from gsum_resources.home import Home
@@ -191,8 +192,8 @@ def test_buckets_and_corpora_of_one_run_are_told_apart(house: House) -> None:
     with dg.DagsterInstance.ephemeral() as instance:
         for corpus in (CORPUS, "other"):
             register(pipeline, instance, corpus)
-        observe(pipeline, instance, CORPUS)
-        observe(pipeline, instance, "other")
+        look_at_sources(pipeline, instance, CORPUS, {})
+        look_at_sources(pipeline, instance, "other", {})
         job = pipeline.definitions.resolve_implicit_global_asset_job_def()
         made = ("documents", "rejected_documents", "chunks")
         result = job.execute_in_process(
@@ -208,7 +209,7 @@ def test_buckets_and_corpora_of_one_run_are_told_apart(house: House) -> None:
             result.output_for_node("chunks")
         told = materialized(instance, "chunks")
         house.write_document(document_in(3), "The boat met the lamp.")
-        observe(pipeline, instance, CORPUS)
+        look_at_sources(pipeline, instance, CORPUS, {})
         edited_bucket = dg.MultiPartitionKey({"corpus": CORPUS, "bucket": "03"})
         assert job.execute_in_process(
             instance=instance,

@@ -9,7 +9,7 @@ import numpy as np
 
 from gsum_resources.embedding.vectors import unit_length, weighted_means
 from gsum_resources.endpoint import Endpoint, EndpointError
-from gsum_resources.protocols import ModelUnavailableError
+from gsum_resources.protocols import EmbedderUnavailableError
 from gsum_resources.settings import EmbeddingSettings
 
 VERSION = "1"  # raise it with every change of how texts are cut or vectors put together
@@ -93,7 +93,7 @@ class OpenAICompatibleEmbedder:
             If a text is blank or rejected, or the server sends other vectors than it should.
         SettingsError
             If the variable that should hold the key does not.
-        ModelUnavailableError
+        EmbedderUnavailableError
             If the server refuses the key or the model, or gives no answer: nothing can do
             without a vector.
         """
@@ -153,7 +153,7 @@ class OpenAICompatibleEmbedder:
             self.tokens_read += answer.tokens_in if answer.tokens_in is not None else counted
             return self._checked(answer.value, len(windows))
         if failure.status not in _REJECTED:
-            raise ModelUnavailableError(f"{self._name}: {failure}; run again later")
+            raise EmbedderUnavailableError(f"{self._name}: {failure}; run again later")
         if len(windows) > 1:
             half = len(windows) // 2
             parts = [await self._embed_batch(part) for part in (windows[:half], windows[half:])]

@@ -6,10 +6,21 @@ import re
 import time
 from collections.abc import Mapping
 
-from gsum_resources.protocols import ModelUnavailableError
+from gsum_resources.protocols import (
+    EmbedderUnavailableError,
+    JudgeUnavailableError,
+    ModelUnavailableError,
+    ScorerUnavailableError,
+)
 from gsum_resources.settings import EmbeddingSettings, LlmSettings, ScorerSettings
 
 Settings = LlmSettings | EmbeddingSettings | ScorerSettings
+_ERRORS = {  # by the table of settings
+    "llm": ModelUnavailableError,
+    "judge": JudgeUnavailableError,
+    "embedding": EmbedderUnavailableError,
+    "scorer": ScorerUnavailableError,
+}
 
 LONGEST_PAUSE_S = 900.0  # a server that asks for more has nothing to give to this run
 _MAX_TOLD = 300  # characters of a server's own words in a message
@@ -102,22 +113,28 @@ def unavailable(
         what = f"does not have what is asked of it ({failure}); correct base_url in {where}"
     else:
         return None
-    return ModelUnavailableError(f"the server at {url} {what}")
+    return _error(settings, f"the server at {url} {what}")
 
 
 def away(failure: EndpointError, settings: Settings, n_requests: int) -> ModelUnavailableError:
     """The error to raise when a server answers nobody any more."""
-    return ModelUnavailableError(
+    return _error(
+        settings,
         f"the server at {settings.base_url} is away: {n_requests} requests in a row failed, the "
-        f"last with '{failure}'; {_see_to_it(settings)}, then run again: what was answered is kept"
+        f"last with '{failure}'; {_see_to_it(settings)}, then run again: what was answered is kept",
     )
 
 
 def out_of_reach(failure: EndpointError, settings: Settings) -> ModelUnavailableError:
     """The error to raise when a server cannot be reached before any work."""
-    return ModelUnavailableError(
-        f"the server at {settings.base_url} cannot be reached ({failure}); {_see_to_it(settings)}"
+    return _error(
+        settings,
+        f"the server at {settings.base_url} cannot be reached ({failure}); {_see_to_it(settings)}",
     )
+
+
+def _error(settings: Settings, message: str) -> ModelUnavailableError:
+    return _ERRORS[settings.table](message)
 
 
 def _see_to_it(settings: Settings) -> str:

@@ -14,7 +14,7 @@ import numpy as np
 from gsum_resources.embedding.batches import equal_form_batches, filled_up
 from gsum_resources.embedding.processor import physical_cores, torch_threads
 from gsum_resources.llm.causal_weights import CausalWeights
-from gsum_resources.protocols import ModelUnavailableError, OnRow
+from gsum_resources.protocols import OnRow, ScorerUnavailableError
 from gsum_resources.scoring import SEPARATOR
 from gsum_resources.settings import ScorerSettings
 
@@ -74,7 +74,7 @@ class CausalScorer:
 
         Raises
         ------
-        ModelUnavailableError
+        ScorerUnavailableError
             If a batch does not fit into the memory.
         """
         import torch
@@ -135,7 +135,7 @@ class CausalScorer:
                     values = self._batch(prefix, cache, chosen, run_length)
                     scores[[wanted[i] for i in batch]] = values / lengths[batch]
         except torch.OutOfMemoryError:
-            raise ModelUnavailableError(
+            raise ScorerUnavailableError(
                 f"{len(prefix):,} tokens of a passage and {lengths.max():,} of its candidate do "
                 f"not fit into the memory of the {self._weights.device} beside the model "
                 f"'{self._weights.name}'; set a smaller model in [scorer] of gsum.toml"

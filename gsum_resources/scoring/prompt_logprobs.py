@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from gsum_resources.endpoint import Endpoint, EndpointError
-from gsum_resources.protocols import ModelUnavailableError, OnRow
+from gsum_resources.protocols import OnRow, ScorerUnavailableError
 from gsum_resources.scoring import SEPARATOR
 from gsum_resources.settings import ScorerSettings
 
@@ -113,7 +113,7 @@ class ServedScorer:
         ------
         SettingsError
             If the variable that should hold the key does not.
-        ModelUnavailableError
+        ScorerUnavailableError
             If the server refuses the key or the model, is away, or tells no log-probabilities of
             a prompt. What was scored before has gone to `on_row`.
         """
@@ -199,8 +199,8 @@ class ServedScorer:
             raise self._unable("it answers, and leaves them out")
         return _Prompt(tokens[:n], values[:n])
 
-    def _unable(self, told: str) -> ModelUnavailableError:
-        return ModelUnavailableError(
+    def _unable(self, told: str) -> ScorerUnavailableError:
+        return ScorerUnavailableError(
             f"{self._name} gives no log-probabilities of a prompt ({told}); take a server that "
             "answers POST /completions with echo and logprobs, such as vLLM, or set backend in "
             "[scorer] of gsum.toml to 'transformers_local' or 'unigram'"

@@ -1,8 +1,10 @@
 """What failed or is incomplete is tried exactly once each time that somebody wants it again."""
 
 import dagster as dg
+import pytest
 
-from gsum_assets.run import drive, observe
+from gsum_assets.execute import look_at_sources
+from gsum_assets.run import drive
 from gsum_resources.parquet_store import Partition
 from tests.conftest import CORPUS, House, made_by
 from tests.models import FirstWords
@@ -19,7 +21,7 @@ def test_a_failure_is_tried_once_after_each_wish(changeable: House) -> None:
         assert requested(pipeline, instance) == {SUMMARIES}
         assert not start(pipeline, instance, SUMMARIES).success
         assert requested(pipeline, instance) == set()  # given up
-        observe(pipeline, instance, CORPUS)
+        look_at_sources(pipeline, instance, CORPUS, {})
         assert requested(pipeline, instance) == set()  # looking is no wish to try again
         reindex(pipeline, instance)
         assert requested(pipeline, instance) == {SUMMARIES}
@@ -32,6 +34,29 @@ def test_a_failure_is_tried_once_after_each_wish(changeable: House) -> None:
         reindex(pipeline, instance)
         assert start(pipeline, instance, SUMMARIES).success
         assert SUMMARIES not in requested(pipeline, instance)
+
+
+def test_what_a_run_of_the_daemon_failed_at_is_tried_by_the_drive_that_waited_for_it(
+    changeable: House, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    changeable.model = FirstWords("changed", refuses="boat")
+    pipeline = changeable.pipeline()
+    failed: list[str] = []
+
+    def at_work(instance: dg.DagsterInstance, *_: object) -> list[str]:
+        if failed:
+            return []
+        failed.append(start(pipeline, instance, SUMMARIES).run_id)
+        changeable.model.refuses = None
+        return failed
+
+    monkeypatch.setattr("gsum_assets.run.others_at_work", at_work)
+    monkeypatch.setattr("gsum_assets.run._WAIT_S", 0.0)
+    with changeable.instance() as instance:
+        report = drive(pipeline, instance, CORPUS)
+        assert "retrieval/summaries[bm25]" in made_by(report)
+        assert report.is_complete
+        assert requested(pipeline, instance) == set()
 
 
 def test_an_incomplete_partition_is_tried_once_after_each_wish(changeable: House) -> None:

@@ -13,7 +13,7 @@ from dagster._core.loader import LoadingContextForTest
 from gsum_assets.automation import freshness
 from gsum_assets.automation.freshness import confirmations
 from gsum_assets.definitions import FAMILIES
-from gsum_assets.run import observe
+from gsum_assets.execute import look_at_sources
 from tests.conftest import CORPUS, House, document_in
 from tests.models import FirstWords
 from tests.pipeline.daemon import requested
@@ -94,7 +94,7 @@ def test_nothing_is_confirmed_unless_somebody_looked_lately(
 def test_what_is_due_is_not_confirmed(changeable: House) -> None:
     changeable.write_document(document_in(0), "A lighthouse. " * 20)
     with changeable.instance() as instance:
-        observe(changeable.pipeline(), instance, CORPUS)
+        look_at_sources(changeable.pipeline(), instance, CORPUS, {})
         assert confirmed(changeable, instance, hours=13) == set()
 
 

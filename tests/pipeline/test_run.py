@@ -10,13 +10,13 @@ import pytest
 from gsum_assets.automation.currency import Requests
 from gsum_assets.corpus.settings import CorpusError
 from gsum_assets.definitions import pipeline_for
+from gsum_assets.execute import look_at_sources
 from gsum_assets.run import (
     DriveError,
     RunReport,
     default_methods,
     drive,
     known_methods,
-    observe,
 )
 from gsum_assets.tables import TABLES
 from gsum_resources.models import Models
@@ -211,7 +211,7 @@ def test_the_daemon_requests_what_a_drive_makes_first(changeable: House) -> None
         pipeline.requests.add(CORPUS, ["dense"])
         assert requested(pipeline, instance) == dense
         changeable.write_document(document_in(3), "A lighthouse saw the boat. " * 40)
-        observe(pipeline, instance, CORPUS)
+        look_at_sources(pipeline, instance, CORPUS, {})
         assert requested(pipeline, instance) == edited  # the rest waits for what comes of it
         made = in_order(drive(pipeline, instance, CORPUS))
         assert set(made[:2]) == edited
