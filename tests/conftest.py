@@ -2,6 +2,7 @@
 
 import json
 import sqlite3
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -23,6 +24,7 @@ from gsum_resources.protocols import PassageScorer
 from gsum_resources.scoring.unigram import UnigramScorer
 from gsum_resources.settings import Settings
 from tests.models import FirstWords, HashEmbedder
+from tests.quick import without_what_no_table_shows
 
 settings.register_profile("gsum", deadline=None)  # a busy machine is no failure
 settings.load_profile("gsum")
@@ -122,6 +124,20 @@ def keep_no_step_logs(home: Home) -> None:
     shipped = file.read_text()
     if _WITHOUT_STEP_LOGS not in shipped:
         file.write_text(shipped + _WITHOUT_STEP_LOGS)
+
+
+@pytest.fixture(scope="module")
+def tables_alone() -> Iterator[None]:
+    """For modules that look at nothing else: runs make no pictures, checks and catalogue."""
+    with without_what_no_table_shows():
+        yield
+
+
+@pytest.fixture
+def tables_alone_here() -> Iterator[None]:
+    """The same for one test."""
+    with without_what_no_table_shows():
+        yield
 
 
 @pytest.fixture

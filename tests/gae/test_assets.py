@@ -131,6 +131,7 @@ def test_nothing_is_made_twice(indexed: House) -> None:
     assert made_by(indexed.run(METHODS)) == []
 
 
+@pytest.mark.usefixtures("tables_alone_here")
 def test_an_update_equals_a_rebuild(
     changeable: House, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
@@ -147,6 +148,7 @@ def test_an_update_equals_a_rebuild(
         assert contents(fresh) == contents(house)
 
 
+@pytest.mark.usefixtures("tables_alone_here")
 def test_a_setting_concerns_the_steps_that_read_it(changeable: House) -> None:
     file = changeable.folder / "corpus.toml"
     file.write_text(file.read_text() + "[gae.refine]\nlow_words = 10\n")
@@ -155,6 +157,7 @@ def test_a_setting_concerns_the_steps_that_read_it(changeable: House) -> None:
     assert not made & {"gae/embeddings", "gae/clusterings", "gae/rankings", "gae/reflections"}
 
 
+@pytest.mark.usefixtures("tables_alone_here")
 def test_over_http_what_failed_is_asked_again_and_nothing_else(
     changeable: House, tmp_path: Path
 ) -> None:

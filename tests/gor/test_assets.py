@@ -145,6 +145,7 @@ def test_two_documents_one_of_a_single_chunk_pass_the_whole_way(indexed: House) 
     assert failing(indexed) <= LEARNING  # of so few epochs nothing is promised
 
 
+@pytest.mark.usefixtures("tables_alone_here")
 def test_later_documents_get_embeddings_from_the_model_there_is(
     indexed: House, tmp_path: Path
 ) -> None:
@@ -175,6 +176,7 @@ def test_later_documents_get_embeddings_from_the_model_there_is(
         assert house.run().made == []
 
 
+@pytest.mark.usefixtures("tables_alone_here")
 def test_another_embedding_model_trains_it_anew(indexed: House, tmp_path: Path) -> None:
     with copy_of(indexed, tmp_path) as house:
         house.embedder = HashEmbedder("hash-16", 16)

@@ -126,6 +126,7 @@ def test_nothing_is_made_twice(indexed: House) -> None:
     assert made_by(indexed.run(METHODS)) == []
 
 
+@pytest.mark.usefixtures("tables_alone_here")
 def test_an_update_equals_a_rebuild_and_asks_for_what_changed(
     changeable: House, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
@@ -167,6 +168,7 @@ def descriptions(house: House) -> dict[str, list[str]]:
     return {name: list(texts) for name, texts in said.items()}
 
 
+@pytest.mark.usefixtures("tables_alone_here")
 def test_what_is_far_away_leaves_communities_and_reports_untouched(changeable: House) -> None:
     house = changeable
     reports = by_community(house)
@@ -189,6 +191,7 @@ def by_community(house: House) -> dict[str, dict]:
     }
 
 
+@pytest.mark.usefixtures("tables_alone_here")
 def test_a_setting_concerns_the_steps_that_read_it(changeable: House) -> None:
     file = changeable.folder / "corpus.toml"
     file.write_text(file.read_text().replace("max_size = 4", "max_size = 40"))

@@ -18,7 +18,7 @@ from hypothesis.stateful import run_state_machine_as_test
 
 from tests.growing.home import MisfitError
 from tests.growing.machine import BY_HAND, WAYS, Growing
-from tests.growing.quick import without_what_no_table_shows
+from tests.quick import without_what_no_table_shows
 
 _BATCH = 6  # examples with one seed
 

@@ -27,9 +27,9 @@ from gsum_resources.scoring.unigram import UnigramScorer
 from gsum_resources.settings import Settings
 from tests.conftest import keep_no_step_logs
 from tests.growing.by_hand import Workshop, look_at
-from tests.growing.quick import keep_plans
 from tests.models import HashEmbedder
 from tests.pipeline.homes import LEDGERS
+from tests.quick import keep_plans
 
 GIVEN = ("gor.model", "gor.training_log")
 """Not made again for every document: a rebuild takes it from where it was trained."""

@@ -11,7 +11,7 @@ from tests.growing.folders import Entry, tale
 from tests.growing.home import MisfitError
 from tests.growing.killed import killed_at
 from tests.growing.machine import BY_HAND, Growing
-from tests.growing.quick import without_what_no_table_shows
+from tests.quick import without_what_no_table_shows
 
 
 @pytest.fixture(autouse=True)

@@ -196,12 +196,14 @@ def test_an_update_equals_a_rebuild_and_asks_for_what_changed(
     assert {name: rebuilt[name] for name in COMPARED} == {name: updated[name] for name in COMPARED}
 
 
+@pytest.mark.usefixtures("tables_alone_here")
 def test_a_setting_concerns_the_steps_that_read_it(changeable: House) -> None:
     file = changeable.folder / "corpus.toml"
     file.write_text(file.read_text().replace("n_simulations = 100", "n_simulations = 50"))
     assert made_by(make_only(changeable, METHODS, OWN)) == ["jerr/searches[jerr]"]
 
 
+@pytest.mark.usefixtures("tables_alone_here")
 def test_other_methods_share_the_index_and_a_size_it_lacks_is_an_error_that_names_the_setting(
     changeable: House,
 ) -> None:

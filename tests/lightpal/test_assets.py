@@ -123,6 +123,7 @@ def test_nothing_is_made_twice(indexed: House) -> None:
     assert len(indexed.scorer.pairs) == pairs
 
 
+@pytest.mark.usefixtures("tables_alone_here")
 def test_a_new_document_scores_changed_lists_only(changeable: House) -> None:
     house = changeable
     known = scored_rows(house)
@@ -133,6 +134,7 @@ def test_a_new_document_scores_changed_lists_only(changeable: House) -> None:
     assert 0 < len(house.scorer.pairs) < sum(len(row) - 1 for row in rows)
 
 
+@pytest.mark.usefixtures("tables_alone_here")
 def test_an_update_equals_a_rebuild(
     indexed: House, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
@@ -153,6 +155,7 @@ def test_an_update_equals_a_rebuild(
         assert contents(fresh) == contents(house)
 
 
+@pytest.mark.usefixtures("tables_alone_here")
 def test_another_scorer_scores_anew(changeable: House) -> None:
     house = changeable
     house.scorer = CountingScorer(mu=50.0)
@@ -162,6 +165,7 @@ def test_another_scorer_scores_anew(changeable: House) -> None:
     assert house.scorer.pairs
 
 
+@pytest.mark.usefixtures("tables_alone_here")
 def test_a_setting_concerns_the_methods_that_read_it(changeable: House) -> None:
     file = changeable.folder / "corpus.toml"
     file.write_text(file.read_text().replace("n_probes = 20", "n_probes = 20\npower = 2.0"))
@@ -169,6 +173,7 @@ def test_a_setting_concerns_the_methods_that_read_it(changeable: House) -> None:
     assert ranked == ["lightpal/rankings[passage_walk]"]
 
 
+@pytest.mark.usefixtures("tables_alone_here")
 def test_pairs_without_a_score_are_asked_for_again(changeable: House) -> None:
     house = changeable
     house.scorer = CountingScorer(mu=60.0, mute=DOCUMENTS[3])

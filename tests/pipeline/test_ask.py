@@ -11,6 +11,7 @@ from gsum_assets.retrieval.assets import RETRIEVAL
 from tests.conftest import CORPUS, House, text_of
 from tests.pipeline.homes import WITHOUT_BERTSCORE, house_at, write_lines
 
+pytestmark = pytest.mark.usefixtures("tables_alone")
 DOCUMENTS = {"ash", "birch", "cedar"}
 QUESTION = "What met the boat?"
 

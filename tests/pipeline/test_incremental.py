@@ -16,6 +16,7 @@ from tests.conftest import House, document_in, furnish, made_by, text_of
 from tests.models import HashEmbedder
 from tests.pipeline.homes import LEDGERS, contents, copy_of, house_at, write_lines
 
+pytestmark = pytest.mark.usefixtures("tables_alone")
 DOCUMENT_LEVEL = ("documents", "rejected_documents", "chunks", "chunk_embeddings")
 RESULTS = tuple(f"retrieval/{t}" for t in ("rankings", "contexts", "summaries", "scores"))
 BOARD = ("comparisons[]", "costs[]", "leaderboard[]")  # made in one step

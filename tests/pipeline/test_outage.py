@@ -19,6 +19,7 @@ from tests.pipeline.hurried import MINUTE_S, hurry
 from tests.pipeline.served_homes import MARKED_KEY, served_by
 from tests.servers.scripted import Line, ScriptedServer, scripted_process
 
+pytestmark = pytest.mark.usefixtures("tables_alone")
 METHOD = "graphrag-c0"  # asks for extractions, then reports, then partial answers, then answers
 CHATS, TEXTS = "/chat/completions", "/embeddings"
 N_REQUESTS, N_TOKENS = 12, 300  # a minute: of the language model, and to embed
@@ -77,8 +78,8 @@ def new_house(root: Path) -> Iterator[House]:
 
 
 def run(house: House) -> RunReport:
-    """`gsum run` up to the answers, without checks and catalogue."""
-    pipeline = pipeline_for(house.home, is_rehearsal=True)
+    """`gsum run` up to the answers."""
+    pipeline = pipeline_for(house.home)
     graph = pipeline.definitions.resolve_asset_graph()
     answers = dg.AssetSelection.assets("graphrag/summaries")
     needed = answers.upstream().required_multi_asset_neighbors()

@@ -28,6 +28,7 @@ from tests.models import FirstWords, HashEmbedder
 from tests.pipeline.daemon import AssetPartition, requested
 from tests.pipeline.homes import LEDGERS, contents, copy_of, furnish, house_at
 
+pytestmark = pytest.mark.usefixtures("tables_alone")
 RESULTS = [f"retrieval/{table}" for table in ("rankings", "contexts", "summaries", "scores")]
 BOARD = ["comparisons[]", "costs[]", "leaderboard[]"]  # made in one step
 BUCKETS = [f"0{i}" for i in range(8)]
