@@ -38,7 +38,7 @@ test-rest: .venv/.dev
 lint: .venv/.dev  ## style, types, and who may import whom
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
-	$(BIN)/pyright
+	$(BIN)/pyright --threads
 	$(BIN)/lint-imports
 
 ui: .venv/.runtime  ## start the Dagster UI and daemon
