@@ -24,7 +24,7 @@ from gsum_resources.protocols import PassageScorer
 from gsum_resources.scoring.unigram import UnigramScorer
 from gsum_resources.settings import Settings
 from tests.models import FirstWords, HashEmbedder
-from tests.quick import without_what_no_table_shows
+from tests.quick import keep_plans, without_what_no_table_shows
 
 settings.register_profile("gsum", deadline=None)  # a busy machine is no failure
 settings.load_profile("gsum")
@@ -74,6 +74,7 @@ class House:
     embedder: HashEmbedder = field(default_factory=HashEmbedder)
     model: FirstWords = field(default_factory=FirstWords)
     scorer: PassageScorer = field(default_factory=UnigramScorer)
+    _kept: tuple[dict, Pipeline] | None = field(default=None, repr=False, compare=False)
 
     @property
     def folder(self) -> Path:
@@ -84,13 +85,16 @@ class House:
         return ParquetStore(self.home.warehouse)
 
     def pipeline(self) -> Pipeline:
+        """Kept as long as the models are the same, with Dagster's plans, as a daemon keeps it."""
         overrides = {
             "embedding_model": self.embedder,
             "language_model": self.model,
             "passage_scorer": self.scorer,
         }
-        models = Models(Settings(), self.store, TABLES["llm_calls"], overrides)
-        return pipeline_for(self.home, models)
+        if self._kept is None or self._kept[0] != overrides:
+            models = Models(Settings(), self.store, TABLES["llm_calls"], dict(overrides))
+            self._kept = overrides, keep_plans(pipeline_for(self.home, models))
+        return self._kept[1]
 
     def instance(self) -> dg.DagsterInstance:
         keep_no_step_logs(self.home)

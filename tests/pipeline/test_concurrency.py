@@ -26,6 +26,7 @@ from gsum_assets.tables import TABLES
 from gsum_resources.parquet_store import Partition
 from tests.conftest import CORPUS, House, document_in, keep_no_step_logs
 from tests.pipeline.homes import BAD, GOOD, contents, furnish, house_at
+from tests.quick import without_what_no_table_shows
 from tests.servers.scripted import ScriptedServer, scripted_server
 
 TICK_S = 2.0  # the sensor looks every 15 s; here a run takes less
@@ -71,6 +72,7 @@ def served_home(root: Path) -> Iterator[Served]:
 def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
     """The tables of a home that one process made from the same documents."""
     with (
+        without_what_no_table_shows(),
         served_home(tmp_path_factory.mktemp("undisturbed")) as home,
         house_at(home.root) as house,
         house.instance() as instance,
@@ -191,6 +193,6 @@ def test_files_may_change_while_a_run_is_at_work(changeable: House, tmp_path: Pa
         drive(pipeline, instance, CORPUS, None, change, change_back, only=DOCUMENTS)
         assert drive(pipeline, instance, CORPUS, only=DOCUMENTS).is_complete
     documents = changeable.table("documents").to_pylist()
-    present = {f.stem: f.read_text() for f in changeable.folder.glob("*.txt")}
+    present = {f.stem: f.read_text().rstrip() for f in changeable.folder.glob("*.txt")}
     assert {row["document_id"]: row["text"] for row in documents} == present
     assert new in present
