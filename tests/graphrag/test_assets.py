@@ -2,7 +2,7 @@
 
 import json
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from pathlib import Path
 
@@ -59,27 +59,31 @@ def tale(number: int, n_sentences: int = 9) -> str:
     return " ".join(sentences)
 
 
+def furnish(house: House, documents: Sequence[str]) -> None:
+    """Documents, a question about all of them and one about the first."""
+    for number, document_id in enumerate(documents):
+        house.write_document(document_id, tale(number))
+    (house.folder / "corpus.toml").write_text(SETTINGS)
+    write_lines(
+        house.folder / "queries.jsonl",
+        [
+            {
+                "query_id": query_id,
+                "text": "Which jetty did Marit Olsen close?",
+                "document_id": document_id,
+                "references": ["The one at Tarnholt."],
+            }
+            for query_id, document_id in (("all", None), ("first", documents[0]))
+        ],
+    )
+
+
 @pytest.fixture(scope="module")
 def indexed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[House]:
-    """Five documents, a question about all of them and one about the first."""
+    """Five documents, answered by three methods."""
     with house_at(tmp_path_factory.mktemp("communities")) as house:
         house.model = ExtractiveModel(HashEmbedder())  # type: ignore[assignment]
-        for number, document_id in enumerate(DOCUMENTS):
-            house.write_document(document_id, tale(number))
-        (house.folder / "corpus.toml").write_text(SETTINGS)
-        asked = [("all", None), ("first", DOCUMENTS[0])]
-        write_lines(
-            house.folder / "queries.jsonl",
-            [
-                {
-                    "query_id": query_id,
-                    "text": "Which jetty did Marit Olsen close?",
-                    "document_id": document_id,
-                    "references": ["The one at Tarnholt."],
-                }
-                for query_id, document_id in asked
-            ],
-        )
+        furnish(house, DOCUMENTS)
         assert house.run(METHODS).errors == []
         yield house
 
@@ -218,10 +222,8 @@ def test_a_graph_that_the_corpus_brings_along_is_not_extracted(changeable: House
     assert {name for name in failing(house) if name.startswith("graphrag")} == set()
 
 
-def test_over_http_a_malformed_reply_costs_its_chunk_and_is_asked_again(
-    changeable: House, tmp_path: Path
-) -> None:
-    house, ill = changeable, [True]
+def test_over_http_a_malformed_reply_costs_its_chunk_and_is_asked_again(tmp_path: Path) -> None:
+    ill = [True]
 
     def says(body: dict) -> str:
         fields = (wanted_schema(body) or {}).get("properties", {})
@@ -251,7 +253,11 @@ def test_over_http_a_malformed_reply_costs_its_chunk_and_is_asked_again(
             return json.dumps({"answer": "The jetty at Tarnholt.", "helpfulness": 50})
         return "They met at the jetty."
 
-    with judging(tmp_path, says, max_repairs=0) as (model, server):
+    with (
+        house_at(tmp_path / "home") as house,
+        judging(tmp_path, says, max_repairs=0) as (model, server),
+    ):
+        furnish(house, DOCUMENTS[:2])
         house.model = model  # type: ignore[assignment]
         report: RunReport = house.run(["graphrag-c1"])
         assert not report.errors
