@@ -19,14 +19,21 @@ from gsum_assets.run import (
     known_methods,
 )
 from gsum_assets.tables import TABLES
+from gsum_resources.llm.extractive import ExtractiveModel
 from gsum_resources.models import Models
 from gsum_resources.parquet_store import Partition
-from gsum_resources.protocols import ModelUnavailableError, OnReply, Reply, Request
+from gsum_resources.protocols import (
+    EmbedderUnavailableError,
+    ModelUnavailableError,
+    OnReply,
+    Reply,
+    Request,
+)
 from gsum_resources.settings import LlmSettings, Settings
 from tests.conftest import CORPUS, House, document_in, made_by
 from tests.models import FirstWords, HashEmbedder
 from tests.pipeline.daemon import AssetPartition, requested
-from tests.pipeline.homes import LEDGERS, contents, copy_of, furnish, house_at
+from tests.pipeline.homes import LEDGERS, asked_of, contents, copy_of, furnish, house_at
 
 pytestmark = pytest.mark.usefixtures("tables_alone")
 RESULTS = [f"retrieval/{table}" for table in ("rankings", "contexts", "summaries", "scores")]
@@ -254,6 +261,28 @@ def test_an_unavailable_model_is_asked_once_and_the_rest_is_made(changeable: Hou
     assert ranked == {"bm25", "tfidf", "random"}
     changeable.model = FirstWords("away")
     assert changeable.run().is_complete
+
+
+class AwayEmbedder(HashEmbedder):
+    """Its server does not answer."""
+
+    def embed(self, texts: Sequence[str]) -> np.ndarray:
+        raise EmbedderUnavailableError("server 'away' does not answer; start it")
+
+    embed_queries = embed
+
+
+def test_an_unavailable_embedder_does_not_stop_what_asks_the_language_model(
+    changeable: House,
+) -> None:
+    changeable.embedder = AwayEmbedder("away")
+    changeable.model = ExtractiveModel(HashEmbedder())  # type: ignore[assignment]
+    report = changeable.run(["readagent"])
+    (error,) = report.errors
+    assert error == "chunk_embeddings: server 'away' does not answer; start it"
+    assert report.not_made == set()
+    assert changeable.table("jerr.pages").num_rows > 0
+    assert asked_of(changeable)["jerr/pages"] > 0
 
 
 def test_a_model_that_cannot_be_had_is_told_before_any_work(changeable: House) -> None:
