@@ -74,7 +74,7 @@ class House:
     embedder: HashEmbedder = field(default_factory=HashEmbedder)
     model: FirstWords = field(default_factory=FirstWords)
     scorer: PassageScorer = field(default_factory=UnigramScorer)
-    _kept: tuple[dict, Pipeline] | None = field(default=None, repr=False, compare=False)
+    _kept: tuple[tuple[int, ...], Pipeline] | None = field(default=None, repr=False, compare=False)
 
     @property
     def folder(self) -> Path:
@@ -91,9 +91,10 @@ class House:
             "language_model": self.model,
             "passage_scorer": self.scorer,
         }
-        if self._kept is None or self._kept[0] != overrides:
-            models = Models(Settings(), self.store, TABLES["llm_calls"], dict(overrides))
-            self._kept = overrides, keep_plans(pipeline_for(self.home, models))
+        those = tuple(map(id, overrides.values()))  # equal ones may count their calls apart
+        if self._kept is None or self._kept[0] != those:
+            models = Models(Settings(), self.store, TABLES["llm_calls"], overrides)
+            self._kept = those, keep_plans(pipeline_for(self.home, models))
         return self._kept[1]
 
     def instance(self) -> dg.DagsterInstance:

@@ -76,7 +76,7 @@ def test_many_at_once_through_every_fault(log: Path) -> None:
     heard: dict[int, str] = {}
     with (
         scripted_server(log, every=every, retry_after="0.05") as server,
-        endpoint_at(server.base_url, timeout_s=1, max_concurrent=16, max_retries=9) as endpoint,
+        endpoint_at(server.base_url, timeout_s=1, max_concurrent=16, max_retries=25) as endpoint,
     ):
         texts = [f"text {i}" for i in range(150)]
         answers = ask(endpoint, texts, on_value=lambda i, answer: heard.update({i: answer.value}))
