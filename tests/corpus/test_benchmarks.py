@@ -61,7 +61,7 @@ def test_odsum_story(tmp_path):
     assert Counter(query.split for query in queries) == {"train": 250, "dev": 125}
     # An independent link: the official lines of queries carry their story's title.
     sections = {
-        story["title"]: [text for text in story["divided_document"] if text.strip()]
+        story["title"]: [text.rstrip() for text in story["divided_document"] if text.strip()]
         for split in ("train", "dev", "test")
         for story in _lines(DATASETS / f"odsum/story/documents/{split}.jsonl.gz")
     }
