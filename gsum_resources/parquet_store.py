@@ -5,6 +5,7 @@ carries the provenance of its content, so that whether it is current can be told
 alone, on any machine.
 """
 
+import fcntl
 import io
 import json
 import os
@@ -154,6 +155,26 @@ class ParquetStore:
             return
         with self._beside(path) as beside, open(beside, "wb") as file:  # noqa: PTH123
             file.write(content)
+
+    @contextmanager
+    def alone(self, name: str) -> Iterator[None]:
+        """Keep other processes of this machine, and other threads, out of what `name` stands for.
+
+        Those that come meanwhile wait; the system lets go of a dead process's place. A warehouse
+        in an object store has no such places: there, nobody waits.
+
+        Parameters
+        ----------
+        name : a path below the root, where an empty file is left.
+        """
+        if not self.is_local:
+            yield
+            return
+        path = f"{self.root}/{name}"
+        self.fs.makedirs(os.path.dirname(path), exist_ok=True)  # noqa: PTH120 - as below
+        with open(path, "ab") as file:  # noqa: PTH123
+            fcntl.flock(file, fcntl.LOCK_EX)
+            yield
 
     @contextmanager
     def _beside(self, path: str) -> Iterator[str]:

@@ -9,6 +9,7 @@ those are looked at again each time.
 import json
 from collections import defaultdict
 from collections.abc import Collection, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 
 from gsum_assets.checks.finding import SHOWN, Finding
@@ -19,6 +20,7 @@ from gsum_resources.parquet_store import ParquetStore, Partition
 
 Scope = tuple[str, str | None]  # corpus, method
 _NAMED = 3  # corpora (and methods) that a description names
+_FOLDER = "_checks"
 
 
 @dataclass(frozen=True)
@@ -42,15 +44,11 @@ class Verdict:
 
 
 class Failing:
-    """Which scopes failed which check of an asset when last looked at, kept in the store.
-
-    Two runs that end in the same moment may lose one another's note; the next look at everything
-    brings it back.
-    """
+    """Which scopes failed which check of an asset when last looked at, kept in the store."""
 
     def __init__(self, store: ParquetStore, asset: str) -> None:
         self._store = store
-        self._path = f"{store.root}/_checks/{asset}.json"
+        self._path = f"{store.root}/{_FOLDER}/{asset}.json"
 
     def read(self) -> dict[str, set[Scope]]:
         """The scopes by name of check."""
@@ -64,6 +62,15 @@ class Failing:
         """Replace what is kept."""
         kept = {name: sorted(scopes, key=_label) for name, scopes in sorted(failing.items())}
         self._store.replace_file(self._path, json.dumps(kept).encode())
+
+
+def in_turn(subject: Subject, store: ParquetStore) -> AbstractContextManager[None]:
+    """While it lasts, no other run on this machine looks at the asset or notes what failed.
+
+    Hold it from before the look until the verdicts are on record, so that those on record last
+    are those of the last look.
+    """
+    return store.alone(f"{_FOLDER}/{subject.name}.lock")
 
 
 def evaluate(

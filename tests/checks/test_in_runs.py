@@ -1,16 +1,23 @@
 """Checks as Dagster runs them: with their assets, alone, and never in the way of a run."""
 
+import threading
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import AbstractContextManager
 from pathlib import Path
 
 import dagster as dg
 import pytest
+from dagster._core.storage.asset_check_execution_record import (
+    AssetCheckExecutionRecordStatus as Status,
+)
 
-from gsum_assets.checks import registry
+from gsum_assets.checks import assets, registry
+from gsum_assets.checks.evaluate import in_turn
 from gsum_assets.checks.finding import Finding
-from gsum_assets.checks.part import Part
+from gsum_assets.checks.part import Part, Subject
 from gsum_assets.checks.registry import CHECKS, Check
-from gsum_resources.parquet_store import Partition
+from gsum_resources.parquet_store import ParquetStore, Partition
 from tests.checks.indexed import METHODS, evaluations, indexed, plant, with_column
 from tests.conftest import CORPUS, House, document_in
 from tests.models import FirstWords
@@ -198,3 +205,70 @@ def test_a_check_that_breaks_fails_and_not_the_run(
     assert lucky.severity == dg.AssetCheckSeverity.ERROR
     text = f"{CORPUS}: could not be checked: RuntimeError: no luck with {CORPUS}"
     assert lucky.description == text
+
+
+class Torn:
+    """A check of chunks that fails when it looks first: another process is about to mend them.
+
+    Two runs look. The second begins when the first called `is_first`, which may then wait until
+    the second is `over`.
+    """
+
+    def __init__(self, house: House, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.over, self._came, self._looks = threading.Event(), threading.Event(), 0
+        self._house = house
+        check = Check("whole", "It is whole.", self.look)
+        monkeypatch.setattr(registry, "CHECKS", {"chunks": [check]})
+
+    def is_first(self) -> bool:
+        """Whether the run that calls this is the first to do so."""
+        was_there = self._came.is_set()
+        self._came.set()
+        return not was_there
+
+    def look(self, _: Part) -> Finding:
+        self._looks += 1
+        return Finding("", "torn", 1) if self._looks == 1 else Finding("")
+
+    def shown_after_two_runs(self) -> bool:
+        """Whether Dagster shows that the check passed."""
+        definitions = self._house.pipeline().definitions
+        keys = definitions.resolve_asset_graph().asset_check_keys
+        key = next(key for key in keys if key.name == "whole")
+        job = definitions.resolve_implicit_global_asset_job_def()
+        alone = job.get_subset(asset_selection=set(), asset_check_selection={key})
+        with self._house.instance() as instance, ThreadPoolExecutor(1) as pool:
+            first = pool.submit(alone.execute_in_process, instance=instance)
+            assert self._came.wait(60)
+            assert alone.execute_in_process(instance=instance).success
+            self.over.set()
+            assert first.result().success
+            storage = instance.event_log_storage
+            (shown,) = storage.get_latest_asset_check_execution_by_key([key]).values()
+        assert self._looks == 2
+        return shown.status == Status.SUCCEEDED
+
+
+def test_a_later_look_waits_for_a_slow_one(house: House, monkeypatch: pytest.MonkeyPatch) -> None:
+    class Slow(Torn):
+        def look(self, part: Part) -> Finding:
+            found = super().look(part)
+            if self.is_first():
+                self.over.wait(3)  # the other run comes to its end meanwhile, unless it waits
+            return found
+
+    assert Slow(house, monkeypatch).shown_after_two_runs()
+
+
+def test_the_last_look_is_shown_whoever_began_last(
+    house: House, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    torn = Torn(house, monkeypatch)
+
+    def late(subject: Subject, store: ParquetStore) -> AbstractContextManager[None]:
+        if torn.is_first():
+            assert torn.over.wait(60)
+        return in_turn(subject, store)
+
+    monkeypatch.setattr(assets, "in_turn", late)
+    assert torn.shown_after_two_runs()
