@@ -28,6 +28,7 @@ from gsum_resources.table import Table
 FOOTER_KEY = b"gsum.provenance"
 FILE_NAME = "data.parquet"
 _BESIDE = ".part"
+_LOCKS = "_locks"
 DIMENSIONS = ("corpus", "bucket", "method")
 _DICTIONARY_BYTES = 2**23  # room for 300,000 ids; beyond, a column is written value by value
 _FILES_AT_ONCE = 4  # read together: hides an object store's latency, bounds what decoding takes
@@ -160,18 +161,14 @@ class ParquetStore:
     def alone(self, name: str) -> Iterator[None]:
         """Keep other processes of this machine, and other threads, out of what `name` stands for.
 
-        Those that come meanwhile wait; the system lets go of a dead process's place. A warehouse
-        in an object store has no such places: there, nobody waits.
-
-        Parameters
-        ----------
-        name : a path below the root, where an empty file is left.
+        Those that come meanwhile wait; the system lets go of a dead process's lock, an empty file
+        that stays. An object store has no locks: there, nobody waits.
         """
         if not self.is_local:
             yield
             return
-        path = f"{self.root}/{name}"
-        self.fs.makedirs(os.path.dirname(path), exist_ok=True)  # noqa: PTH120 - as below
+        path = f"{self.root}/{_LOCKS}/{name}"
+        self.fs.makedirs(os.path.dirname(path), exist_ok=True)  # noqa: PTH120
         with open(path, "ab") as file:  # noqa: PTH123
             fcntl.flock(file, fcntl.LOCK_EX)
             yield

@@ -20,7 +20,6 @@ from gsum_resources.parquet_store import ParquetStore, Partition
 
 Scope = tuple[str, str | None]  # corpus, method
 _NAMED = 3  # corpora (and methods) that a description names
-_FOLDER = "_checks"
 
 
 @dataclass(frozen=True)
@@ -48,7 +47,7 @@ class Failing:
 
     def __init__(self, store: ParquetStore, asset: str) -> None:
         self._store = store
-        self._path = f"{store.root}/{_FOLDER}/{asset}.json"
+        self._path = f"{store.root}/_checks/{asset}.json"
 
     def read(self) -> dict[str, set[Scope]]:
         """The scopes by name of check."""
@@ -70,7 +69,7 @@ def in_turn(subject: Subject, store: ParquetStore) -> AbstractContextManager[Non
     Hold it from before the look until the verdicts are on record, so that those on record last
     are those of the last look.
     """
-    return store.alone(f"{_FOLDER}/{subject.name}.lock")
+    return store.alone(f"checks/{subject.name}")
 
 
 def evaluate(
