@@ -17,6 +17,7 @@ from gsum_assets.processes import tags_of_this_process
 from gsum_assets.tables import table_of
 from gsum_resources.parquet_store import Partition
 from gsum_resources.protocols import (
+    EmbedderUnavailableError,
     JudgeUnavailableError,
     ModelUnavailableError,
     ScorerUnavailableError,
@@ -25,13 +26,12 @@ from gsum_resources.warehouse_io import partition_of
 
 _QUIET = {"loggers": {"console": {"config": {"log_level": "CRITICAL"}}}}
 _OWN_ERROR = re.compile(r"^gsum_[\w.]+: ")  # Dagster puts an error's class before its message
-_UNAVAILABLE = {  # without the embedder: methods that need no vectors read it, too, and go on
-    error.__name__: dg.AssetKey(name)
-    for error, name in (
-        (ModelUnavailableError, "language_model"),
-        (JudgeUnavailableError, "judge_model"),
-        (ScorerUnavailableError, "passage_scorer"),
-    )
+EMBEDDING_MODEL = dg.AssetKey("embedding_model")
+_UNAVAILABLE = {
+    ModelUnavailableError.__name__: dg.AssetKey("language_model"),
+    JudgeUnavailableError.__name__: dg.AssetKey("judge_model"),
+    EmbedderUnavailableError.__name__: EMBEDDING_MODEL,
+    ScorerUnavailableError.__name__: dg.AssetKey("passage_scorer"),
 }
 OnStart = Callable[[Sequence[str], Sequence[Partition]], None]
 
@@ -45,8 +45,7 @@ class Made:
     error : None where all went well.
     gaps : a line for each partition that lacks rows, since a model gave no valid reply.
     skipped : why something that the settings ask for was left out.
-    unavailable : a model of which nothing more can be had now, so that none of its readers can be
-        made.
+    unavailable : a model of which nothing more can be had now.
     """
 
     assets: Sequence[str]

@@ -16,7 +16,7 @@ from gsum_assets.automation.attempts import TRY_AGAIN
 from gsum_assets.automation.corpora import forget_tables
 from gsum_assets.automation.due import due, without_readers_of
 from gsum_assets.definitions import METHODS, Pipeline
-from gsum_assets.execute import Made, OnStart, execute, look_at_sources
+from gsum_assets.execute import EMBEDDING_MODEL, Made, OnStart, execute, look_at_sources
 from gsum_assets.processes import (
     DRIVING,
     began_elsewhere,
@@ -201,6 +201,7 @@ def _possible(
     unwanted = () if only is None else set(request.asset_selection or ()) - set(only)
     wanted = without_readers_of(unwanted, graph, request)
     unavailable = {made.unavailable for made in report.made if made.unavailable}
+    unavailable.discard(EMBEDDING_MODEL)  # methods that need no vectors read it, too, and go on
     if not unavailable:
         return wanted
     kept = without_readers_of({*unavailable, *unwanted}, graph, request)

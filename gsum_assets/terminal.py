@@ -6,6 +6,7 @@ import time
 from collections.abc import Iterator, Sequence
 from types import TracebackType
 
+import dagster as dg
 from rich.console import Console as Screen
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TextColumn
 from rich.table import Table as Grid
@@ -45,6 +46,7 @@ class Console:
         self._shown = shown_by(self._advance)
         self._shown.__enter__()
         self._started = time.monotonic()
+        self._unavailable = set[dg.AssetKey]()
         return self
 
     def __exit__(
@@ -73,9 +75,18 @@ class Console:
         line = f"{mark} {_names(made.assets)} {_where(made.partitions)}"
         self._screen.print(f"{made.seconds:7.1f} s  {line}")
         if made.error:
-            self._tell(made.error, "red")
+            self._tell(self._in_short(made.error, made.unavailable), "red")
         for line in (*made.gaps, *made.skipped):
             self._tell(line, "yellow")
+
+    def _in_short(self, error: str, unavailable: dg.AssetKey | None) -> str:
+        """An error, without what was told of the same model before."""
+        if unavailable in self._unavailable:
+            step = error.partition(":")[0]
+            return f"{step}: {unavailable.to_user_string()} is unavailable, as told above"
+        if unavailable:
+            self._unavailable.add(unavailable)
+        return error
 
     def failed(self, corpus: str, error: CorpusError) -> None:
         """The corpus could not be taken up at all."""

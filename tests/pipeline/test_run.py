@@ -19,6 +19,7 @@ from gsum_assets.run import (
     known_methods,
 )
 from gsum_assets.tables import TABLES
+from gsum_assets.terminal import Console
 from gsum_resources.llm.extractive import ExtractiveModel
 from gsum_resources.models import Models
 from gsum_resources.parquet_store import Partition
@@ -283,6 +284,27 @@ def test_an_unavailable_embedder_does_not_stop_what_asks_the_language_model(
     assert report.not_made == set()
     assert changeable.table("jerr.pages").num_rows > 0
     assert asked_of(changeable)["jerr/pages"] > 0
+
+
+class LeavingEmbedder(HashEmbedder):
+    """Its server goes away before the questions are embedded."""
+
+    def embed_queries(self, texts: Sequence[str]) -> np.ndarray:
+        raise EmbedderUnavailableError("server 'away' does not answer; start it")
+
+
+def test_an_unavailable_embedder_is_told_once(
+    changeable: House, capsys: pytest.CaptureFixture[str]
+) -> None:
+    changeable.embedder = LeavingEmbedder("leaving")
+    with Console() as console, changeable.instance() as instance:
+        report = drive(
+            changeable.pipeline(), instance, CORPUS, ["dense", "hybrid"], on_made=console.made
+        )
+    told = " ".join(capsys.readouterr().out.split())
+    assert len(report.errors) > 1
+    assert told.count("server 'away' does not answer") == 1
+    assert told.count("embedding_model is unavailable, as told above") == len(report.errors) - 1
 
 
 def test_a_model_that_cannot_be_had_is_told_before_any_work(changeable: House) -> None:
