@@ -209,7 +209,7 @@ def _notes(calls: Mapping[str, Sequence[Mapping]], settings: Settings) -> list[s
         if failed := [row["error"] for row in rows if row["error"]]:
             notes.append(
                 f"{asset}: {count(len(failed), 'request')} could not be rehearsed, and what rests "
-                f"on the replies is not in the plan (first: {failed[0]})"
+                f"on the replies is not in the plan (first: {failed[0].partition(';')[0]})"
             )
     llm = settings.llm
     prices = llm.usd_per_million_tokens_in + llm.usd_per_million_tokens_out

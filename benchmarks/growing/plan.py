@@ -5,7 +5,9 @@
 A family a home, with three of the sample meetings and their questions. Each method in turn is
 planned and then run, the index where the family's first method wants it; at last a document is
 edited. The server replies as the extractive model does over the packaged embedder, which the plan
-does not use, and counts a token for four bytes, as a plan does before any server has counted.
+does not use, and with a word more, another for each prompt: a real model does not say the same to
+two prompts, while the extractive one often does. It counts a token for four bytes, as a plan does
+before any server has counted.
 """
 
 import json
@@ -23,6 +25,7 @@ from gsum_assets.definitions import METHODS, pipeline_for
 from gsum_assets.plan import plan
 from gsum_assets.run import drive
 from gsum_assets.tables import TABLES
+from gsum_resources.content_hash import hash_texts
 from gsum_resources.home import Home
 from gsum_resources.instance import open_instance
 from gsum_resources.models import Models
@@ -36,6 +39,7 @@ SAMPLE = Path(__file__).parents[2] / "data" / "corpora" / "sample-meetings"
 DOCUMENTS = ("01-kickoff", "04-supplier-failure", "07-the-hatch")
 EDITED = "an edit"
 _N_ON_ALL = 5
+_LETTERS = str.maketrans("0123456789", "ghijklmnop")  # digits might be read as a reference
 _PARAGRAPH = (
     "\n\nMarit: One more thing before we close. The county wants the rear hatch inspected again in "
     "September, and Ines will be aboard when they come.\n\nBram: I'll bring the keys.\n"
@@ -81,6 +85,19 @@ class Compared(NamedTuple):
     used: Asked
 
 
+def differing(says: Says) -> Says:
+    """The same, with a last word that hangs on the prompt; JSON as it is."""
+
+    def differs(body: dict) -> str:
+        text = says(body)
+        if body.get("response_format"):
+            return text
+        digest = hash_texts(message["content"] for message in body["messages"])
+        return f"{text} {digest[:4].translate(_LETTERS)}"
+
+    return differs
+
+
 class Counting:
     """What a server says, counted."""
 
@@ -111,7 +128,7 @@ def measure(methods: Sequence[str]) -> Measurement:
     with tempfile.TemporaryDirectory() as folder:
         root = Path(folder)
         embedder = Models(Settings(), ParquetStore(str(root / "served")), TABLES["llm_calls"])
-        server = Counting(extractive_says(embedder.embedder))
+        server = Counting(differing(extractive_says(embedder.embedder)))
         with scripted_server(root / "requests.jsonl", server) as running:
             rows = []
             for family, variants in METHODS.families.items():
