@@ -218,7 +218,10 @@ def _batches(
 def _dimension(graphs: Sequence[RecordGraph]) -> int:
     """Of all embeddings."""
     if not graphs:
-        raise ValueError("gor: no document has simulated questions; materialize gor/node_rankings")
+        raise ValueError(
+            "gor: no document has simulated questions to learn from; if gor/node_rankings is made, "
+            "the model gave none that can be used, and the log of gor/simulated_queries tells why"
+        )
     first = graphs[0]
     for graph in graphs:
         for vectors in (graph.features, graph.queries):
