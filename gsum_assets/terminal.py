@@ -6,7 +6,6 @@ import time
 from collections.abc import Iterator, Sequence
 from types import TracebackType
 
-import dagster as dg
 from rich.console import Console as Screen
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TextColumn
 from rich.table import Table as Grid
@@ -46,7 +45,7 @@ class Console:
         self._shown = shown_by(self._advance)
         self._shown.__enter__()
         self._started = time.monotonic()
-        self._unavailable = set[dg.AssetKey]()
+        self._unavailable = set[str]()
         return self
 
     def __exit__(
@@ -74,19 +73,20 @@ class Console:
         mark = "[red]failed[/red]" if made.error else "made"
         line = f"{mark} {_names(made.assets)} {_where(made.partitions)}"
         self._screen.print(f"{made.seconds:7.1f} s  {line}")
-        if made.error:
-            self._tell(self._in_short(made.error, made.unavailable), "red")
+        if problem := self._problem(made):
+            self._tell(problem, "red")
         for line in (*made.gaps, *made.skipped):
             self._tell(line, "yellow")
 
-    def _in_short(self, error: str, unavailable: dg.AssetKey | None) -> str:
-        """An error, without what was told of the same model before."""
-        if unavailable in self._unavailable:
-            step = error.partition(":")[0]
-            return f"{step}: {unavailable.to_user_string()} is unavailable, as told above"
-        if unavailable:
-            self._unavailable.add(unavailable)
-        return error
+    def _problem(self, made: Made) -> str | None:
+        """Its error, without what was told of the same model before."""
+        if not (made.error and made.unavailable):
+            return made.error
+        model, step = made.unavailable.to_user_string(), made.error.partition(":")[0]
+        if model in self._unavailable:
+            return f"{step}: {model} is unavailable, as told above"
+        self._unavailable.add(model)
+        return made.error
 
     def failed(self, corpus: str, error: CorpusError) -> None:
         """The corpus could not be taken up at all."""
