@@ -5,7 +5,7 @@
 Documents are generated (`generated.py`), chunks have at most 128 word pieces. Each run is a process
 of its own, with checks; methods are the lexical and the dense baselines and `passage_walk`. Vectors
 are sums of words' random directions, and answers the first words of the passages, unless the
-packaged models are asked for: then embedding alone takes some 15 minutes on a core.
+packaged models are asked for: then embedding alone takes an hour and a half of a processor.
 """
 
 import argparse
