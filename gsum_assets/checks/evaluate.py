@@ -67,7 +67,8 @@ def in_turn(subject: Subject, store: ParquetStore) -> AbstractContextManager[Non
     """While it lasts, no other run on this machine looks at the asset or notes what failed.
 
     Hold it from before the look until the verdicts are on record, so that those on record last
-    are those of the last look.
+    are those of the last look. Runs on several machines, or over an object store, do not wait, and
+    may lose one another's note; the next look at everything brings it back.
     """
     return store.alone(f"checks/{subject.name}")
 
