@@ -58,7 +58,7 @@ def convert_epub(content: bytes, report: Callable[[int, int], None]) -> Converte
 
 
 def _xml(content: bytes) -> Any:
-    from lxml import etree
+    from lxml import etree  # pyright: ignore[reportAttributeAccessIssue] - it is native
 
     parser = etree.XMLParser(resolve_entities=False, no_network=True, recover=True)
     root = etree.fromstring(content, parser)

@@ -21,7 +21,7 @@ _MAIN = ("main", "[role=main]", "article")
 _MAIN_SHARE = 0.5  # a main part with less of the text than this is not the main part
 _EMPTY_TAG = re.compile(r"<(title|script|a|div|span|p|i|b|em)(\s[^<>]*)?/>", re.IGNORECASE)
 _BLANK_LINES = re.compile(r"\n[ \t]*(\n[ \t]*)+\n")
-_PLAIN = ("a", "img", "b", "strong", "i", "em", "u", "code", "kbd", "samp", "sub", "sup", "del")
+_PLAIN = ["a", "img", "b", "strong", "i", "em", "u", "code", "kbd", "samp", "sub", "sup", "del"]
 
 
 def convert_html(content: bytes) -> Converted:

@@ -45,8 +45,9 @@ def convert_mbox(content: bytes) -> Converted:
         If it holds no message.
     """
     normalized = content.replace(b"\r\n", b"\n")
-    starts = [found.end() for found in _MESSAGE.finditer(normalized)]
-    ends = [found.start() for found in _MESSAGE.finditer(normalized)][1:] + [len(normalized)]
+    begins = list(_MESSAGE.finditer(normalized))
+    starts = [found.end() for found in begins]
+    ends = [*(found.start() for found in begins[1:]), len(normalized)]
     if not starts or not _MESSAGE.match(normalized):
         raise ConversionError('no mailbox: it does not begin with a line "From …"; export it anew')
     texts = []

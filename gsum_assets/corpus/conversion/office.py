@@ -74,7 +74,7 @@ def convert_pptx(content: bytes, report: Callable[[int, int], None]) -> Converte
 
 def _open(content: bytes, program: str, part: str) -> str:
     """Check that the archive can be read, and return the title among its properties."""
-    from lxml import etree
+    from lxml import etree  # pyright: ignore[reportAttributeAccessIssue] - it is native
 
     if content.startswith(_OLE):
         raise ConversionError(

@@ -86,6 +86,8 @@ def _goes_on(line: str, following: str, full: float) -> bool:
 
 def _glued(text: str, line: str, hyphenated: set[str]) -> str:
     """Two lines as one; a hyphen between them is kept where it belongs to the word."""
+    if text.endswith("/"):  # of a path or an address
+        return text + line
     if not text.endswith("-"):
         return f"{text} {line}"
     head, tail = _WORD_END.search(text), _WORD_START.match(line)
