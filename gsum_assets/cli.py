@@ -1,4 +1,4 @@
-"""The command line: `gsum import | plan | run | ask | forget | report | export | sql | ui`."""
+"""The command line: `gsum init | import | plan | run | ask | forget | report | export | sql | ui`."""
 
 import os
 import sys
@@ -43,12 +43,32 @@ def import_(benchmark: str, path: Path, corpus: str | None) -> None:
     booksum, govreport, academiceval, multihop-rag.
     """
     from gsum_assets.corpus.importers import import_benchmark
+    from gsum_assets.corpus.intake import folder_intake
 
-    report = import_benchmark(benchmark, path, Home.from_environment().corpora, corpus)
+    home = Home.from_environment()
+    report = import_benchmark(benchmark, path, home.corpora, corpus)
     click.echo(f"{report.corpus}: {report.n_documents:,} documents, {report.n_queries:,} questions")
     for note in report.notes:
         click.echo(f"  {note}")
+    click.echo(f"{report.corpus}: {folder_intake(home.corpora / report.corpus)}")
     click.echo(f"next: gsum run {report.corpus}")
+
+
+@main.command()
+@click.argument("folder", type=click.Path(exists=True, file_okay=False, path_type=Path))
+@click.option("--corpus", help="Name of the corpus.  [default: made from the folder's name]")
+def init(folder: Path, corpus: str | None) -> None:
+    """Make FOLDER a corpus: write its commented corpus.toml, and link it below GSUM_HOME.
+
+    A corpus.toml that is there stays as it is; so do the documents.
+    """
+    from gsum_assets.corpus.init import init_corpus
+    from gsum_assets.definitions import SETTINGS_TABLES
+
+    made = init_corpus(folder, Home.from_environment(), corpus, SETTINGS_TABLES)
+    for line in made.lines:
+        click.echo(line)
+    click.echo(f"next: gsum run {made.corpus}")
 
 
 @main.command()
@@ -63,6 +83,7 @@ def run(corpora: Sequence[str], methods: str | None) -> None:
 
     What was asked for once is kept current by every later run and by the daemon.
     """
+    from gsum_assets.corpus.intake import stored_intake
     from gsum_assets.corpus.settings import CorpusError
     from gsum_assets.definitions import pipeline_for
     from gsum_assets.run import drive
@@ -84,6 +105,7 @@ def run(corpora: Sequence[str], methods: str | None) -> None:
                     failed = True
                     continue
                 console.done(corpus, report)
+                console.say(f"{corpus}: {stored_intake(pipeline.store, corpus)}")
                 failed |= not report.is_complete
                 driven.append(corpus)
         if forgotten := pipeline.forgetting.forget_gone(instance):

@@ -21,8 +21,11 @@ from gsum_assets.corpus.assets import corpus_assets
 from gsum_assets.corpus.load import bucket_of
 from gsum_assets.corpus.settings import CorpusError, checked_section, load_settings
 from gsum_assets.evaluation.assets import Family, family_assets
+from gsum_assets.evaluation.generate_questions import QuestionsSettings
 from gsum_assets.evaluation.judge_assets import generated_questions, judge_assets
+from gsum_assets.evaluation.judges.settings import JudgesSettings
 from gsum_assets.evaluation.leaderboard_assets import leaderboard_assets
+from gsum_assets.evaluation.score import ScoreSettings
 from gsum_assets.gae.assets import GAE
 from gsum_assets.gae.graph_assets import graph_assets
 from gsum_assets.gor.assets import GOR, TRAINED, gor_assets
@@ -36,6 +39,7 @@ from gsum_assets.models.assets import model_assets
 from gsum_assets.partitions import partitions_of, variant_key
 from gsum_assets.presentation import presented
 from gsum_assets.retrieval.assets import RETRIEVAL
+from gsum_assets.retrieval.settings import RetrievalSettings
 from gsum_assets.tables import TABLES, table_of
 from gsum_resources.home import Home
 from gsum_resources.lineage import Lineage
@@ -47,6 +51,15 @@ from gsum_resources.warehouse_io import WarehouseIO
 
 FAMILIES: tuple[Family, ...] = (RETRIEVAL, GOR, LIGHTPAL, GAE, GRAPHRAG, JERR)
 _SETTINGS = {family.name: family.settings for family in FAMILIES if family.settings}
+SETTINGS_TABLES: dict[str, type[BaseModel]] = {
+    "scores": ScoreSettings,
+    "judges": JudgesSettings,
+    "questions": QuestionsSettings,
+    **_SETTINGS,
+    "retrieval": RetrievalSettings,
+}
+"""The tables of `corpus.toml` that evaluation and methods read, by name."""
+
 _UNITE = ("judgements", "win_rates", "leaderboard", "comparisons", "costs")  # whatever exists
 METHODS = Methods(
     known=[variant for family in FAMILIES for variant in family.variants],

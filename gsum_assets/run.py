@@ -15,6 +15,7 @@ from dagster._core.definitions.assets.graph.asset_graph import AssetGraph
 from gsum_assets.automation.attempts import TRY_AGAIN
 from gsum_assets.automation.corpora import forget_tables
 from gsum_assets.automation.due import due, without_readers_of
+from gsum_assets.corpus.folder import is_removed
 from gsum_assets.definitions import METHODS, Pipeline
 from gsum_assets.execute import EMBEDDING_MODEL, Made, OnStart, execute, look_at_sources
 from gsum_assets.processes import (
@@ -179,7 +180,7 @@ def register(pipeline: Pipeline, instance: dg.DagsterInstance, corpus: str) -> N
     One that a run is still at work on is forgotten later.
     """
     for gone in set(instance.get_dynamic_partitions("corpora")):
-        if not (pipeline.home.corpora / gone).is_dir() and not runs_on(instance, gone):
+        if is_removed(pipeline.home.corpora / gone) and not runs_on(instance, gone):
             forget_corpus(pipeline, instance, gone)
     if not instance.has_dynamic_partition("corpora", corpus):
         instance.add_dynamic_partitions("corpora", [corpus])

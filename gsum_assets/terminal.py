@@ -105,6 +105,10 @@ class Console:
             left = ", ".join(sorted(report.not_made))
             self._tell(f"not made, for a model is unavailable: {left}", "red")
 
+    def say(self, line: str) -> None:
+        """Print a line as it stands."""
+        self._screen.print(line, markup=False, soft_wrap=True)
+
     def _tell(self, message: str, colour: str) -> None:
         self._screen.print(f"           {message}", style=colour, markup=False, soft_wrap=True)
 

@@ -36,6 +36,10 @@ class Methods:
             If the corpus cannot be read, or a method is unknown.
         """
         problem = corpus_name_problem(corpus)
+        if Path(corpus).is_dir() and (problem or not (root / corpus).exists()):
+            raise CorpusError(
+                f"'{corpus}' is a folder, not a corpus: run `gsum init {corpus}` first"
+            )
         if problem:
             raise CorpusError(f"corpus '{corpus}': {problem}")
         folder = root / corpus

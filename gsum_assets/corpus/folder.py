@@ -23,7 +23,7 @@ GRAPH_FILES = ("graph/entities.parquet", "graph/relationships.parquet")
 READ_TYPES = (*TEXT_SUFFIXES, *FORMATS, *RECORD_FILES)
 """File name extensions, and names, of files that are read as documents."""
 
-_OWN_FILES = (SETTINGS_FILE, QUERIES_FILE, *GRAPH_FILES)
+OWN_FILES = (SETTINGS_FILE, QUERIES_FILE, *GRAPH_FILES)
 _IN_AN_ID = str.maketrans(dict.fromkeys(FORBIDDEN, "_"))
 READS = f"gsum reads {', '.join(READ_TYPES)}"
 QUIET_S = 5.0
@@ -82,7 +82,7 @@ class Stamp:
 def stamp_of(folder: Path) -> Stamp:
     """Look at every file of a corpus folder, settings and questions too, without opening one."""
     looks, youngest = [], 0.0
-    for name, path in _walk(folder):
+    for name, path in walk(folder):
         try:
             stat = path.stat()
         except FileNotFoundError:  # deleted since the folder was listed
@@ -91,6 +91,11 @@ def stamp_of(folder: Path) -> Stamp:
         youngest = max(youngest, stat.st_mtime)
     digest = hashlib.blake2b(repr(sorted(looks)).encode("utf-8", "backslashreplace"), digest_size=8)
     return Stamp(digest.hexdigest(), youngest)
+
+
+def is_other_type(file: str) -> bool:
+    """Return whether gsum reads no files with this name, relative to the corpus folder."""
+    return file not in RECORD_FILES and not file.lower().endswith((*TEXT_SUFFIXES, *FORMATS))
 
 
 def is_removed(folder: Path) -> bool:
@@ -109,10 +114,10 @@ def _missing(folder: Path) -> str:
 
 def _files(folder: Path) -> Iterator[tuple[str, Path]]:
     """Pairs of relative name and path of all files but gsum's own."""
-    return (found for found in _walk(folder) if found[0] not in _OWN_FILES)
+    return (found for found in walk(folder) if found[0] not in OWN_FILES)
 
 
-def _walk(
+def walk(
     folder: Path, prefix: str = "", above: tuple[Path, ...] = ()
 ) -> Iterator[tuple[str, Path]]:
     """Pairs of relative name and path of all files, but for hidden ones."""
@@ -125,7 +130,7 @@ def _walk(
                 seen = (*above, folder.resolve())
                 if child.is_symlink() and child.resolve() in seen:
                     continue
-            yield from _walk(child, f"{prefix}{child.name}/", seen)
+            yield from walk(child, f"{prefix}{child.name}/", seen)
         else:
             yield prefix + child.name, child
 
@@ -134,7 +139,7 @@ def _whole_file(
     path: Path, file: str, name: str, max_bytes: int, wanted: Collection[str] | None
 ) -> Record | None:
     suffix = path.suffix.lower()
-    if suffix not in (*TEXT_SUFFIXES, *FORMATS):
+    if is_other_type(file):
         other = f"{name}:0"
         if wanted is not None and other not in wanted:
             return None
