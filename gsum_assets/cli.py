@@ -91,7 +91,7 @@ def run(corpora: Sequence[str], methods: str | None) -> None:
     for corpus in driven:
         print_leaderboard(pipeline, corpus)
     if driven:
-        print_next(driven[0])
+        print_next(pipeline, driven[0])
     if failed:
         sys.exit(1)
 

@@ -16,6 +16,7 @@ from gsum_assets.definitions import Pipeline
 from gsum_assets.evaluation.leaderboard import LEGEND, grids
 from gsum_assets.execute import Made
 from gsum_assets.forget import Oblivion
+from gsum_assets.next_steps import next_steps
 from gsum_assets.plan import Plan
 from gsum_assets.plan_lines import EARLIER, ESTIMATE, Line
 from gsum_assets.run import RunReport
@@ -113,7 +114,7 @@ class Console:
 
 
 def print_leaderboard(pipeline: Pipeline, corpus: str) -> None:
-    """The leaderboard of a corpus, one table for each kind of question."""
+    """The leaderboard of a corpus, one table for each kind of question; nothing without scores."""
     rows, _ = pipeline.store.read(TABLES["leaderboard"], [Partition(corpus)])
     if set(TABLES["leaderboard"].schema.names) - set(rows.column_names):
         return  # an older gsum wrote it, and it could not be made again
@@ -130,15 +131,10 @@ def print_leaderboard(pipeline: Pipeline, corpus: str) -> None:
         screen.print(LEGEND)
 
 
-def print_next(corpus: str) -> None:
-    """Where to look next."""
-    sql = f"select method, metric, mean from leaderboard where corpus = '{corpus}'"
-    print(
-        "next:\n"
-        "  make ui                  lineage, plots and the leaderboard in the Dagster UI\n"
-        f'  gsum ask {corpus} "…"    an answer with its passages\n'
-        f'  gsum sql "{sql}"'
-    )
+def print_next(pipeline: Pipeline, corpus: str) -> None:
+    """Print what can be done with what there is of a corpus."""
+    for line in next_steps(pipeline.store, corpus, pipeline.home.corpora / corpus):
+        print(line)
 
 
 def print_plan(plan: Plan, methods: str | None) -> None:
