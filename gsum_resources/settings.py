@@ -267,7 +267,9 @@ def _place(variable: str) -> tuple[str, str]:
         for table, field in Settings.model_fields.items()
         for key in field.annotation.model_fields  # type: ignore[union-attr]
     ] + sorted(_OTHER_VARIABLES)
-    raise SettingsError(f"environment variable {variable} is unknown{did_you_mean(variable, known)}")
+    raise SettingsError(
+        f"environment variable {variable} is unknown{did_you_mean(variable, known)}"
+    )
 
 
 def _as_typed(table: Any, key: str, text: str) -> Any:

@@ -5,11 +5,15 @@ from pathlib import Path
 from gsum_assets.corpus.settings import CorpusError, corpus_name_problem
 from gsum_assets.suggest import did_you_mean
 
+_N_SHOWN = 8
+
 
 def corpora_in(root: Path) -> list[str]:
     """Return the names of the corpora under a folder, those of hidden folders left out."""
     folders = root.iterdir() if root.is_dir() else ()
-    return sorted(folder.name for folder in folders if folder.is_dir() and folder.name[0] not in ".~")
+    return sorted(
+        folder.name for folder in folders if folder.is_dir() and folder.name[0] not in ".~"
+    )
 
 
 def find_corpus(root: Path, corpus: str) -> Path:
@@ -35,6 +39,15 @@ def find_corpus(root: Path, corpus: str) -> Path:
     if not known:
         raise CorpusError(f"corpus '{corpus}' does not exist; {no_corpus(root)}")
     raise CorpusError(f"corpus '{corpus}' does not exist in {root}{did_you_mean(corpus, known)}")
+
+
+def name_a_corpus(root: Path) -> str:
+    """Return what to say to one who named no corpus: which there are."""
+    known = corpora_in(root)
+    shown = ", ".join(known[:_N_SHOWN]) + (
+        f" … ({len(known)} in all)" if len(known) > _N_SHOWN else ""
+    )
+    return f"name a CORPUS to run; there are: {shown}" if known else no_corpus(root)
 
 
 def no_corpus(root: Path) -> str:

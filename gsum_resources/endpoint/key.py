@@ -58,9 +58,7 @@ class Key:
         return bool(_MASKED.search(word)) and (start in word or end in word)
 
 
-def is_keyless(
-    settings: EndpointSettings, environment: Mapping[str, str] = os.environ
-) -> bool:
+def is_keyless(settings: EndpointSettings, environment: Mapping[str, str] = os.environ) -> bool:
     """Return whether no key is sent to a server of one's own, since nobody set or named one.
 
     True where the host is this machine or in a private network, `api_key_env` is the default, and

@@ -100,9 +100,9 @@ def test_the_defaults_of_a_new_corpus(tmp_path: Path) -> None:
     (folder / "queries.jsonl").write_text("\n \n")
     assert defaults() == [DEFAULT_METHOD]
     (folder / "queries.jsonl").write_text(json.dumps(QUESTION))
-    assert defaults() == ["bm25", "dense", "hybrid"]
+    assert defaults() == ["bm25", "dense", "hybrid", "passage_walk"]
     (folder / "queries.jsonl").unlink()
     (folder / "corpus.toml").write_text('[questions]\nn = 1\ndescription = "Boats."\n')
-    assert defaults() == ["bm25", "dense", "hybrid"]
+    assert defaults() == ["bm25", "dense", "hybrid", "passage_walk"]
     (folder / "corpus.toml").write_text('methods = ["gor", "lightpal"]\n')
     assert defaults() == ["gor", "lightpal"]

@@ -54,7 +54,11 @@ def test_a_home_without_the_file_has_the_defaults(tmp_path: Path) -> None:
         ("[llm]\nmax_retries = 'many'", {}, "'llm.max_retries' is 'many'.*correct"),
         ("[llm]\nmax_concurrent = 0", {}, "'llm.max_concurrent' is 0.*greater than or equal to 1"),
         ("[llm]\nbase_url = 'ftp://x'", {}, "'llm.base_url' is 'ftp://x'.*http://"),
-        ("[llm]\nbackend = 'magic'", {}, "'llm.backend' is 'magic'; known: extractive, openai_comp"),
+        (
+            "[llm]\nbackend = 'magic'",
+            {},
+            "'llm.backend' is 'magic'; known: extractive, openai_comp",
+        ),
         ("[llm]\nbackend = 'openai'", {}, "is 'openai'; did you mean 'openai_compatible'"),
         ("[llm]\nmodel = 'gpt'", {}, r"\[llm\]: model is 'gpt', but backend is 'extractive'"),
         ("[llm]\nbackend = 'openai_compatible'", {}, r"\[llm\].*needs a model; set model"),
