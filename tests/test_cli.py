@@ -179,7 +179,7 @@ def test_sql_prints_a_table_or_csv(first_run: str) -> None:
         (["ask", "elsewhere", "Who?"], ["'elsewhere'", "gsum run elsewhere"]),
         (["report", "elsewhere"], ["'elsewhere' does not exist", "known: two-meetings"]),
         (["report", "../up"], ["corpus '../up'", "use letters"]),
-        (["report", "two-meetings", "--split", "x"], ["no split 'x'", "dev", "'all'"]),
+        (["report", "two-meetings", "--split", "x"], ["no split 'x'; known: dev, all"]),
         (["report", "two-meetings", "--methods", "bm52"], ["no results of bm52", "mean 'bm25'?"]),
         (["report", "two-meetings", "--output", "/no/where"], ["/no/where: No such file"]),
         (["import", "qmsun", "."], ["no benchmark 'qmsun'; did you mean 'qmsum'?"]),

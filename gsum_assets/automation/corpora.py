@@ -59,10 +59,13 @@ class Methods:
     ) -> list[str]:
         """Return the variants that names of variants and families stand for."""
         known = (*self.known, *(f for f in self.families if f not in self.known))
-        for name in names:
-            if name not in known:
-                nearest = did_you_mean(name, (*known, *groups))
-                raise CorpusError(f"{where}: unknown method '{name}'{nearest}")
+        unknown = [
+            f"unknown method '{name}'{did_you_mean(name, (*known, *groups))}"
+            for name in names
+            if name not in known
+        ]
+        if unknown:
+            raise CorpusError(f"{where}: {'; '.join(unknown)}")
         return [variant for name in names for variant in self._variants(name)]
 
     def _variants(self, name: str) -> Sequence[str]:

@@ -32,7 +32,9 @@ def find_corpus(root: Path, corpus: str) -> Path:
     if problem is None and (root / corpus).is_dir():
         return root / corpus
     known = corpora_in(root)
-    if Path(corpus).is_dir():  # of another place: what people have before they know of corpora
+    if (
+        corpus and Path(corpus).is_dir()
+    ):  # of another place: what people have before they know of corpora
         raise CorpusError(_about_a_folder(root, Path(corpus)))
     if problem:
         raise CorpusError(f"corpus '{corpus}': {problem}")

@@ -6,16 +6,17 @@ from dataclasses import dataclass
 
 from gsum_resources.llm.classical.keyphrases import Keyphrase, keyphrases
 from gsum_resources.llm.classical.sentences import Sentence, read_sentences
+from gsum_resources.llm.classical.vocabulary import word_set
 
 _N_CHARACTERS = 20_000  # of a document; its key phrases stand there already
 _N_MENTIONS = (3, 2, 1)  # sentences that a phrase stands in; fewer where none stands in as many
 _N_WORDS = (2, 3)  # of a phrase: one word is seldom specific, four are seldom a phrase
 _TITLE_CHARACTERS = 60
-_VAGUE = frozenset(
+_VAGUE = word_set(
     """
     two three four five six seven eight nine ten eleven twelve twenty thirty forty fifty hundred
     thousand first second third last next other same high low whole following
-    """.split()
+    """
 )
 _ANYTHING = "What are these documents about?"
 
