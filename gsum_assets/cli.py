@@ -1,6 +1,7 @@
-"""The command line: `gsum init | import | plan | run | ask | forget | report | export | sql | ui`."""
+"""The command line `gsum`: a function for each of its commands."""
 
 import os
+import re
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -9,6 +10,8 @@ from typing import Any
 import click
 
 from gsum_resources.home import Home
+
+_SHOW_TABLES = re.compile(r"\s*show\s+all\s+tables\s*;?\s*", re.IGNORECASE)
 
 
 class _Shown(click.Group):
@@ -72,7 +75,7 @@ def init(folder: Path, corpus: str | None) -> None:
 
 
 @main.command()
-@click.argument("corpora", nargs=-1, required=True, metavar="CORPUS...")
+@click.argument("corpora", nargs=-1, metavar="CORPUS...")
 @click.option(
     "--methods",
     help="Methods or families to ask for, separated by commas; 'default', 'all'.  [default: what "
@@ -83,6 +86,7 @@ def run(corpora: Sequence[str], methods: str | None) -> None:
 
     What was asked for once is kept current by every later run and by the daemon.
     """
+    from gsum_assets.corpus.find import name_a_corpus
     from gsum_assets.corpus.intake import stored_intake
     from gsum_assets.corpus.settings import CorpusError
     from gsum_assets.definitions import pipeline_for
@@ -91,6 +95,8 @@ def run(corpora: Sequence[str], methods: str | None) -> None:
     from gsum_resources.instance import open_instance
 
     home = Home.from_environment()
+    if not corpora:
+        raise click.UsageError(name_a_corpus(home.corpora))
     wanted = [m.strip() for m in methods.split(",") if m.strip()] if methods else None
     pipeline = pipeline_for(home)
     failed, driven = False, []
@@ -113,7 +119,7 @@ def run(corpora: Sequence[str], methods: str | None) -> None:
     for corpus in driven:
         print_leaderboard(pipeline, corpus)
     if driven:
-        print_next(driven[0])
+        print_next(pipeline, driven[0])
     if failed:
         sys.exit(1)
 
@@ -167,13 +173,15 @@ def forget(corpus: str, document: str, retrain: bool, yes: bool) -> None:
     """
     from gsum_assets.definitions import pipeline_for
     from gsum_assets.forget import forget as forget_document
+    from gsum_assets.forget import require_document
     from gsum_assets.terminal import Console, print_oblivion
     from gsum_resources.instance import open_instance
 
-    if not yes:
-        click.confirm(f"Delete document '{document}' from the folder of '{corpus}'?", abort=True)
     home = Home.from_environment()
     pipeline = pipeline_for(home)
+    require_document(pipeline, corpus, document)
+    if not yes:
+        click.confirm(f"Delete document '{document}' from the folder of '{corpus}'?", abort=True)
     with open_instance(home) as instance, Console() as console:
         watch = console.start, console.made, console.wait
         done = forget_document(pipeline, instance, corpus, document, retrain, *watch)
@@ -233,10 +241,13 @@ def export(corpus: str, output: Path | None) -> None:
 
     Nodes are the entities of the method graphrag with their communities, edges what relates them.
     """
+    from gsum_assets.corpus.find import find_corpus
     from gsum_assets.graphrag.export import graphml, read_entity_graph
     from gsum_resources.parquet_store import ParquetStore
 
-    graph = read_entity_graph(ParquetStore(Home.from_environment().warehouse), corpus)
+    home = Home.from_environment()
+    find_corpus(home.corpora, corpus)
+    graph = read_entity_graph(ParquetStore(home.warehouse), corpus)
     path = output or Path(f"{corpus}.graphml")
     content = graphml(graph)
     try:
@@ -261,6 +272,7 @@ def sql(query: str, csv: bool) -> None:
 
     from gsum_assets.graphrag.compat import VIEWS
     from gsum_assets.tables import TABLES
+    from gsum_assets.terminal import print_tables
     from gsum_resources.catalogue import define_views
     from gsum_resources.parquet_store import ParquetStore
 
@@ -273,6 +285,9 @@ def sql(query: str, csv: bool) -> None:
                 return
             if csv:
                 click.echo(result.df().to_csv(index=False), nl=False)
+            elif _SHOW_TABLES.fullmatch(query):
+                listed = zip(*(result.to_df()[name] for name in ("schema", "name")), strict=True)
+                print_tables(listed)
             else:
                 result.show(max_rows=60, max_width=_width())
         except duckdb.Error as error:

@@ -40,6 +40,7 @@ from gsum_assets.partitions import partitions_of, variant_key
 from gsum_assets.presentation import presented
 from gsum_assets.retrieval.assets import RETRIEVAL
 from gsum_assets.retrieval.settings import RetrievalSettings
+from gsum_assets.retrieval.variants import DEFAULT_METHOD
 from gsum_assets.tables import TABLES, table_of
 from gsum_resources.home import Home
 from gsum_resources.lineage import Lineage
@@ -64,6 +65,7 @@ _UNITE = ("judgements", "win_rates", "leaderboard", "comparisons", "costs")  # w
 METHODS = Methods(
     known=[variant for family in FAMILIES for variant in family.variants],
     default=[variant for family in FAMILIES for variant in family.default],
+    without_questions=[DEFAULT_METHOD],
     families={family.name: family.variants for family in FAMILIES},
 )
 
@@ -179,6 +181,7 @@ def pipeline_for(home: Home, models: Models | None = None, is_rehearsal: bool = 
 def _nodes(assets: list[dg.AssetsDefinition | dg.SourceAsset]) -> dict[dg.AssetKey, Node]:
     """The materializable assets as the conditions see them."""
     families = {family.name: frozenset(family.variants) for family in FAMILIES}
+    for_questions = _made_for_questions(assets)
     return {
         spec.key: Node(
             key=spec.key,
@@ -189,11 +192,33 @@ def _nodes(assets: list[dg.AssetsDefinition | dg.SourceAsset]) -> dict[dg.AssetK
             parents=frozenset(dep.asset_key for dep in spec.deps),
             variants=families.get(spec.group_name or ""),
             unites=spec.key.to_user_string() in _UNITE,
+            for_questions=spec.key in for_questions,
         )
         for asset in assets
         if isinstance(asset, dg.AssetsDefinition)
         for spec in asset.specs
     }
+
+
+def _made_for_questions(assets: list[dg.AssetsDefinition | dg.SourceAsset]) -> set[dg.AssetKey]:
+    """Return the first steps of each family's question half, and all that depends on them.
+
+    Not all that depends on `queries`: networks leave questions out of their training.
+    """
+    parents = {
+        spec.key: {dep.asset_key for dep in spec.deps}
+        for asset in assets
+        if isinstance(asset, dg.AssetsDefinition)
+        for spec in asset.specs
+    }
+    found = {
+        dg.AssetKey([family.name, table])
+        for family in FAMILIES
+        for table in (*(step.table for step in family.preparations), "rankings")
+    }
+    while more := {key for key, above in parents.items() if above & found} - found:
+        found |= more
+    return found
 
 
 def _steps(assets: list[dg.AssetsDefinition | dg.SourceAsset]) -> Steps:

@@ -3,7 +3,7 @@
 import sys
 import textwrap
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from types import TracebackType
 
 from rich.console import Console as Screen
@@ -16,6 +16,8 @@ from gsum_assets.definitions import Pipeline
 from gsum_assets.evaluation.leaderboard import LEGEND, grids
 from gsum_assets.execute import Made
 from gsum_assets.forget import Oblivion
+from gsum_assets.graphrag.compat import VIEWS
+from gsum_assets.next_steps import next_steps
 from gsum_assets.plan import Plan
 from gsum_assets.plan_lines import EARLIER, ESTIMATE, Line
 from gsum_assets.run import RunReport
@@ -24,6 +26,7 @@ from gsum_resources.parquet_store import Partition
 from gsum_resources.progress import shown_by
 
 _PASSAGE_WIDTH = 96
+_PROVENANCE = "one row per partition of a table: what it was made from, when and by which run"
 _PIPED_WIDTH = 132
 
 
@@ -117,7 +120,7 @@ class Console:
 
 
 def print_leaderboard(pipeline: Pipeline, corpus: str) -> None:
-    """The leaderboard of a corpus, one table for each kind of question."""
+    """The leaderboard of a corpus, one table for each kind of question; nothing without scores."""
     rows, _ = pipeline.store.read(TABLES["leaderboard"], [Partition(corpus)])
     if set(TABLES["leaderboard"].schema.names) - set(rows.column_names):
         return  # an older gsum wrote it, and it could not be made again
@@ -134,15 +137,23 @@ def print_leaderboard(pipeline: Pipeline, corpus: str) -> None:
         screen.print(LEGEND)
 
 
-def print_next(corpus: str) -> None:
-    """Where to look next."""
-    sql = f"select method, metric, mean from leaderboard where corpus = '{corpus}'"
-    print(
-        "next:\n"
-        "  make ui                  lineage, plots and the leaderboard in the Dagster UI\n"
-        f'  gsum ask {corpus} "…"    an answer with its passages\n'
-        f'  gsum sql "{sql}"'
-    )
+def print_next(pipeline: Pipeline, corpus: str) -> None:
+    """Print what can be done with what there is of a corpus."""
+    for line in next_steps(pipeline.store, corpus, pipeline.home.corpora / corpus):
+        print(line)
+
+
+def print_tables(names: Iterable[tuple[str, str]]) -> None:
+    """Print schema and name of each table or view, none left out, and what one row is."""
+    rows = {one.name: f"one row per {one.row}" for one in (*TABLES.values(), *VIEWS)}
+    grid = Grid(box=None, pad_edge=False)
+    for title in ("schema", "name"):
+        grid.add_column(title, no_wrap=True)
+    grid.add_column("what it holds")
+    for schema, name in names:
+        full = name if schema == "main" else f"{schema}.{name}"
+        grid.add_row(schema, name, rows.get(full, _PROVENANCE if name == "provenance" else ""))
+    _screen().print(grid)
 
 
 def print_plan(plan: Plan, methods: str | None) -> None:

@@ -75,7 +75,8 @@ class Node:
     `definition` is how Dagster partitions it, `partitions` gives its partitions for a corpus,
     `parents` the assets it rests on. `variants` are those of its family; None: every corpus has it.
     `unites`: whether it unites the methods that there are, so that those that failed do not hold
-    it back.
+    it back. `for_questions`: whether it is made for questions alone; a corpus without any does not
+    want it.
     """
 
     key: dg.AssetKey
@@ -86,9 +87,14 @@ class Node:
     parents: frozenset[dg.AssetKey]
     variants: frozenset[str] | None = None
     unites: bool = False
+    for_questions: bool = False
 
-    def is_wanted(self, partition: Partition, asked: frozenset[str]) -> bool:
+    def is_wanted(
+        self, partition: Partition, asked: frozenset[str], has_questions: bool = True
+    ) -> bool:
         """Whether a partition is among what was asked for: its method, or any of its family."""
+        if self.for_questions and not has_questions:
+            return False
         if partition.method is not None:
             return partition.method in asked
         return self.variants is None or bool(self.variants & asked)
@@ -112,11 +118,22 @@ class Look:
 
     def is_missing(self, key: dg.AssetKey, partition: Partition) -> bool:
         """Whether a partition that was asked for has no file."""
+        table = self.nodes[key].table.name
+        return self.is_wanted(key, partition) and not self.lineage.exists(table, partition)
+
+    def is_wanted(self, key: dg.AssetKey, partition: Partition) -> bool:
+        """Whether a partition was asked for, and the corpus has the questions it is made for.
+
+        Results stay where the last question was removed: they are refreshed, and so become empty.
+        """
         corpus = partition.corpus
         asked = self._once("asked", corpus, lambda: self.requests.of(corpus))
-        node = self.nodes[key]
-        wanted = asked is not None and node.is_wanted(partition, asked)
-        return wanted and not self.lineage.exists(node.table.name, partition)
+        has_questions = self._once("questions", corpus, lambda: self._has_questions(corpus))
+        return asked is not None and self.nodes[key].is_wanted(partition, asked, has_questions)
+
+    def _has_questions(self, corpus: str) -> bool:
+        """Whether the table of questions has a row; it is made before what depends on it."""
+        return any(footer.rows for footer in self.lineage.provenances("queries", corpus).values())
 
     def changes(self, key: dg.AssetKey, partition: Partition) -> list[str]:
         """The inputs of an existing partition that are no longer those it was made from."""

@@ -21,6 +21,7 @@ from gsum_assets.partitions import corpora, to_corpus
 from gsum_assets.plots.position_bias import position_bias as draw_position_bias
 from gsum_assets.plots.win_rate_matrix import win_rate_matrix
 from gsum_assets.presentation import picture
+from gsum_assets.suggest import did_you_mean
 from gsum_assets.tables import TABLES
 from gsum_resources.arrow import pc
 from gsum_resources.settings_io import SettingsReader
@@ -73,9 +74,8 @@ def judge_assets(families: Sequence[Family]) -> dg.AssetsDefinition:
         section = corpus_settings.section(context.partition_key, "judges")
         settings = checked_section(JudgesSettings, "judges", section)
         if strangers := sorted(set(settings.methods) - set(known)):
-            raise CorpusError(
-                f"[judges] methods: unknown {', '.join(strangers)}; choose from {', '.join(known)}"
-            )
+            nearest = did_you_mean(strangers[0], known)
+            raise CorpusError(f"[judges] methods: unknown method '{strangers[0]}'{nearest}")
         model = judge_model.get() if settings.methods else None
         skipped = judges_skipped(settings, model.identity if model else "")
         rows = TABLES["judgements"].empty()

@@ -34,7 +34,7 @@ def _contexts(variant: str, inputs: Inputs) -> pa.Table:
 RETRIEVAL = Family(
     name="retrieval",
     variants=tuple(RETRIEVERS),
-    default=tuple(RETRIEVERS),
+    default=("bm25", "dense", "hybrid"),
     rank=_rank,
     contexts=_contexts,
     reads=("documents", "chunks", "chunk_embeddings"),

@@ -26,6 +26,8 @@ RETRIEVERS: Mapping[str, Callable[[Collection, Words], Retriever]] = {
     "full_context": lambda collection, _: FullContext(collection),
 }
 NEED_VECTORS = frozenset({"dense", "hybrid", "rrf"})
+DEFAULT_METHOD = "hybrid"
+"""The one method that a corpus without questions starts with."""
 
 
 def rank(

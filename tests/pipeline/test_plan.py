@@ -240,7 +240,7 @@ def test_the_command_names_what_is_wrong_and_prints_the_plan(house: House, tmp_p
 
     assert said("nowhere").startswith("1 Error: corpus")
     assert str(house.home.corpora / "nowhere") in said("nowhere")
-    assert "unknown methods bm26; choose from" in said(CORPUS, "--methods", "bm26")
+    assert "unknown method 'bm26'; did you mean" in said(CORPUS, "--methods", "bm26")
     with served(house, tmp_path / "log.jsonl") as server:
         found = said(CORPUS, "--methods", "bm25")
         assert server.lines() == []
