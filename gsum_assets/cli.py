@@ -5,11 +5,14 @@ import re
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from gsum_resources.home import Home
+
+if TYPE_CHECKING:
+    from gsum_assets.interrupts import Ending
 
 _SHOW_TABLES = re.compile(r"\s*show\s+all\s+tables\s*;?\s*", re.IGNORECASE)
 
@@ -86,10 +89,21 @@ def run(corpora: Sequence[str], methods: str | None) -> None:
 
     What was asked for once is kept current by every later run and by the daemon.
     """
+    from gsum_assets.interrupts import ended_by_signals, named
+
+    with ended_by_signals(named(corpora)) as ending:  # before modules are imported
+        is_complete = _run(corpora, methods, ending)
+    if not is_complete:
+        sys.exit(1)
+
+
+def _run(corpora: Sequence[str], methods: str | None, ending: "Ending") -> bool:
+    """Whether every corpus is up to date now."""
     from gsum_assets.corpus.find import name_a_corpus
     from gsum_assets.corpus.intake import stored_intake
     from gsum_assets.corpus.settings import CorpusError
     from gsum_assets.definitions import pipeline_for
+    from gsum_assets.processes import end_runs_of_this_process
     from gsum_assets.run import drive
     from gsum_assets.terminal import Console, print_leaderboard, print_next
     from gsum_resources.instance import open_instance
@@ -101,11 +115,19 @@ def run(corpora: Sequence[str], methods: str | None) -> None:
     pipeline = pipeline_for(home)
     failed, driven = False, []
     with open_instance(home) as instance:
+        ending.tidy_up_by(lambda: end_runs_of_this_process(instance))
         for corpus in corpora:  # one that cannot be taken up does not hold back the others
             with Console() as console:
-                watch = console.start, console.made, console.wait
+
+                def start(
+                    assets: Sequence[str], partitions: Sequence[Any], console: Console = console
+                ) -> None:
+                    ending.hold()
+                    console.start(assets, partitions)
+
+                watch = start, console.made, console.wait
                 try:
-                    report = drive(pipeline, instance, corpus, wanted, *watch)
+                    report = drive(pipeline, instance, corpus, wanted, *watch, on_step=console.step)
                 except CorpusError as error:
                     console.failed(corpus, error)
                     failed = True
@@ -120,8 +142,7 @@ def run(corpora: Sequence[str], methods: str | None) -> None:
         print_leaderboard(pipeline, corpus)
     if driven:
         print_next(pipeline, driven[0])
-    if failed:
-        sys.exit(1)
+    return not failed
 
 
 @main.command()
@@ -140,7 +161,8 @@ def plan(corpus: str, methods: str | None) -> None:
 
     wanted = [m.strip() for m in methods.split(",") if m.strip()] if methods else None
     with Console() as console:
-        found = planned(Home.from_environment(), corpus, wanted, console.start)
+        home = Home.from_environment()
+        found = planned(home, corpus, wanted, console.start, on_step=console.step)
     print_plan(found, methods)
 
 
@@ -184,7 +206,9 @@ def forget(corpus: str, document: str, retrain: bool, yes: bool) -> None:
         click.confirm(f"Delete document '{document}' from the folder of '{corpus}'?", abort=True)
     with open_instance(home) as instance, Console() as console:
         watch = console.start, console.made, console.wait
-        done = forget_document(pipeline, instance, corpus, document, retrain, *watch)
+        done = forget_document(
+            pipeline, instance, corpus, document, retrain, *watch, on_step=console.step
+        )
     print_oblivion(done, corpus, document)
     if done.problem or done.traces:
         sys.exit(1)
@@ -298,7 +322,15 @@ def sql(query: str, csv: bool) -> None:
 @main.command(context_settings={"ignore_unknown_options": True})
 @click.argument("arguments", nargs=-1, type=click.UNPROCESSED)
 def ui(arguments: Sequence[str]) -> None:
-    """Start the Dagster UI and daemon on this home; ARGUMENTS go to `dagster dev`."""
+    """Start the Dagster UI and daemon on this home; Ctrl-C ends both and the runs they started.
+
+    The UI is at http://127.0.0.1:3000. ARGUMENTS go to `dagster dev`, among them:
+
+    \b
+      -p, --port PORT   where the UI listens, if not at 3000
+      --host HOST       who may connect, if not this machine alone: 0.0.0.0 for everybody
+    """
+    from gsum_assets.ui import serve
     from gsum_resources.instance import prepare
 
     home = Home.from_environment()
@@ -307,8 +339,7 @@ def ui(arguments: Sequence[str]) -> None:
     executable = str(Path(sys.executable).with_name("dagster"))
     # the project's workspace.yaml gives the location its name; without it the module does as well
     load = [] if Path("workspace.yaml").exists() else ["-m", "gsum_assets.definitions"]
-    command = [executable, "dev", *load, *arguments]
-    os.execv(executable, command)
+    sys.exit(serve([executable, "dev", *load, *arguments]))
 
 
 def _width() -> int:

@@ -17,7 +17,8 @@ from gsum_assets.execute import Made, OnStart
 from gsum_assets.forgetting.folder import take_out
 from gsum_assets.forgetting.traces import Trace, find_traces, sentences_of
 from gsum_assets.gor.assets import TRAINED
-from gsum_assets.run import RunReport, drive
+from gsum_assets.processes import waited_for
+from gsum_assets.run import OnStep, RunReport, drive
 from gsum_assets.suggest import did_you_mean
 from gsum_assets.tables import TABLES, table_of
 from gsum_resources.parquet_store import Partition
@@ -60,14 +61,15 @@ def forget(
     retrain: bool = False,
     on_start: OnStart = lambda *_: None,
     on_made: Callable[[Made], None] = lambda _: None,
-    on_wait: Callable[[Sequence[str]], None] = lambda _: None,
+    on_wait: Callable[[str], None] = lambda _: None,
+    on_step: OnStep = lambda *_: None,
 ) -> Oblivion:
     """Remove a document from its corpus folder and everything that rests on it from the home.
 
     Parameters
     ----------
     retrain : train the networks anew that were trained with it.
-    on_start, on_made, on_wait : as `drive` calls them.
+    on_start, on_made, on_wait, on_step : as `drive` calls them.
 
     Raises
     ------
@@ -85,13 +87,13 @@ def forget(
     else:
         done.trained = [str(model.method) for model in models]
     watch = on_start, on_made, on_wait
-    done.report = drive(pipeline, instance, corpus, [], *watch, check_models=False)
+    done.report = drive(pipeline, instance, corpus, [], *watch, check_models=False, on_step=on_step)
     done.problem = next(iter(done.report.errors), None)
     done.removed = _remove_stale(pipeline, instance, corpus)
     while pipeline.forgetting.departures.look(corpus).gone:
         forgotten = pipeline.forgetting.forget_gone(instance, at_once=True)
         if forgotten is None:
-            on_wait([run.run_id for run in instance.get_runs(limit=1)])
+            on_wait(waited_for(instance, [run.run_id for run in instance.get_runs(limit=1)]))
             time.sleep(_WAIT_S)
             continue
         done.n_replies += forgotten.n_replies

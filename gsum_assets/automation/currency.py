@@ -7,7 +7,9 @@ a second process could leave wrong.
 """
 
 import json
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
@@ -108,18 +110,21 @@ class Look:
     ----------
     nodes : the materializable assets.
     attempts : what was tried in vain.
+    scope : the variants that count; what none of them needs is never due. None: all requested.
     """
 
     nodes: Mapping[dg.AssetKey, Node]
     lineage: Lineage
     requests: Requests
     attempts: Attempts
+    scope: frozenset[str] | None = None
     _memo: dict[tuple[str, object], Any] = field(default_factory=dict)
 
     def is_missing(self, key: dg.AssetKey, partition: Partition) -> bool:
         """Whether a partition that was asked for has no file."""
-        table = self.nodes[key].table.name
-        return self.is_wanted(key, partition) and not self.lineage.exists(table, partition)
+        if not (self.is_wanted(key, partition) and self.is_in_scope(key, partition)):
+            return False
+        return not self.lineage.exists(self.nodes[key].table.name, partition)
 
     def is_wanted(self, key: dg.AssetKey, partition: Partition) -> bool:
         """Whether a partition was asked for, and the corpus has the questions it is made for.
@@ -144,8 +149,18 @@ class Look:
             lambda: self.lineage.changes(node.table.name, partition, node.code_version),
         )
 
+    def is_in_scope(self, key: dg.AssetKey, partition: Partition) -> bool:
+        """Whether one of the variants in the scope needs a partition."""
+        return self.scope is None or self.nodes[key].is_wanted(partition, self.scope)
+
+    def is_out_of_date(self, key: dg.AssetKey, partition: Partition) -> bool:
+        """Whether an input of an existing partition in the scope has changed."""
+        return self.is_in_scope(key, partition) and bool(self.changes(key, partition))
+
     def is_incomplete(self, key: dg.AssetKey, partition: Partition) -> bool:
         """Whether rows are missing, since a model failed, that are to be tried again."""
+        if not self.is_in_scope(key, partition):
+            return False
         table = self.nodes[key].table.name
         provenance = self.lineage.provenances(table, partition.corpus).get(partition)
         if provenance is None or not provenance.failed:
@@ -157,7 +172,7 @@ class Look:
         """Missing though asked for, out of date, or incomplete and to be tried again."""
         return (
             self.is_missing(key, partition)
-            or bool(self.changes(key, partition))
+            or self.is_out_of_date(key, partition)
             or self.is_incomplete(key, partition)
         )
 
@@ -168,6 +183,10 @@ class Look:
             for key, node in self.nodes.items()
             if any(self.is_due(key, partition) for partition in node.partitions(corpus))
         }
+
+    def is_held(self, _: dg.AssetKey, partition: Partition) -> bool:
+        """Whether a `gsum run` of another process is at work on the corpus of a partition."""
+        return self.attempts.is_held(partition.corpus)
 
     def is_given_up(self, key: dg.AssetKey, partition: Partition) -> bool:
         """Whether the last attempt failed, and nobody wanted it tried again since."""
@@ -220,7 +239,30 @@ class Look:
             and partition in self.stuck(parent, partition.corpus)
         )
 
+    def left(self, corpus: str) -> dict[dg.AssetKey, frozenset[Partition]]:
+        """What is due of a corpus or rests on what is, by asset; empty where all is current."""
+        reached = ((key, self.unsettled(key, corpus)) for key in self.nodes)
+        return {key: partitions for key, partitions in reached if partitions}
+
     def _once(self, what: str, of: object, compute: Callable[[], Any]) -> Any:
         if (what, of) not in self._memo:
             self._memo[what, of] = compute()
         return self._memo[what, of]
+
+
+_GIVEN: ContextVar[Look | None] = ContextVar("gsum_look", default=None)
+
+
+@contextmanager
+def evaluated_by(look: Look) -> Iterator[None]:
+    """Let conditions that are evaluated inside answer from `look` instead of a new one."""
+    token = _GIVEN.set(look)
+    try:
+        yield
+    finally:
+        _GIVEN.reset(token)
+
+
+def given_look() -> Look | None:
+    """The look of the surrounding `evaluated_by`."""
+    return _GIVEN.get()
