@@ -75,7 +75,8 @@ class Node:
     `definition` is how Dagster partitions it, `partitions` gives its partitions for a corpus,
     `parents` the assets it rests on. `variants` are those of its family; None: every corpus has it.
     `unites`: whether it unites the methods that there are, so that those that failed do not hold
-    it back.
+    it back. `stands_for_parents`: whether its readers read its parents' tables and not its own, so
+    that they wait for its parents and not for itself.
     """
 
     key: dg.AssetKey
@@ -86,6 +87,7 @@ class Node:
     parents: frozenset[dg.AssetKey]
     variants: frozenset[str] | None = None
     unites: bool = False
+    stands_for_parents: bool = False
 
     def is_wanted(self, partition: Partition, asked: frozenset[str]) -> bool:
         """Whether a partition is among what was asked for: its method, or any of its family."""
@@ -192,7 +194,8 @@ class Look:
         return frozenset(
             partition
             for partition in node.partitions(corpus)
-            if holds(key, partition) or any(feeds(p, partition) for p in above)
+            if (holds(key, partition) and not node.stands_for_parents)
+            or any(feeds(p, partition) for p in above)
         )
 
     def _is_dispensable(self, node: Node, parent: dg.AssetKey, partition: Partition) -> bool:
