@@ -118,12 +118,6 @@ def keep_current(currency: Currency, takes_what_exists: bool = False) -> dg.Auto
         "The last attempt failed; `gsum run` or the job reindex_everything tries again",
         Look.is_given_up,
     )
-    stands_for_parents = StoreCondition(
-        currency,
-        "stands_for_parents",
-        "Stands for the tables it rests on; what waits for it waits for those",
-        lambda look, key, _: look.nodes[key].stands_for_parents,
-    )
     in_progress = dg.AutomationCondition.in_progress()
     any_deps = dg.AutomationCondition.any_deps_match
     soon = dg.AutomationCondition.will_be_requested()
@@ -131,8 +125,7 @@ def keep_current(currency: Currency, takes_what_exists: bool = False) -> dg.Auto
     # its inputs may turn out as they were
     first_time = missing & ~any_deps(unsettled & ~soon)
     again = (out_of_date | incomplete) & ~any_deps(unsettled)
-    under_way = in_progress | (stands_for_parents & any_deps(in_progress))
-    ready = (first_time | again) & ~any_deps(under_way) & ~in_progress & ~given_up
+    ready = (first_time | again) & ~any_deps(in_progress) & ~in_progress & ~given_up
     return ready.with_label("keep_current")
 
 
