@@ -20,10 +20,11 @@ from gsum_assets.checks.assets import checks_of
 from gsum_assets.corpus.assets import corpus_assets
 from gsum_assets.corpus.load import bucket_of
 from gsum_assets.corpus.settings import CorpusError, checked_section, load_settings
-from gsum_assets.evaluation.assets import Family, family_assets
+from gsum_assets.evaluation.assets import INDEX, Family, family_assets
 from gsum_assets.evaluation.generate_questions import QuestionsSettings
 from gsum_assets.evaluation.judge_assets import generated_questions, judge_assets
 from gsum_assets.evaluation.judges.settings import JudgesSettings
+from gsum_assets.evaluation.leaderboard import best_methods
 from gsum_assets.evaluation.leaderboard_assets import leaderboard_assets
 from gsum_assets.evaluation.score import ScoreSettings
 from gsum_assets.gae.assets import GAE
@@ -62,6 +63,7 @@ SETTINGS_TABLES: dict[str, type[BaseModel]] = {
 """The tables of `corpus.toml` that evaluation and methods read, by name."""
 
 _UNITE = ("judgements", "win_rates", "leaderboard", "comparisons", "costs")  # whatever exists
+_HEADLINES = {"leaderboard": best_methods}  # main figures on the overview pages of tables
 METHODS = Methods(
     known=[variant for family in FAMILIES for variant in family.variants],
     default=[variant for family in FAMILIES for variant in family.default],
@@ -99,7 +101,7 @@ def pipeline_for(home: Home, models: Models | None = None, is_rehearsal: bool = 
     automation = settings.automation
     models = models or Models(settings, store, TABLES["llm_calls"])
     kind = RehearsedWarehouse if is_rehearsal else WarehouseIO
-    warehouse = kind(home, store, TABLES, table_of, bucket_of, VIEWS)
+    warehouse = kind(home, store, TABLES, table_of, bucket_of, VIEWS, _HEADLINES)
     requests = Requests(store)
 
     def section(corpus: str, name: str) -> Any:
@@ -193,6 +195,7 @@ def _nodes(assets: list[dg.AssetsDefinition | dg.SourceAsset]) -> dict[dg.AssetK
             variants=families.get(spec.group_name or ""),
             unites=spec.key.to_user_string() in _UNITE,
             for_questions=spec.key in for_questions,
+            stands_for_parents=spec.key.path[-1] == INDEX,
         )
         for asset in assets
         if isinstance(asset, dg.AssetsDefinition)

@@ -1096,6 +1096,20 @@ TABLES: Mapping[str, Table] = {
             RESULT,
             ("query_id", "sample", "rank"),
         ),
+        *(
+            Table(
+                f"{family}.index",
+                "table that questions are answered from",
+                (
+                    Column("table_name", TEXT, "the table, as SQL names it"),
+                    Column("n_rows", pa.int64(), "its rows of this corpus"),
+                    Column("content_hash", TEXT, "changes with any of these rows"),
+                ),
+                ("corpus",),
+                ("table_name",),
+            )
+            for family in ("retrieval", "gor", "lightpal", "gae", "graphrag", "jerr")
+        ),
         Table(
             "embedding_calls",
             "batch of texts that was embedded, or of pairs of passages that was scored",

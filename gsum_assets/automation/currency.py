@@ -79,6 +79,8 @@ class Node:
     `unites`: whether it unites the methods that there are, so that those that failed do not hold
     it back. `for_questions`: whether it is made for questions alone; a corpus without any does not
     want it.
+    `stands_for_parents`: whether its readers read its parents' tables and not its own, so
+    that they wait for its parents and not for itself.
     """
 
     key: dg.AssetKey
@@ -90,6 +92,7 @@ class Node:
     variants: frozenset[str] | None = None
     unites: bool = False
     for_questions: bool = False
+    stands_for_parents: bool = False
 
     def is_wanted(
         self, partition: Partition, asked: frozenset[str], has_questions: bool = True
@@ -228,7 +231,8 @@ class Look:
         return frozenset(
             partition
             for partition in node.partitions(corpus)
-            if holds(key, partition) or any(feeds(p, partition) for p in above)
+            if (holds(key, partition) and not node.stands_for_parents)
+            or any(feeds(p, partition) for p in above)
         )
 
     def _is_dispensable(self, node: Node, parent: dg.AssetKey, partition: Partition) -> bool:

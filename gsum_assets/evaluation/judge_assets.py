@@ -20,8 +20,12 @@ from gsum_assets.evaluation.judges.win_rates import to_markdown, win_rates
 from gsum_assets.partitions import corpora, to_corpus
 from gsum_assets.plots.position_bias import position_bias as draw_position_bias
 from gsum_assets.plots.win_rate_matrix import win_rate_matrix
+<<<<<<< HEAD
 from gsum_assets.presentation import picture
 from gsum_assets.suggest import did_you_mean
+=======
+from gsum_assets.presentation import plot_of
+>>>>>>> w-ui
 from gsum_assets.tables import TABLES
 from gsum_resources.arrow import pc
 from gsum_resources.settings_io import SettingsReader
@@ -110,12 +114,13 @@ def _shown(name: str, corpus: str, made: Mapping[str, pa.Table]) -> dict[str, An
     """What there is to look at with each output."""
     if name == "win_rates":
         return {
-            "plot": picture(win_rate_matrix(made[name], corpus, None), "win rates"),
+            **plot_of(made[name], lambda: win_rate_matrix(made[name], corpus, None), "win rates"),
             "overall": dg.MetadataValue.md(to_markdown(made[name])),
         }
     rows = made[name]
-    bias = picture(draw_position_bias(position_bias(rows), corpus), "position bias of the judge")
-    return {"plot": bias, "unparsed": pc.sum(pc.equal(rows["verdict"], "unparsed")).as_py() or 0}
+    bias = position_bias(rows)
+    plot = plot_of(bias, lambda: draw_position_bias(bias, corpus), "position bias of the judge")
+    return plot | {"unparsed": pc.sum(pc.equal(rows["verdict"], "unparsed")).as_py() or 0}
 
 
 @dg.asset(

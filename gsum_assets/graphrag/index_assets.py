@@ -24,7 +24,7 @@ from gsum_assets.graphrag.settings import (
     ReportSettings,
 )
 from gsum_assets.partitions import corpora, corpus_buckets, to_corpus
-from gsum_assets.presentation import picture
+from gsum_assets.presentation import plot_of
 from gsum_assets.tables import TABLES, by_corpus
 from gsum_resources.settings_io import SettingsReader
 from gsum_resources.warehouse_io import Lazy, WarehouseIO, partition_of
@@ -187,10 +187,14 @@ def communities(
     values = corpus_settings.section(corpus, "graphrag.communities")
     found = find_communities(entities, relationships, CommunitySettings.model_validate(values))
     by_level = found.group_by("level").aggregate([("size", "count"), ("size", "max")])
-    png = communities_picture(found, entities, relationships, f"{corpus}: largest communities")
+    title = f"{corpus}: largest communities"
     context.add_asset_metadata(
         {
-            "plot": picture(png, "largest communities"),
+            **plot_of(
+                found,
+                lambda: communities_picture(found, entities, relationships, title),
+                "largest communities",
+            ),
             "communities_by_level": dg.MetadataValue.json(
                 {
                     str(row["level"]): {

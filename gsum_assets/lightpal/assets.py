@@ -20,7 +20,7 @@ from gsum_assets.lightpal.settings import (
 from gsum_assets.lightpal.variants import PASSAGE_WALK, PROMPTRANK, VARIANTS
 from gsum_assets.lightpal.walk_trust import walk_trust as judge_graph
 from gsum_assets.partitions import corpora, to_corpus
-from gsum_assets.presentation import picture
+from gsum_assets.presentation import plot_of
 from gsum_assets.retrieval.collection import Collection, Questions
 from gsum_assets.retrieval.contexts import top_contexts
 from gsum_assets.tables import TABLES
@@ -130,8 +130,9 @@ def passage_edges(
     collection = Collection.from_tables(documents, chunks)
     n_edges = _graph_settings(corpus_settings, corpus).n_edges
     edges = choose_edges(candidates, context_scores, collection, n_edges)
-    png = passage_graph_picture(edges, chunks, corpus)
-    context.add_asset_metadata({"plot": picture(png, "passage graph")})
+    context.add_asset_metadata(
+        plot_of(edges, lambda: passage_graph_picture(edges, chunks, corpus), "passage graph")
+    )
     return edges
 
 
