@@ -20,12 +20,8 @@ from gsum_assets.evaluation.judges.win_rates import to_markdown, win_rates
 from gsum_assets.partitions import corpora, to_corpus
 from gsum_assets.plots.position_bias import position_bias as draw_position_bias
 from gsum_assets.plots.win_rate_matrix import win_rate_matrix
-<<<<<<< HEAD
-from gsum_assets.presentation import picture
-from gsum_assets.suggest import did_you_mean
-=======
 from gsum_assets.presentation import plot_of
->>>>>>> w-ui
+from gsum_assets.suggest import did_you_mean
 from gsum_assets.tables import TABLES
 from gsum_resources.arrow import pc
 from gsum_resources.settings_io import SettingsReader
