@@ -1,4 +1,4 @@
-"""The command line: `gsum init | import | plan | run | ask | forget | report | export | sql | ui`."""
+"""The command line: `gsum init | import | run | ask | …`, see `gsum --help`."""
 
 import os
 import sys

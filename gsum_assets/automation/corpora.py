@@ -38,7 +38,7 @@ class Methods:
         problem = corpus_name_problem(corpus)
         if Path(corpus).is_dir() and (problem or not (root / corpus).exists()):
             raise CorpusError(
-                f"'{corpus}' is a folder, not a corpus: run `gsum init {corpus}` first"
+                f"'{corpus}' is a folder and no corpus yet: run `gsum init '{corpus}'` first"
             )
         if problem:
             raise CorpusError(f"corpus '{corpus}': {problem}")

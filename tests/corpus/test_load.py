@@ -61,7 +61,10 @@ def test_any_mix_of_formats(tmp_path):
         pa.table({"document_id": ["p"], "text": ["parquet"]}), tmp_path / "documents.parquet"
     )
     documents, rejected = load(tmp_path, SETTINGS)
-    assert rejected == []
+    assert [(r.document_id, r.is_other_type) for r in rejected] == [
+        ("image.png:0", True),
+        ("sub/documents.jsonl:0", True),
+    ]
     assert documents == [
         Document("b", "b", "plain"),
         Document("c", "C", "two\nlines, one cell"),
@@ -76,7 +79,9 @@ def test_any_mix_of_formats(tmp_path):
         ("7", "documents.csv", 4),
         ("j", "documents.jsonl.gz", 1),
         ("p", "documents.parquet", 1),
+        ("image.png:0", "image.png", 0),
         ("notes--2024--a", "notes/2024/a.md", 0),
+        ("sub/documents.jsonl:0", "sub/documents.jsonl", 0),
     ]
 
 
@@ -295,7 +300,7 @@ def test_damaged_archives_keep_the_rest(tmp_path, keep):
 def test_folders_without_documents_are_errors(tmp_path, make):
     folder = tmp_path / "corpus"
     if make:
-        _write(folder, {"queries.jsonl": "{}", "corpus.toml": "", "a.pdf": "x"})
+        _write(folder, {"queries.jsonl": "{}", "corpus.toml": "", "a.jpg": "x"})
     with pytest.raises(CorpusError) as error:
         scan(folder, SETTINGS)
     assert str(folder) in str(error.value)
