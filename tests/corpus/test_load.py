@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from gsum_assets.automation.sensors import find_changes
 from gsum_assets.corpus.load import Document, bucket_of, load, scan
 from gsum_assets.corpus.rows import rows_of
 from gsum_assets.corpus.settings import CorpusError, CorpusSettings, DocumentSettings
@@ -408,3 +409,22 @@ def test_buckets_are_stable_and_even():
         counts[int(bucket_of(f"document {i}"))] += 1
     assert max(abs(count - 1000) for count in counts) < 120  # four standard deviations
     assert {bucket_of(str(i), 3) for i in range(50)} == {"00", "01", "02"}
+
+
+def test_a_link_to_what_is_not_mounted_is_not_forgotten(tmp_path):
+    _write(tmp_path / "papers", {"a.txt": "good"})
+    root = tmp_path / "corpora"
+    root.mkdir()
+    (root / "linked").symlink_to(tmp_path / "papers")
+    known = frozenset({"linked", "removed"})
+
+    def found():
+        return find_changes(root, known, {}, lambda *_: None, 0.0)
+
+    assert (found().changed, found().gone) == (["linked"], ["removed"])
+    (tmp_path / "papers").rename(tmp_path / "away")
+    assert (found().changed, found().gone) == ([], ["removed"])
+    with pytest.raises(CorpusError, match=r"is a link to .*papers, which does not exist; mount"):
+        scan(root / "linked", SETTINGS)
+    (root / "linked").unlink()
+    assert found().gone == ["linked", "removed"]
