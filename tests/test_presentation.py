@@ -21,7 +21,7 @@ from gsum_resources.catalogue import define_views
 from gsum_resources.home import Home
 from gsum_resources.parquet_store import ParquetStore, Partition, Provenance
 from gsum_resources.table_metadata import of_file
-from tests.conftest import CORPUS, House, document_in
+from tests.conftest import CORPUS, READ_TOGETHER, House, document_in
 from tests.pipeline.homes import WITHOUT_BERTSCORE
 
 graph = defs.resolve_asset_graph()
@@ -195,7 +195,7 @@ def test_buckets_and_corpora_of_one_run_are_told_apart(house: House) -> None:
         look_at_sources(pipeline, instance, CORPUS, {})
         look_at_sources(pipeline, instance, "other", {})
         job = pipeline.definitions.resolve_implicit_global_asset_job_def()
-        made = ("documents", "rejected_documents", "chunks")
+        made = (*READ_TOGETHER, "chunks")
         result = job.execute_in_process(
             instance=instance,
             asset_selection=[dg.AssetKey(name) for name in made],
@@ -231,7 +231,7 @@ def test_buckets_and_corpora_of_one_run_are_told_apart(house: House) -> None:
 
 
 def rejected(reason: str) -> pa.Table:
-    row = {"document_id": "a", "file": "a.txt", "line": 0, "reason": reason}
+    row = {"document_id": "a", "file": "a.txt", "line": 0, "reason": reason, "is_other_type": False}
     return pa.Table.from_pylist([row], TABLES["rejected_documents"].schema)
 
 

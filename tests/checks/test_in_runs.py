@@ -29,6 +29,8 @@ GENERAL = {"schema", "ids_unique", "lineage_is_current"}
 EXPECTED = {
     "documents": GENERAL,
     "rejected_documents": GENERAL - {"ids_unique"} | {"none_rejected"},
+    "converted_documents": GENERAL,
+    "document_sections": GENERAL,
     "chunks": GENERAL | {"cover_documents"},
     "chunk_embeddings": GENERAL | {"finite"},
     "queries": GENERAL,

@@ -15,7 +15,7 @@ from gsum_assets.tables import TABLES
 from gsum_assets.terminal import print_answer
 from gsum_resources.llm.extractive import ExtractiveModel
 from tests.checks.indexed import evaluations, failing
-from tests.conftest import CORPUS, House, document_in, made_by
+from tests.conftest import CORPUS, READ_TOGETHER, House, document_in, made_by
 from tests.evaluation.judges.scripted_judges import judging
 from tests.models import HashEmbedder
 from tests.pipeline.homes import (
@@ -54,7 +54,7 @@ PEOPLE = ["Marit Olsen", "Dov Hallam", "Wren Tarry", "Ines Quell", "Teo Lisk", "
 PLACES = ["Tarnholt", "Quarry Landing", "Sallow Point", "Little Maule", "Hethering"]
 OWN = [name for name in TABLES if name.startswith("jerr.")]
 ANSWERED_FROM = [*OWN, "jerr.rankings", "jerr.contexts"]
-READ = ["documents", "rejected_documents", "jerr.line_chunks", "jerr.synopses"]
+READ = [*READ_TOGETHER, "jerr.line_chunks", "jerr.synopses"]
 READ += ["jerr.atomic_facts", "jerr.elements", "jerr.relations"]
 ALL_READ = [*READ, "chunks", "chunk_embeddings", "generated_questions", "queries"]
 ALL_READ += ANSWERED_FROM

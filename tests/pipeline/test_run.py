@@ -31,7 +31,7 @@ from gsum_resources.protocols import (
     Request,
 )
 from gsum_resources.settings import LlmSettings, Settings
-from tests.conftest import CORPUS, House, document_in, made_by
+from tests.conftest import CORPUS, READ_TOGETHER, House, document_in, made_by
 from tests.models import FirstWords, HashEmbedder
 from tests.pipeline.daemon import AssetPartition, requested
 from tests.pipeline.homes import LEDGERS, asked_of, contents, copy_of, furnish, house_at
@@ -215,7 +215,7 @@ def test_nothing_is_requested_when_all_is_current(current: House) -> None:
 def test_the_daemon_requests_what_a_drive_makes_first(changeable: House) -> None:
     pipeline = changeable.pipeline()
     dense = {(asset, Partition(CORPUS, method="dense")) for asset in RESULTS}
-    edited = {(asset, Partition(CORPUS, "03")) for asset in ("documents", "rejected_documents")}
+    edited = {(asset, Partition(CORPUS, "03")) for asset in READ_TOGETHER}
     with changeable.instance() as instance:
         pipeline.requests.add(CORPUS, ["dense"])
         assert requested(pipeline, instance) == dense
