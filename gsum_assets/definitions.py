@@ -51,7 +51,7 @@ _SETTINGS = {family.name: family.settings for family in FAMILIES if family.setti
 _UNITE = ("judgements", "win_rates", "leaderboard", "comparisons", "costs")  # whatever exists
 # The defaults are measured on 50,237 words of five QMSum train meetings with 34 questions, on 2
 # cores: 32 s (53 s of CPU) from folder to leaderboard, the models' load and BERTScore included. The
-# index of `gor` alone takes more than three minutes of CPU: that, and the other baselines, on request.
+# index of `gor` alone takes more than three minutes of CPU: it is made on request, as all others.
 METHODS = Methods(
     known=[variant for family in FAMILIES for variant in family.variants],
     default=[variant for family in FAMILIES for variant in family.default],
