@@ -267,11 +267,14 @@ def export(corpus: str, output: Path | None) -> None:
     """
     from gsum_assets.corpus.find import find_corpus
     from gsum_assets.graphrag.export import graphml, read_entity_graph
+    from gsum_assets.tables import TABLES
     from gsum_resources.parquet_store import ParquetStore
 
     home = Home.from_environment()
-    find_corpus(home.corpora, corpus)
-    graph = read_entity_graph(ParquetStore(home.warehouse), corpus)
+    store = ParquetStore(home.warehouse)
+    if not store.partitions(TABLES["graphrag.entities"], corpus):
+        find_corpus(home.corpora, corpus)  # raises where the name is the reason
+    graph = read_entity_graph(store, corpus)
     path = output or Path(f"{corpus}.graphml")
     content = graphml(graph)
     try:

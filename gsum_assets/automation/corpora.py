@@ -24,8 +24,8 @@ class Methods:
 
     known: Sequence[str]
     default: Sequence[str]
-    without_questions: Sequence[str] = ()
     families: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    without_questions: Sequence[str] = ()
 
     def wanted(self, root: Path, corpus: str, names: Collection[str] = ("default",)) -> list[str]:
         """The variants that `names` stand for, if a corpus can be taken in.
