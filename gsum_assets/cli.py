@@ -1,6 +1,7 @@
 """The command line: `gsum import | plan | run | ask | forget | report | export | sql | ui`."""
 
 import os
+import signal
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -318,6 +319,8 @@ def script() -> None:
     process that also used torch; everything is flushed and closed by then.
     """
     code = 0
+    if sys.argv[1:2] == ["run"]:  # a signal waits until there is something to receive it
+        signal.pthread_sigmask(signal.SIG_BLOCK, (signal.SIGINT, signal.SIGTERM))
     try:
         main()
     except SystemExit as stop:
