@@ -87,7 +87,7 @@ def _furnish(folder: Path) -> None:
     for document in documents:
         (folder / f"{document}.txt").write_text(text_of(document))
     question = {"text": "Who met the clerk?", "references": ["The winter met the clerk."]}
-    lines = [{**question, "query_id": d, "document_id": d} for d in documents[:2]]
+    lines: list[dict | str] = [{**question, "query_id": d, "document_id": d} for d in documents[:2]]
     write_lines(folder / "queries.jsonl", lines)
     (folder / "corpus.toml").write_text(f"methods = {DAEMONS}\n{WITHOUT_BERTSCORE}")
 
