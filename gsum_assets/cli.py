@@ -2,6 +2,7 @@
 
 import os
 import re
+import signal
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -358,6 +359,8 @@ def script() -> None:
     process that also used torch; everything is flushed and closed by then.
     """
     code = 0
+    if sys.argv[1:2] == ["run"]:  # a signal waits until there is something to receive it
+        signal.pthread_sigmask(signal.SIG_BLOCK, (signal.SIGINT, signal.SIGTERM))
     try:
         main()
     except SystemExit as stop:

@@ -96,6 +96,7 @@ def ended_by_signals(message: str) -> Iterator[Ending]:
     woken = signal.set_wakeup_fd(sent.fileno(), warn_on_full_buffer=False)
     watcher = threading.Thread(target=ending.watch, args=(received,), daemon=True)
     watcher.start()
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, SIGNALS)  # `cli.script` blocks them until here
     try:
         yield ending
     finally:

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Literal
+from typing import ClassVar, Literal
 
 import numpy as np
 
@@ -71,6 +71,7 @@ class LocalEmbedder:
     device: Literal["auto", "cpu", "cuda"] = "auto"
     batch_tokens: int | None = None
     threads: int | None = None
+    takes_progress: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         if self.precision not in ("float32", "bfloat16"):

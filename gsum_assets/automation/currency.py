@@ -244,9 +244,14 @@ class Look:
         )
 
     def left(self, corpus: str) -> dict[dg.AssetKey, frozenset[Partition]]:
-        """What is due of a corpus or rests on what is, by asset; empty where all is current."""
-        reached = ((key, self.unsettled(key, corpus)) for key in self.nodes)
-        return {key: partitions for key, partitions in reached if partitions}
+        """What was requested of a corpus and is due, or rests on what is, by asset."""
+        asked = self.requests.of(corpus) or frozenset()
+        wanted = asked if self.scope is None else self.scope
+        found = {
+            key: frozenset(p for p in self.unsettled(key, corpus) if node.is_wanted(p, wanted))
+            for key, node in self.nodes.items()
+        }
+        return {key: partitions for key, partitions in found.items() if partitions}
 
     def _once(self, what: str, of: object, compute: Callable[[], Any]) -> Any:
         if (what, of) not in self._memo:
