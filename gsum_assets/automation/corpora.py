@@ -36,7 +36,7 @@ class Methods:
             If the corpus cannot be read, or a method is unknown.
         """
         problem = corpus_name_problem(corpus)
-        if Path(corpus).is_dir() and (problem or not (root / corpus).exists()):
+        if corpus and Path(corpus).is_dir() and (problem or not (root / corpus).exists()):
             raise CorpusError(
                 f"'{corpus}' is a folder and no corpus yet: run `gsum init '{corpus}'` first"
             )
