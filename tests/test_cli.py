@@ -15,7 +15,7 @@ from click.testing import CliRunner, Result
 from gsum_assets.cli import main
 from gsum_assets.tables import TABLES
 
-COMMANDS = ("import", "plan", "run", "ask", "report", "export", "forget", "sql", "ui")
+COMMANDS = ("init", "import", "plan", "run", "ask", "report", "export", "forget", "sql", "ui")
 TURNS = {
     "Budget": [
         ("Ann", "The budget for the remote control is twelve euro fifty a piece."),
@@ -103,13 +103,15 @@ def test_help_names_every_command(flag: str) -> None:
 
 def test_import_says_what_came_in_and_what_is_next(imported: str) -> None:
     assert "two-meetings: 2 documents, 4 questions" in imported
+    assert "two-meetings: 2 documents\n" in imported
     assert "next: gsum run two-meetings" in imported
 
 
 def test_run_prints_runs_leaderboard_and_what_is_next(first_run: str) -> None:
     assert "failed" not in first_run
-    # 4 tables of 8 buckets, two of questions, 4 results of 2 methods, 2 of judges, 3 of all methods
-    assert "two-meetings: 47 partitions made" in first_run
+    # 6 tables of 8 buckets, two of questions, 4 results of 2 methods, 2 of judges, 3 of all methods
+    assert "two-meetings: 63 partitions made" in first_run
+    assert "two-meetings: 2 documents\n" in first_run
     assert "made retrieval: rankings, contexts, summaries, scores dense" in first_run
     for kind in ("general", "specific"):
         assert f"two-meetings: {kind} questions" in first_run

@@ -254,4 +254,4 @@ def test_a_preview_shows_markup_as_it_stands(tmp_path: Path) -> None:
     preview = of_file(store, table, Partition("tales", "03"), rows, written)["preview"].value
     assert preview.count("\n") == 2  # header, rule, one row
     assert r"\!\[x\]\(http://a.b/c.png\) &lt;script\> \`a\|b\` \# head long" in preview
-    assert preview.endswith("… |")
+    assert "… | " in preview

@@ -13,8 +13,8 @@ from typing import Any
 
 from gsum_assets.corpus.conversion.converter import Converter
 from gsum_assets.corpus.conversion.formats import ConversionError, Converted
-from gsum_assets.corpus.folder import READS, read_records
-from gsum_assets.corpus.records import Record, too_large
+from gsum_assets.corpus.folder import READ_TYPES, read_records
+from gsum_assets.corpus.records import RECORD_FILES, Record, too_large
 from gsum_assets.corpus.sections import Section, is_markdown, sections_of
 from gsum_assets.corpus.settings import CorpusError, CorpusSettings
 
@@ -122,7 +122,8 @@ def require_documents(folder: Path, settings: CorpusSettings) -> None:
 
 
 def _no_document(folder: Path) -> CorpusError:
-    return CorpusError(f"corpus folder {folder} holds no document; put some in: {READS}")
+    accepted = ", ".join(name if name in RECORD_FILES else f"*{name}" for name in READ_TYPES)
+    return CorpusError(f"corpus folder {folder} holds no document; put in any of {accepted}")
 
 
 def load(

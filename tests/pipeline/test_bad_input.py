@@ -148,7 +148,7 @@ def test_bad_input_is_not_tried_again_and_a_repair_is_seen(changeable: House) ->
 def no_documents(house: House) -> None:
     for file in house.folder.iterdir():
         file.unlink()
-    (house.folder / "notes.pdf").touch()
+    (house.folder / "notes.jpg").touch()
 
 
 def no_folder(house: House) -> None:

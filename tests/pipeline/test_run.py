@@ -223,7 +223,7 @@ def test_the_daemon_requests_what_a_drive_makes_first(changeable: House) -> None
         look_at_sources(pipeline, instance, CORPUS, {})
         assert requested(pipeline, instance) == edited  # the rest waits for what comes of it
         made = in_order(drive(pipeline, instance, CORPUS))
-        assert set(made[:2]) == edited
+        assert set(made[: len(edited)]) == edited
         assert dense < set(made)
         assert len(made) == len(set(made))  # nothing is made twice in one drive
         assert requested(pipeline, instance) == set()
