@@ -23,7 +23,7 @@ from gsum_resources.memo import Memo
 from gsum_resources.parquet_store import version_of
 from gsum_resources.progress import reporter
 from gsum_resources.token_embeddings import LocalTokenEmbedder, RecentTokenEmbedder
-from gsum_resources.warehouse_io import LAZY, Lazy, WarehouseIO, as_tables, partition_of, step_of
+from gsum_resources.warehouse_io import LAZY, WarehouseIO, as_tables, partition_of, step_of
 
 
 @dataclass(frozen=True)
