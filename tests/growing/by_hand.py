@@ -81,6 +81,7 @@ class Workshop:
         inputs = {
             name: self._read(asset, name, key, partitions, step)
             for name, key in asset.keys_by_input_name.items()
+            if not _inputs_of(asset.op)[name].dagster_type.is_nothing  # only in the lineage graph
         }
         outputs = self._called(asset, keys, inputs, step)
         for name, key in asset.keys_by_output_name.items():
