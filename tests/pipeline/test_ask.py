@@ -7,7 +7,7 @@ import pytest
 
 from gsum_assets.ask import Answer, ask
 from gsum_assets.corpus.settings import CorpusError
-from gsum_assets.retrieval.assets import RETRIEVAL
+from gsum_assets.retrieval.family import RETRIEVAL
 from tests.conftest import CORPUS, House, text_of
 from tests.pipeline.homes import WITHOUT_BERTSCORE, house_at, write_lines
 
