@@ -39,8 +39,13 @@ class Workspace:
         return value.model_dump(mode="json") if isinstance(value, BaseModel) else value
 
 
-def open_workspace(home: Home, models: Models | None = None) -> Workspace:
-    """Open `home` with the models of its `gsum.toml`, or with those given."""
+def open_workspace(home: Home, models: Models | None = None, quick: bool = False) -> Workspace:
+    """Open `home` with the models of its `gsum.toml`, or with those given.
+
+    Parameters
+    ----------
+    quick : for a process that answers one question and ends, see `Models`.
+    """
     store = ParquetStore(home.warehouse)
-    models = models or Models(home.settings(), store, TABLES["llm_calls"])
+    models = models or Models(home.settings(), store, TABLES["llm_calls"], quick=quick)
     return Workspace(home, store, models)

@@ -1,7 +1,7 @@
 """Which model serves what, built when first used."""
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, cast
 
@@ -29,13 +29,15 @@ class ModelError(ValueError):
 class Models:
     """The language model, the embedder and the passage scorer of one process.
 
-    `overrides` replaces a model by its asset name, for tests and notebooks.
+    `overrides` replaces a model by its asset name, for tests and notebooks. `quick` embeds without
+    torch where the local model allows it: for a process that answers one question and ends.
     """
 
     settings: Settings
     store: ParquetStore
     ledger_table: Table
     overrides: dict[str, LanguageModel | Embedder | PassageScorer] = field(default_factory=dict)
+    quick: bool = False
 
     def identity(self, name: str) -> str:
         """The present identity of a model by its asset's name."""
@@ -129,7 +131,9 @@ class Models:
         from gsum_resources.llm.extractive import ExtractiveModel
 
         # always the same embedder: its answers do not change with the corpus's embedding model
-        return ExtractiveModel(MemoizedEmbedder(_local_embedder(EmbeddingSettings()), self.store))
+        return ExtractiveModel(
+            MemoizedEmbedder(self._local_embedder(EmbeddingSettings()), self.store)
+        )
 
     def _new_embedder(self) -> Embedder:
         settings = self.settings.embedding
@@ -137,7 +141,15 @@ class Models:
             from gsum_resources.embedding.openai_compatible import OpenAICompatibleEmbedder
 
             return OpenAICompatibleEmbedder(settings, self._endpoint(settings))
-        return _local_embedder(settings)
+        return self._local_embedder(settings)
+
+    def _local_embedder(self, settings: EmbeddingSettings) -> Embedder:
+        from gsum_resources.embedder import LocalEmbedder
+
+        embedder = LocalEmbedder(settings.model, precision=settings.precision)
+        if self.quick and embedder.runs_in_numpy:
+            embedder = replace(embedder, runtime="numpy")
+        return cast(Embedder, embedder)
 
     def _new_scorer(self) -> PassageScorer:
         settings = self.settings.scorer
@@ -164,9 +176,3 @@ class Models:
     @cached_property
     def _endpoints(self) -> "dict[ServerSettings, Endpoint]":
         return {}
-
-
-def _local_embedder(settings: EmbeddingSettings) -> Embedder:
-    from gsum_resources.embedder import LocalEmbedder
-
-    return cast(Embedder, LocalEmbedder(settings.model, precision=settings.precision))
