@@ -142,6 +142,7 @@ def _focused(
     of the whole corpus may hold none of its passages.
     """
     contexts, query = made["contexts"], made["queries"].to_pylist()[0]
+    query["retrieval_text"] = focus.rest
     is_report = contexts["document_id"].null_count > 0
     if is_report or not contexts.num_rows or not (focus.mentions or focus.compares):
         return made

@@ -14,6 +14,7 @@ from itertools import zip_longest
 
 MOST_DOCUMENTS = 12  # whose passages a comparison reads; more would leave a sentence for each
 
+_FEWEST_WORDS = 3  # that a search needs
 _MOST_INITIALS = 6  # words of a question that an acronym may stand for, beyond a name's own
 _TOKEN = re.compile(r"\d+(?:\.\d+)*|[^\W\d_]+")
 _FILLERS = frozenset(
@@ -38,6 +39,9 @@ _EACH = re.compile(
 )
 
 
+_Mention = tuple[int, int, list[str]]
+
+
 @dataclass(frozen=True)
 class Focus:
     """What a question is about.
@@ -46,16 +50,21 @@ class Focus:
     ----------
     mentions : ids of the documents that each name in the question stands for, in its order.
     compares : whether it wants something of several documents: of those named, else of all.
+    rest : the question without the names, to search a named document with, all of which is about
+        its name; the question itself where little else is left.
     """
 
     mentions: Sequence[Sequence[str]] = ()
     compares: bool = False
+    rest: str = ""
 
 
 @dataclass(frozen=True)
 class _Word:
     text: str
     is_marked: bool  # written with a capital inside the sentence, or in quotation marks
+    start: int
+    end: int
 
 
 def focus_of(question: str, titles: Mapping[str, str]) -> Focus:
@@ -65,13 +74,14 @@ def focus_of(question: str, titles: Mapping[str, str]) -> Focus:
     ----------
     titles : of the documents by id; an id, which often is a file's name, counts as a title too.
     """
-    mentions = _mentions(_words(question), _names(titles))
+    found = _mentions(_words(question), _names(titles))
+    mentions = [ids for *_, ids in found]
     distinct = {document_id for ids in mentions for document_id in ids}
     compares = len(mentions) > 1 and len(distinct) > 1
     compares |= bool(
         _EACH.search(question) or (_COMPARING.search(question) and _DOCUMENTS.search(question))
     )
-    return Focus(mentions, compares)
+    return Focus(mentions, compares, _without(question, [(a, b) for a, b, _ in found]))
 
 
 def in_order(mentions: Sequence[Sequence[str]], ranked: Sequence[str]) -> list[str]:
@@ -108,7 +118,8 @@ def _words(text: str) -> list[_Word]:
         capital = word[0].isupper() and (not opens or (word.isupper() and len(word) > 1))
         marked = capital or any(first <= start < last for first, last in quoted)
         if word.lower() not in _FILLERS:
-            found.append(_Word(_plain(word), marked or word[0].isdigit()))
+            marked |= word[0].isdigit()
+            found.append(_Word(_plain(word), marked, start, match.end()))
     return found
 
 
@@ -167,8 +178,13 @@ def _initials(words: Sequence[str]) -> str:
     return "".join(word[0] for word in words)
 
 
-def _mentions(words: list[_Word], names: Mapping[tuple[str, ...], list[str]]) -> list[list[str]]:
-    """Documents of each mention in the question; of mentions that overlap, the longest."""
+def _mentions(words: list[_Word], names: Mapping[tuple[str, ...], list[str]]) -> list[_Mention]:
+    """Names in the question; of those that overlap, the longest.
+
+    Returns
+    -------
+    First character, one past the last, and the documents of each, in order.
+    """
     longest = max(map(len, names), default=0)
     found: list[tuple[int, int, list[str]]] = []
     for start in range(len(words)):
@@ -183,7 +199,16 @@ def _mentions(words: list[_Word], names: Mapping[tuple[str, ...], list[str]]) ->
     for start, end, ids in found:
         if all(end <= first or last <= start for first, last, _ in kept):
             kept.append((start, end, ids))
-    return [ids for *_, ids in sorted(kept, key=lambda mention: mention[0])]
+    kept.sort(key=lambda mention: mention[0])
+    return [(words[first].start, words[last - 1].end, ids) for first, last, ids in kept]
+
+
+def _without(question: str, spans: Sequence[tuple[int, int]]) -> str:
+    """The question without its spans; the whole where fewer than three words would be left."""
+    rest = question
+    for start, end in reversed(spans):
+        rest = f"{rest[:start]} {rest[end:]}"
+    return " ".join(rest.split()) if len(_words(rest)) >= _FEWEST_WORDS else question
 
 
 def _asked_forms(span: Sequence[_Word]) -> Iterator[tuple[str, ...]]:

@@ -103,7 +103,11 @@ def select_sentences(
     stems = [frozenset(content_stems(s.text)) for s in sentences]
     weights = word_weights(stems, settings.word_power)
     sizes = [count_words(s.text) for s in sentences]
-    proper = {i for i, n in enumerate(sizes) if settings.shortest <= n <= settings.longest}
+    proper = {
+        i
+        for i, n in enumerate(sizes)
+        if settings.shortest <= n <= settings.longest and is_statement(sentences[i])
+    }
     budget = max_words * (1 + settings.slack)
     chosen: list[int] = []
     for pool in (proper, set(range(len(sentences))) - proper):
@@ -128,6 +132,17 @@ def select_sentences(
             said = np.flatnonzero(vectors @ vectors[best] >= settings.same)
             pool -= {best, *said.tolist()}
     return sorted(chosen)
+
+
+def is_statement(sentence: Sentence) -> bool:
+    """Return whether a sentence states something: a heading, a date line or a bare name does not.
+
+    Without a sign of a finite verb, prose needs a mark at its end and a word that begins small.
+    """
+    if sentence.speaker or _FINITE.search(sentence.text):
+        return True
+    ends = re.search(r"[.!?…][\"'”’)\]]*$", sentence.text)
+    return bool(ends and re.search(r"(?<!\w)[^\W\d_A-Z]{3,}", sentence.text))
 
 
 def _length(chosen: list[int], sentences: Sequence[Sentence], sizes: list[int]) -> int:
