@@ -1,5 +1,8 @@
 """The packaged model in numpy against the same in torch."""
 
+import subprocess
+import sys
+
 import numpy as np
 
 from gsum_resources.embedder import LocalEmbedder
@@ -15,3 +18,12 @@ def test_vectors_are_those_of_torch() -> None:
 
 def test_they_have_an_identity_of_their_own() -> None:
     assert LocalEmbedder(runtime="numpy").identity != LocalEmbedder().identity
+
+
+def test_torch_is_not_imported() -> None:
+    code = (
+        "import sys; from gsum_resources.embedder import LocalEmbedder\n"
+        "LocalEmbedder(runtime='numpy').embed_queries(['Who paid?'])\n"
+        "assert not {'torch', 'transformers'} & set(sys.modules)"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True)

@@ -131,7 +131,7 @@ def test_the_shell_answers_without_dagster_and_torch(indexed: House) -> None:
         "heavy = {'dagster', 'torch', 'transformers', 'sklearn', 'matplotlib'} & set(sys.modules)\n"
         "assert not heavy, heavy"
     )
-    command = [sys.executable, "-c", code, "ask", CORPUS, QUESTION, "--method", "hybrid"]
+    command = [sys.executable, "-c", code, "ask", CORPUS, QUESTION, "--method", "bm25"]
     environment = {**os.environ, "GSUM_HOME": str(indexed.home.root)}
     ended = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
     assert ended.returncode == 0, ended.stderr
