@@ -124,6 +124,8 @@ def test_what_was_rendered_reads_back():
         ("No ferry before noon on Sundays.", True),
         ("GNU LESSER GENERAL PUBLIC LICENSE Version 3, 29 June 2007", False),
         ("Sunday, 29 June 2007.", False),
+        ("Pattern book, father's long muffler and foolish rumour:", False),
+        ("It's a long way to the harbour", True),
         ("Planet Stories Winter Planet Stories Winter (thing)", False),
         ("the terms of the former and the latter", False),
     ],
