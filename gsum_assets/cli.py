@@ -170,17 +170,25 @@ def plan(corpus: str, methods: str | None) -> None:
 @main.command()
 @click.argument("corpus")
 @click.argument("question")
-@click.option("--method", default="dense", show_default=True, help="How passages are found.")
+@click.option("--method", help="How passages are found.  [default: hybrid]")
 @click.option("--document", help="Ask one document of the corpus, by its id.")
-@click.option("--explain", is_flag=True, help="Also tell how the passages were found (jerr).")
-def ask(corpus: str, question: str, method: str, document: str | None, explain: bool) -> None:
-    """Answer a QUESTION over CORPUS from its stored indexes, with the passages it rests on."""
+@click.option("--explain", is_flag=True, help="Also show how the passages were found (jerr).")
+@click.option("--ids", is_flag=True, help="Also show the ids of documents and passages.")
+def ask(
+    corpus: str, question: str, method: str | None, document: str | None, explain: bool, ids: bool
+) -> None:
+    """Answer a QUESTION over CORPUS from its stored indexes, with the sources of the answer."""
+    from gsum_assets.answer_lines import answer_lines
     from gsum_assets.ask import ask as answer
-    from gsum_assets.definitions import pipeline_for
-    from gsum_assets.terminal import print_answer
+    from gsum_assets.retrieval.variants import DEFAULT_METHOD
+    from gsum_assets.workspace import open_workspace
+    from gsum_resources.settings import SETTINGS_FILE
 
-    pipeline = pipeline_for(Home.from_environment())
-    print_answer(answer(pipeline, corpus, question, method, document, explain))
+    home = Home.from_environment()
+    workspace = open_workspace(home, quick=True)  # without torch and Dagster where possible
+    found = answer(workspace, corpus, question, method or DEFAULT_METHOD, document, explain)
+    for line in answer_lines(found, home.root / SETTINGS_FILE, ids):
+        click.echo(line)
 
 
 @main.command()

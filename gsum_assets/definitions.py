@@ -2,7 +2,6 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
 
 import dagster as dg
 from pydantic import BaseModel
@@ -19,45 +18,41 @@ from gsum_assets.automation.sensors import watch_corpora
 from gsum_assets.checks.assets import checks_of
 from gsum_assets.corpus.assets import corpus_assets
 from gsum_assets.corpus.load import bucket_of
-from gsum_assets.corpus.settings import CorpusError, checked_section, load_settings
-from gsum_assets.evaluation.assets import INDEX, Family, family_assets
+from gsum_assets.corpus.settings import CorpusError
+from gsum_assets.evaluation.assets import INDEX, family_assets
 from gsum_assets.evaluation.generate_questions import QuestionsSettings
 from gsum_assets.evaluation.judge_assets import generated_questions, judge_assets
 from gsum_assets.evaluation.judges.settings import JudgesSettings
 from gsum_assets.evaluation.leaderboard import best_methods
 from gsum_assets.evaluation.leaderboard_assets import leaderboard_assets
 from gsum_assets.evaluation.score import ScoreSettings
-from gsum_assets.gae.assets import GAE
+from gsum_assets.families import FAMILIES
 from gsum_assets.gae.graph_assets import graph_assets
-from gsum_assets.gor.assets import GOR, TRAINED, gor_assets
-from gsum_assets.graphrag.assets import GRAPHRAG
+from gsum_assets.gor.assets import TRAINED, gor_assets
 from gsum_assets.graphrag.compat import VIEWS
 from gsum_assets.graphrag.index_assets import index_assets
-from gsum_assets.jerr.assets import JERR
 from gsum_assets.jerr.index_assets import index_assets as jerr_index_assets
-from gsum_assets.lightpal.assets import LIGHTPAL, lightpal_assets
+from gsum_assets.lightpal.assets import lightpal_assets
 from gsum_assets.models.assets import model_assets
 from gsum_assets.partitions import partitions_of, variant_key
 from gsum_assets.presentation import presented
-from gsum_assets.retrieval.assets import RETRIEVAL
 from gsum_assets.retrieval.settings import RetrievalSettings
 from gsum_assets.retrieval.variants import DEFAULT_METHOD
 from gsum_assets.tables import TABLES, table_of
+from gsum_assets.workspace import Workspace, open_workspace
 from gsum_resources.home import Home
 from gsum_resources.lineage import Lineage
-from gsum_resources.models import Models, ModelsIO
-from gsum_resources.parquet_store import ParquetStore
+from gsum_resources.models import Models
+from gsum_resources.models_io import ModelsIO
 from gsum_resources.rehearsal import RehearsedWarehouse
 from gsum_resources.settings_io import SettingsIO, section_version
 from gsum_resources.warehouse_io import WarehouseIO
 
-FAMILIES: tuple[Family, ...] = (RETRIEVAL, GOR, LIGHTPAL, GAE, GRAPHRAG, JERR)
-_SETTINGS = {family.name: family.settings for family in FAMILIES if family.settings}
 SETTINGS_TABLES: dict[str, type[BaseModel]] = {
     "scores": ScoreSettings,
     "judges": JudgesSettings,
     "questions": QuestionsSettings,
-    **_SETTINGS,
+    **{family.name: family.settings for family in FAMILIES if family.settings},
     "retrieval": RetrievalSettings,
 }
 """The tables of `corpus.toml` that evaluation and methods read, by name."""
@@ -76,21 +71,16 @@ METHODS = Methods(
 
 
 @dataclass(frozen=True)
-class Pipeline:
+class Pipeline(Workspace):
     """Everything that belongs to one home.
 
-    `section` reads a section of a corpus's `corpus.toml`; `new_look` tells what is due now,
-    `forgetting` forgets what deleted documents left behind.
+    `new_look` tells what is due now, `forgetting` forgets what deleted documents left behind.
     """
 
-    home: Home
-    store: ParquetStore
-    models: Models
     warehouse: WarehouseIO
     requests: Requests
     new_look: Callable[[dg.DagsterInstance], Look]
     forgetting: Forgetting
-    section: Callable[[str, str], Any]
     definitions: dg.Definitions
 
 
@@ -99,21 +89,12 @@ def pipeline_for(home: Home, models: Models | None = None, is_rehearsal: bool = 
 
     A rehearsal does without checks and catalogue.
     """
-    store = ParquetStore(home.warehouse)
-    settings = home.settings()
-    automation = settings.automation
-    models = models or Models(settings, store, TABLES["llm_calls"])
+    workspace = open_workspace(home, models)
+    store, models, section = workspace.store, workspace.models, workspace.section
+    automation = home.settings().automation
     kind = RehearsedWarehouse if is_rehearsal else WarehouseIO
     warehouse = kind(home, store, TABLES, table_of, bucket_of, VIEWS, _HEADLINES)
     requests = Requests(store)
-
-    def section(corpus: str, name: str) -> Any:
-        settings = load_settings(home.corpora / corpus)
-        table, _, part = name.partition(".")
-        value: Any = getattr(settings, table) if table else settings
-        if part:
-            value = getattr(checked_section(_SETTINGS[table], table, value), part)
-        return value.model_dump(mode="json") if isinstance(value, BaseModel) else value
 
     def present_version(key: str) -> str | None:
         kind, _, rest = key.partition(":")
@@ -178,9 +159,7 @@ def pipeline_for(home: Home, models: Models | None = None, is_rehearsal: bool = 
             "settings": SettingsIO(section, warehouse.reads),
         },
     )
-    return Pipeline(
-        home, store, models, warehouse, requests, look, forgetting, section, definitions
-    )
+    return Pipeline(home, store, models, warehouse, requests, look, forgetting, definitions)
 
 
 def _nodes(assets: list[dg.AssetsDefinition | dg.SourceAsset]) -> dict[dg.AssetKey, Node]:

@@ -1,7 +1,6 @@
 """What a run looks like on the terminal."""
 
 import sys
-import textwrap
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -12,7 +11,6 @@ from rich.progress import BarColumn, Progress, ProgressColumn, SpinnerColumn, Ta
 from rich.table import Table as Grid
 from rich.text import Text
 
-from gsum_assets.ask import Answer
 from gsum_assets.checks.finding import count
 from gsum_assets.corpus.settings import CorpusError
 from gsum_assets.definitions import Pipeline
@@ -29,7 +27,6 @@ from gsum_assets.tables import TABLES
 from gsum_resources.parquet_store import Partition
 from gsum_resources.progress import shown_by
 
-_PASSAGE_WIDTH = 96
 _PROVENANCE = "one row per partition of a table: what it was made from, when and by which run"
 _PIPED_WIDTH = 132
 _MOST_NAMES = 6
@@ -299,20 +296,6 @@ def _assumptions(lines: Sequence[Line]) -> Iterator[str]:
         )
     if sources - {ESTIMATE, EARLIER}:
         yield "without ~: as the model of this machine counts, which costs nothing"
-
-
-def print_answer(answer: Answer) -> None:
-    """The answer, how it came about if that was asked for, and the passages it rests on."""
-    for line in answer.text.splitlines():  # a speaker's turn each
-        print(textwrap.fill(line, _PASSAGE_WIDTH))
-    if answer.explanation:
-        print(f"\n{answer.explanation}")
-    print("\nfrom:")
-    for passage in answer.passages:
-        place = f"{passage['document_id'] or passage['node_kind']} · {passage['node_id']}"
-        print(f"{passage['rank']:3d}. {place} · {passage['score']:.3f}")
-        text = textwrap.shorten(passage["text"], 2 * _PASSAGE_WIDTH, placeholder=" …")
-        print(textwrap.indent(textwrap.fill(text, _PASSAGE_WIDTH - 5), "     "))
 
 
 def print_oblivion(done: Oblivion, corpus: str, document: str) -> None:

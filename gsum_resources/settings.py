@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import Any, ClassVar, Literal, get_origin
 from zoneinfo import available_timezones
 
-from dagster._utils.schedules import is_valid_cron_string
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 
 from gsum_resources.suggest import did_you_mean
@@ -194,6 +193,8 @@ class AutomationSettings(BaseModel):
     @field_validator("nightly", "retrain")
     @classmethod
     def _is_cron(cls, line: str) -> str:
+        from dagster._utils.schedules import is_valid_cron_string
+
         if not is_valid_cron_string(line):
             raise ValueError("not a cron line of five fields such as '0 2 * * *'")
         return line

@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from datetime import UTC, datetime
-from typing import Any
 
 import dagster as dg
 import pyarrow as pa
@@ -10,6 +9,7 @@ import pyarrow as pa
 from gsum_resources.arrow import pc
 from gsum_resources.catalogue import View, build_catalogue
 from gsum_resources.home import Home
+from gsum_resources.lazy import Lazy
 from gsum_resources.lineage import Reads, Step, code_version_of
 from gsum_resources.parquet_store import ParquetStore, Partition, Provenance, StoreError
 from gsum_resources.table import Table
@@ -41,17 +41,6 @@ def _let_go_of_outputs(context: dg.OutputContext) -> None:
     kept = context.step_context.output_capture
     if isinstance(kept, dict):
         kept.clear()
-
-
-class Lazy:
-    """An input that is read, and so counts as an input, only when `get` is called."""
-
-    def __init__(self, read: Callable[[], Any]) -> None:
-        self._read = read
-
-    def get(self) -> Any:
-        """Read it now."""
-        return self._read()
 
 
 def partition_of(key: str, definition: dg.PartitionsDefinition | None = None) -> Partition:

@@ -32,9 +32,8 @@ def find_corpus(root: Path, corpus: str) -> Path:
     if problem is None and (root / corpus).is_dir():
         return root / corpus
     known = corpora_in(root)
-    if (
-        corpus and Path(corpus).is_dir()
-    ):  # of another place: what people have before they know of corpora
+    # of another place: what people have before they know of corpora
+    if corpus and Path(corpus).is_dir():
         raise CorpusError(_about_a_folder(root, Path(corpus)))
     if problem:
         raise CorpusError(f"corpus '{corpus}': {problem}")

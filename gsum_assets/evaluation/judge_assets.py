@@ -7,7 +7,7 @@ import dagster as dg
 import pyarrow as pa
 
 from gsum_assets.corpus.settings import CorpusError, checked_section
-from gsum_assets.evaluation.assets import Family
+from gsum_assets.evaluation.family import Family
 from gsum_assets.evaluation.generate_questions import (
     QuestionsSettings,
     generate_questions,

@@ -5,9 +5,9 @@ from collections.abc import Sequence
 import dagster as dg
 import pyarrow as pa
 
-from gsum_assets.evaluation.assets import Family
 from gsum_assets.evaluation.comparisons import comparisons, groups
 from gsum_assets.evaluation.costs import costs, index_assets
+from gsum_assets.evaluation.family import Family
 from gsum_assets.evaluation.judges.rating_scores import rating_scores
 from gsum_assets.evaluation.leaderboard import leaderboard, ranked_by_kind, to_markdown
 from gsum_assets.partitions import corpora, to_corpus

@@ -38,8 +38,10 @@ _MENTIONS = {
 }
 
 
-def _out(purpose: str) -> dg.AssetOut:
-    return dg.AssetOut(key_prefix=GROUP, description=purpose, group_name=GROUP, code_version="1")
+def _out(purpose: str, code_version: str = "1") -> dg.AssetOut:
+    return dg.AssetOut(
+        key_prefix=GROUP, description=purpose, group_name=GROUP, code_version=code_version
+    )
 
 
 @dg.multi_asset(
@@ -212,8 +214,10 @@ def communities(
 @dg.multi_asset(
     name="graphrag__community_reports",
     outs={
-        "community_reports": _out("What a community is and why it matters: what answers rest on."),
-        "findings": _out("With the chunks that support it."),
+        "community_reports": _out(
+            "What a community is and why it matters: what answers rest on.", code_version="2"
+        ),
+        "findings": _out("With the chunks that support it.", code_version="2"),
     },
     partitions_def=corpora,
     pool="llm",

@@ -27,7 +27,13 @@ RETRIEVERS: Mapping[str, Callable[[Collection, Words], Retriever]] = {
 }
 NEED_VECTORS = frozenset({"dense", "hybrid", "rrf"})
 DEFAULT_METHOD = "hybrid"
-"""The one method that a corpus without questions starts with."""
+"""The one method that a corpus without questions starts with, and that `gsum ask` takes.
+
+Chosen among bm25, dense, hybrid and rrf on 93 questions of 12 QMSum training meetings, answered by
+the extractive model: ROUGE-1 28.5, 28.3, 28.8, 28.6, best or tied with the best in every column
+but recall of evidence within six passages (53.7 against 56.9 of rrf). On ODSum-Story's train
+stories, questions over a whole corpus, it found far more than dense (P@3 76.8 against 62.5).
+"""
 
 
 def rank(

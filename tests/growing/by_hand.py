@@ -20,7 +20,7 @@ from gsum_assets.definitions import Pipeline
 from gsum_assets.partitions import partitions_of, variant_key
 from gsum_assets.tables import TABLES
 from gsum_resources.lineage import feeds
-from gsum_resources.models import ModelsIO
+from gsum_resources.models_io import ModelsIO
 from gsum_resources.parquet_store import Partition
 from gsum_resources.settings_io import SettingsIO
 
