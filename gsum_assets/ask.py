@@ -2,11 +2,13 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 import pyarrow as pa
 
 from gsum_assets.corpus.find import find_corpus
+from gsum_assets.corpus.locations import location_of
 from gsum_assets.corpus.settings import CorpusError
 from gsum_assets.evaluation.family import Family, Inputs, answered
 from gsum_assets.families import FAMILIES
@@ -115,7 +117,12 @@ def ask(
         answers["text"][0].as_py().strip() or NOTHING_FOUND,
         passages,
         explanation,
-        sources_of(passages, titles, _chunks_of(workspace, corpus, passages)),
+        sources_of(
+            passages,
+            titles,
+            _of_documents(workspace, corpus, "chunks", passages, _WITHOUT_TEXT).to_pylist(),
+            partial(location_of, _of_documents(workspace, corpus, "document_sections", passages)),
+        ),
         answers["model"][0].as_py(),
         method,
     )
@@ -181,14 +188,18 @@ def _shown(contexts: pa.Table) -> list[dict]:
     return [row for row in ordered.to_pylist() if row["text"]]
 
 
-def _chunks_of(workspace: Workspace, corpus: str, passages: Sequence[dict]) -> list[dict]:
-    """Rows of `chunks` without their texts, of the documents that the passages are from."""
-    wanted = pa.array(sorted({row["document_id"] for row in passages if row["document_id"]}))
-    partitions = workspace.store.partitions(TABLES["chunks"], corpus)
-    rows, _ = workspace.store.read(TABLES["chunks"], partitions, _WITHOUT_TEXT)
-    return rows.filter(
-        pc.is_in(rows["document_id"], value_set=wanted.cast(pa.string()))
-    ).to_pylist()
+def _of_documents(
+    workspace: Workspace,
+    corpus: str,
+    table: str,
+    passages: Sequence[dict],
+    columns: Sequence[str] | None = None,
+) -> pa.Table:
+    """Rows of a table of the corpus, of the documents that the passages are from."""
+    wanted = pa.array({row["document_id"] for row in passages if row["document_id"]}, pa.string())
+    partitions = workspace.store.partitions(TABLES[table], corpus)
+    rows, _ = workspace.store.read(TABLES[table], partitions, columns)
+    return rows.filter(pc.is_in(rows["document_id"], value_set=wanted))
 
 
 def _with(inputs: Inputs, made: Mapping[str, Any]) -> Inputs:

@@ -37,7 +37,7 @@ def sources_of(
     passages: Sequence[dict],
     titles: Mapping[str, str],
     chunks: Sequence[dict],
-    locate: Locate = lambda document_id, start, end: "",
+    locate: Locate,
 ) -> list[Source]:
     """Return the sources of an answer, in the order in which its model read them.
 
@@ -60,7 +60,8 @@ def sources_of(
         place = kind if document_id else ""
         if chunk:
             place = locate(chunk["document_id"], chunk["start"], chunk["end"])
-            place = place or f"passage {chunk['position'] + 1} of {n_chunks[chunk['document_id']]}"
+            if place in ("", f'section "{title}"'):  # which says nothing more than the title
+                place = f"passage {chunk['position'] + 1} of {n_chunks[chunk['document_id']]}"
         found.append(Source(title, place, row["text"], document_id, row["node_id"]))
     return found
 

@@ -31,7 +31,7 @@ def passage(node_id: str, rank: int, kind: str = "chunk", text: str = "Text.") -
 
 def test_sources_stand_in_the_order_in_which_they_are_read() -> None:
     passages = [passage("a2", 1), passage("b0", 2), passage("a0", 3), passage("r", 4, "report")]
-    assert [str(source) for source in sources_of(passages, TITLES, CHUNKS)] == [
+    assert [str(source) for source in sources_of(passages, TITLES, CHUNKS, lambda *where: "")] == [
         "The Ferry, passage 1 of 3",
         "The Ferry, passage 3 of 3",
         "b, passage 1 of 3",
