@@ -189,3 +189,10 @@ def test_a_crash_or_a_stall_costs_one_file(code: str, said: str, tmp_path) -> No
             converter.convert(".html", b"<p>" + b"x" * 9_000)
         converter._silence_s = 60.0
         assert converter.convert(".html", b"<p>good").text == "good"
+
+
+def test_the_current_folder_holds_no_modules(tmp_path, monkeypatch) -> None:
+    (tmp_path / "email.py").write_text("raise SystemExit")
+    monkeypatch.chdir(tmp_path)
+    with Converter() as converter:
+        assert converter.convert(".eml", MAIL).title == "The café"

@@ -7,6 +7,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
+from pathlib import Path
 from types import TracebackType
 
 from gsum_assets.corpus.conversion.formats import ConversionError, Converted
@@ -14,7 +15,9 @@ from gsum_assets.corpus.conversion.formats import ConversionError, Converted
 SILENCE_S = 60.0
 """Seconds without a page done after which a file is given up."""
 
-_COMMAND = (sys.executable, "-m", "gsum_assets.corpus.conversion.worker")
+# -P: a file email.py in the current folder is not the module of that name
+_COMMAND = (sys.executable, "-P", "-m", "gsum_assets.corpus.conversion.worker")
+_PACKAGES = str(Path(__file__).parents[3])  # so that the worker is the one beside this file
 
 
 class Converter:
@@ -106,8 +109,13 @@ class Converter:
 
     def _start(self) -> subprocess.Popen[bytes]:
         pipe = subprocess.PIPE
+        paths = [_PACKAGES, *filter(None, [os.environ.get("PYTHONPATH")])]
         self._process = subprocess.Popen(
-            self._command, stdin=pipe, stdout=pipe, stderr=subprocess.DEVNULL
+            self._command,
+            stdin=pipe,
+            stdout=pipe,
+            stderr=subprocess.DEVNULL,
+            env={**os.environ, "PYTHONPATH": os.pathsep.join(paths)},
         )
         return self._process
 
