@@ -184,9 +184,9 @@ class WarehouseIO(dg.IOManager):
             for partition, (rows, provenance) in written.items()
         }
         *_, last = written
-        shown[last] |= of_all_corpora(
-            self.store, table, footers, others, self._headlines.get(table.name)
-        )
+        headline = self._headlines.get(table.name)
+        # the UI keeps the order: the summary stands above the single file
+        shown[last] = of_all_corpora(self.store, table, footers, others, headline) | shown[last]
         for key in context.asset_partition_keys:
             context.step_context.add_asset_metadata(
                 shown[partition_of(key)], context.asset_key, key

@@ -149,7 +149,7 @@ def test_what_was_made_says_where_it_is_and_what_it_holds(
     with duckdb.connect() as connection:
         define_views(connection, house.store, TABLES.values())
         for key in graph.materializable_asset_keys:
-            table, total = table_of(key.path), 0
+            table, total, metadata = table_of(key.path), 0, {}
             made = materialized(instance, key.to_user_string())
             if not made:
                 # no method of these was asked for

@@ -81,7 +81,7 @@ class Workshop:
         inputs = {
             name: self._read(asset, name, key, partitions, step)
             for name, key in asset.keys_by_input_name.items()
-            if not _inputs_of(asset.op)[name].dagster_type.is_nothing  # only in the lineage graph
+            if not _is_in_the_graph_alone(asset.op, name)
         }
         outputs = self._called(asset, keys, inputs, step)
         for name, key in asset.keys_by_output_name.items():
@@ -142,6 +142,12 @@ class Workshop:
 def _inputs_of(op: dg.OpDefinition) -> Mapping[str, dg.In]:
     """Made anew by Dagster each time that somebody asks."""
     return op.ins
+
+
+def _is_in_the_graph_alone(op: dg.OpDefinition, name: str) -> bool:
+    """Whether an input is an edge of the lineage graph that nothing is read through."""
+    kind = _inputs_of(op)[name].dagster_type
+    return isinstance(kind, dg.DagsterType) and kind.is_nothing
 
 
 @contextmanager

@@ -82,6 +82,7 @@ def test_first_run_makes_everything_once(first_run: tuple[House, RunReport]) -> 
     made = made_by(first_run[1])
     expected = [f"{asset}[0{b}]" for asset in DOCUMENT_LEVEL for b in range(8)]
     expected += [f"{asset}[{method}]" for asset in RESULTS for method in METHODS]
+    expected.append("retrieval/index[]")
     judged = ["generated_questions[]", "judgements[]", "win_rates[]"]  # once, and empty
     assert made == sorted([*expected, "queries[]", *judged, *BOARD])
 
@@ -99,6 +100,7 @@ def test_edit_makes_one_bucket_and_what_rests_on_it(edited: tuple[House, RunRepo
     made = made_by(edited[1])
     expected = [f"{asset}[03]" for asset in DOCUMENT_LEVEL]
     expected += [f"{asset}[{method}]" for asset in RESULTS for method in METHODS]
+    expected.append("retrieval/index[]")
     # the questions were read again and came out as they were: nothing rests on that
     assert made == sorted([*expected, "queries[]", *BOARD])
 
@@ -140,6 +142,7 @@ def test_changed_embedding_model_makes_its_descendants_only(indexed: House) -> N
     made = made_by(indexed.run())
     expected = [f"chunk_embeddings[0{b}]" for b in range(8)]
     expected += [f"{asset}[dense]" for asset in RESULTS]
+    expected.append("retrieval/index[]")
     assert made == sorted([*expected, *BOARD])
     kind = indexed.table("chunk_embeddings").schema.field("embedding").type
     assert kind == pa.list_(pa.float32(), 12)
