@@ -353,4 +353,4 @@ def test_a_report_says_nothing_twice() -> None:
         {"summary": "In winter.", "explanation": ""},
     ]
     text = report_text("Boat", "The boat. It sank.", findings)
-    assert text == "Boat\nThe boat. It sank.\n  It sank. In winter.\n- It is old."
+    assert text == "Boat:\nThe boat. It sank.\n  It sank. In winter.\n- It is old."

@@ -134,6 +134,11 @@ def test_headings_and_date_lines_state_nothing(text, states):
     assert is_statement(Sentence(text, "", 0)) is states
 
 
+def test_what_a_border_cuts_is_no_statement():
+    assert not is_statement(Sentence("The boat was seen near the", "", 0, whole=False))
+    assert is_statement(Sentence("we saw the boat near the", "Ann", 0, whole=False))
+
+
 def test_a_heading_is_taken_only_if_nothing_is_said():
     heading = "Boat Lamp River Clerk Winter Bridge"
     assert select(prose(heading, "The boat was seen near the river."), 30) == [1]

@@ -138,12 +138,13 @@ def select_sentences(
 def is_statement(sentence: Sentence) -> bool:
     """Return whether a sentence states something: a heading, a date line or a bare name does not.
 
-    Prose that ends in a colon announces what follows. Without a sign of a finite verb it needs a
-    mark at its end and a word that begins small; the 's of a possessive is no such sign.
+    Nor does prose that a passage's border cuts, or that ends in a colon and announces what
+    follows. Without a sign of a finite verb, prose needs a mark at its end and a word that begins
+    small; the 's of a possessive is no such sign.
     """
     if sentence.speaker:
         return True
-    if sentence.text.endswith(":"):
+    if not sentence.whole or sentence.text.endswith(":"):
         return False
     if _FINITE.search(_POSSESSIVE.sub("", sentence.text)):
         return True
