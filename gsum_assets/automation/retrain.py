@@ -14,8 +14,7 @@ def retraining(
     """The job that trains one model again, and the schedule that starts it for every model.
 
     On one processor the same graphs give the same weights to the last bit: then nothing that
-    depends on them is made
-    again.
+    depends on them is made again.
 
     Parameters
     ----------
