@@ -109,8 +109,9 @@ def test_import_says_what_came_in_and_what_is_next(imported: str) -> None:
 
 def test_run_prints_runs_leaderboard_and_what_is_next(first_run: str) -> None:
     assert "failed" not in first_run
-    # 6 tables of 8 buckets, two of questions, 4 results of 2 methods, 2 of judges, 3 of all methods
-    assert "two-meetings: 63 partitions made" in first_run
+    # 6 tables of 8 buckets, two of questions, the index, 4 results of 2 methods, 2 of judges, 3 of
+    # all methods
+    assert "two-meetings: 64 partitions made" in first_run
     assert "two-meetings: 2 documents\n" in first_run
     assert "made retrieval: rankings, contexts, summaries, scores dense" in first_run
     for kind in ("general", "specific"):
@@ -129,10 +130,11 @@ def test_a_second_run_says_that_all_is_current(first_run: str) -> None:
 def test_ask_prints_answer_and_passages(first_run: str) -> None:
     question = "Which colour will the case have?"
     text = printed("ask", "two-meetings", question, "--document", "qmsum-val-002")
-    answer, passages = text.split("\nfrom:\n")
+    answer, sources = text.split("\nsources:\n")
     assert "yellow" in answer
-    assert "  1. qmsum-val-002 · " in passages
-    assert "qmsum-val-001" not in passages
+    assert "  1. Meeting on Colour, passage 1 of 1" in sources
+    assert " 2. " not in sources
+    assert "written by extractive, which selects sentences; it is not a language model" in sources
 
 
 def test_report_is_one_file(first_run: str, tmp_path: Path) -> None:
@@ -176,9 +178,9 @@ def test_sql_prints_a_table_or_csv(first_run: str) -> None:
             ["unknown method 'bm52'; did you mean 'bm25'?"],
         ),
         (["ask", "two-meetings", "Who?", "--method", "bm52"], ["unknown method 'bm52'", "bm25"]),
-        (["ask", "two-meetings", "Who?", "--explain"], ["method 'dense' has no more", "ask jerr"]),
+        (["ask", "two-meetings", "Who?", "--explain"], ["method 'hybrid' has no more", "ask jerr"]),
         (["ask", "two-meetings", "Who?", "--document", "x"], ["no document 'x'", "qmsum-val-001"]),
-        (["ask", "elsewhere", "Who?"], ["'elsewhere'", "gsum run elsewhere"]),
+        (["ask", "elsewhere", "Who?"], ["'elsewhere' does not exist", "known: two-meetings"]),
         (["report", "elsewhere"], ["'elsewhere' does not exist", "known: two-meetings"]),
         (["report", "../up"], ["corpus '../up'", "use letters"]),
         (["report", "two-meetings", "--split", "x"], ["no split 'x'; known: dev, all"]),

@@ -1,6 +1,7 @@
 """Finds the folder of a corpus by name; a name that has none is an error that says what to do."""
 
 from pathlib import Path
+from shlex import quote
 
 from gsum_assets.corpus.settings import CorpusError, corpus_name_problem
 from gsum_assets.suggest import did_you_mean
@@ -62,4 +63,5 @@ def no_corpus(root: Path) -> str:
 def _about_a_folder(root: Path, folder: Path) -> str:
     if folder.resolve().parent == root.resolve():
         return f"'{folder}' is the folder of a corpus; name the corpus: '{folder.resolve().name}'"
-    return f"'{folder}' is a folder and not the name of a corpus; run `gsum init {folder}` first"
+    command = f"gsum init {quote(str(folder))}"
+    return f"'{folder}' is a folder and not the name of a corpus; run `{command}` first"

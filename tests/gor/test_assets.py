@@ -112,7 +112,7 @@ def test_nothing_of_it_is_missed_unless_asked_for(house: House) -> None:
     pipeline = house.pipeline()
     with house.instance() as instance:
         # results are wanted once there is a question
-        for method, families in (("bm25", set()), ("node2vec", {"gor"})):
+        for method, families in (("bm25", {"retrieval"}), ("node2vec", {"retrieval", "gor"})):
             pipeline.requests.add(CORPUS, [method])
             look = pipeline.new_look(instance)
             missed = {

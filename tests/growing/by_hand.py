@@ -105,6 +105,7 @@ class Workshop:
             step_context=step,
             log=_LOG,
             add_asset_metadata=lambda *_, **__: None,
+            selected_output_names=list(asset.keys_by_output_name),
             resources=SimpleNamespace(**self._doors),
             op_execution_context=SimpleNamespace(
                 selected_output_names=list(asset.keys_by_output_name)

@@ -16,7 +16,15 @@ from tests.conftest import CORPUS, House
 from tests.pipeline.homes import WITHOUT_BERTSCORE
 
 pytestmark = pytest.mark.usefixtures("tables_alone")
-CORPUS_TABLES = {"documents", "chunks", "chunk_embeddings", "rejected_documents"}
+CORPUS_TABLES = {
+    "documents",
+    "rejected_documents",
+    "converted_documents",
+    "document_sections",
+    "chunks",
+    "chunk_embeddings",
+    "retrieval.index",
+}
 OF_QUESTIONS = {"queries", "generated_questions"}
 OBSERVED = {"source_documents", "source_queries", "source_graph"}
 QUESTION = {"query_id": "all", "text": "Who met the boat?", "references": ["The lamp met it."]}
