@@ -135,6 +135,15 @@ def test_what_most_pages_repeat_is_left_out() -> None:
     assert without_running_lines(pages[:3]) == pages[:3]
 
 
+def test_the_header_of_a_chapter_is_left_out_near_its_pages_alone() -> None:
+    titles = ["The Sea"] * 3 + [""] * 12 + ["The Sea"]
+    words = [f"Wave{'x' * i}" for i in range(len(titles))]
+    pages = [[t, w, "more", f"{w} and", f"so {w}."] for t, w in zip(titles, words, strict=True)]
+    found = without_running_lines(pages)
+    assert ["The Sea" in lines for lines in found] == [False] * 15 + [True]
+    assert all(word in lines for word, lines in zip(words, found, strict=True))
+
+
 @pytest.mark.parametrize(
     ("title", "useful"),
     [

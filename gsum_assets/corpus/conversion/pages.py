@@ -9,6 +9,7 @@ import numpy as np
 _EDGE_LINES = 2  # at the top and the bottom of a page that may be a running header or footer
 _MIN_PAGES = 4  # of fewer, what repeats may be text
 _REPEATED = 0.3  # share of the pages; headers of left and right pages may differ
+_NEAR = 4  # pages before and after one, of which two repeat its chapter's header
 _FULL = 0.75  # of the usual width: a shorter line ends its paragraph
 _NUMBER = re.compile(r"\d+")
 _WORD_END = re.compile(r"([^\W\d_]+)-$")
@@ -18,16 +19,25 @@ _LEADER = re.compile(r"(\. ?){4,}|…{2,}|_{4,}")  # of a table of contents, or 
 
 
 def without_running_lines(pages: Sequence[Sequence[str]]) -> list[list[str]]:
-    """Return the lines of each page without headers and footers that many pages repeat.
+    """Return the lines of each page without headers and footers.
 
-    Numbers count as equal, so that page numbers repeat, too.
+    These are lines at the edges of a page that many pages repeat, or several nearby, such as the
+    title of a chapter. Numbers count as equal, so that page numbers repeat, too.
     """
     if len(pages) < _MIN_PAGES:
         return [list(lines) for lines in pages]
-    counts = Counter(key for lines in pages for key in {_key(lines[i]) for i in _edges(lines)})
+    keys = [{_key(lines[i]) for i in _edges(lines)} for lines in pages]
+    counts = Counter(key for of_page in keys for key in of_page)
     least = max(_MIN_PAGES - 1, _REPEATED * len(pages))
-    repeated = {key for key, n in counts.items() if n >= least}
-    return [_without(lines, repeated) for lines in pages]
+    everywhere = {key for key, n in counts.items() if n >= least}
+    found = []
+    for i, lines in enumerate(pages):
+        near = Counter(
+            key for of_page in keys[max(0, i - _NEAR) : i + _NEAR + 1] for key in of_page
+        )
+        nearby = {key for key, n in near.items() if n >= _MIN_PAGES - 1}
+        found.append(_without(lines, everywhere | nearby))
+    return found
 
 
 def _without(lines: Sequence[str], repeated: set[str]) -> list[str]:
