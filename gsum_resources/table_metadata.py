@@ -120,10 +120,9 @@ def of_all_corpora(
             of_corpora.setdefault(partition.corpus, {})[partition] = footers[partition]
     records = []
     for corpus, found in of_corpora.items():
-        record = {"corpus": corpus, **_extent(table, found)}
-        if headline:
-            record["main figure"] = headline(store.read(table, list(found))[0])
-        records.append(dg.TableRecord(record))
+        # left of the rest: the page cuts wide tables off
+        figure = {"main figure": headline(store.read(table, list(found))[0])} if headline else {}
+        records.append(dg.TableRecord({"corpus": corpus, **figure, **_extent(table, found)}))
     is_cut = len(chosen) < len(corpora)
     label = f"all_corpora (showing {len(chosen)} of {len(corpora)})" if is_cut else "all_corpora"
     return {label: dg.MetadataValue.table(records)}
@@ -137,9 +136,9 @@ def _extent(table: Table, found: Mapping[Partition, Provenance]) -> dict[str, in
         extent["buckets with rows"] = f"{len(filled)} of {len(found)}"
     if "method" in table.dimensions:
         extent["methods with rows"] = ", ".join(p.method or "" for p in filled) or "none"
-    extent["failed requests"] = sum(footer.failed for footer in found.values())
     last = max(footer.time for footer in found.values())
-    return extent | {"written (UTC)": last[:16].replace("T", " ")}
+    extent["written (UTC)"] = last[:16].replace("T", " ")
+    return extent | {"failed requests": sum(footer.failed for footer in found.values())}
 
 
 def _marks(table: Table, column: str) -> list[str]:

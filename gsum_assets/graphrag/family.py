@@ -115,12 +115,14 @@ GRAPHRAG = Family(
             "partial_answers",
             _partial_answers,
             "The question answered from one pack of passages, and how much that helps.",
+            reads_index=False,
         ),
         ModelStep(
             "reduced_contexts",
             _reduced_contexts,
             "The most helpful partial answers, as many as one prompt takes; passages themselves "
             "where all fit.",
+            reads_index=False,
         ),
     ),
 )
