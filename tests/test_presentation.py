@@ -220,7 +220,7 @@ def test_the_leaderboard_of_each_corpus_names_its_best_method(
     (board,) = materialized(instance, "leaderboard").values()
     (record,) = board["all_corpora"].records
     assert record.data["corpus"] == CORPUS
-    assert "bm25, rouge1 " in record.data["main figure"]
+    assert "bm25 rouge1 " in record.data["main figure"]
     assert best_methods(TABLES["leaderboard"].empty()) == "no scores"
 
 

@@ -111,7 +111,7 @@ def best_methods(board: pa.Table) -> str:
         metric = main_metrics(metric for _, metrics in methods for metric in metrics)[0]
         if metric in found:
             value = _cell(found[metric], several=False).strip()
-            best.append(f"{kind}: {method}, {metric} {value} (of {len(methods)} methods)")
+            best.append(f"{kind}: {method} {metric} {value}")
     return "; ".join(best) or "no scores"
 
 
