@@ -106,22 +106,22 @@ def elements_of(
 
 
 def entity_text(entity: Mapping) -> str:
-    """An entity as a model reads it."""
+    """An entity as a model reads it: its name is a line that nobody takes for a sentence."""
     kind = f" ({entity['type']})" if entity["type"] else ""
-    return f"{entity['name']}{kind}. {entity['description']}".strip()
+    return f"{entity['name']}{kind}:\n{entity['description']}".strip()
 
 
 def relationship_text(relationship: Mapping, entities: Mapping[str, Mapping]) -> str:
     """A relationship as a model reads it."""
     source, target = (entities[relationship[end]]["name"] for end in ("source_id", "target_id"))
-    return f"{source} and {target}. {relationship['description']}".strip()
+    return f"{source} and {target}:\n{relationship['description']}".strip()
 
 
 def claim_text(claim: Mapping, subject: str) -> str:
     """A claim as a model reads it."""
     status = "" if claim["status"] == "true" else f", {claim['status']}"
     dates = " to ".join(d for d in (claim["start_date"], claim["end_date"]) if d)
-    return f"Claim about {subject}{status}. {claim['description']}{f' ({dates})' if dates else ''}"
+    return f"Claim about {subject}{status}:\n{claim['description']}{f' ({dates})' if dates else ''}"
 
 
 def fitting(elements: Sequence[Element], room: Room) -> list[Element]:

@@ -257,6 +257,7 @@ def reports(  # noqa: ANN201 - Dagster reads it
 @_of_corpus(
     ins=_own("entities", "community_reports"),
     pool="compute",
+    code_version="2",
     description="What questions are compared with: by entities in local answers, by reports in "
     "rankings.",
 )

@@ -131,9 +131,9 @@ def test_a_local_answer_reads_entities_then_relationships_reports_and_chunks() -
         ("chunk", "c2"),
     ]
     assert [passage.text for passage in chosen[:3]] == [
-        "Lin (person). About Lin.",
-        "Boat (thing). About Boat.",
-        "Lin and Boat. One has the other.",
+        "Lin (person):\nAbout Lin.",
+        "Boat (thing):\nAbout Boat.",
+        "Lin and Boat:\nOne has the other.",
     ]
     assert [round(passage.score, 6) for passage in chosen[:2]] == [1.0, 0.6]
 

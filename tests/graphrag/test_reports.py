@@ -128,13 +128,13 @@ def test_a_leaf_is_told_all_that_is_known_of_it() -> None:
     done = run(graph([("a", "b"), ("b", "c")], alone=["z"]), claims=claims)
     (request,) = done.model.asked
     assert request.passages == (
-        "Claim about a, suspected. a owns b. (1999 to 2001)",
-        "Claim about a. a is old.",
-        "a (thing). About a.",
-        "a and b. a knows b.",
-        "b (thing). About b.",
-        "b and c. b knows c.",
-        "c (thing). About c.",
+        "Claim about a, suspected:\na owns b. (1999 to 2001)",
+        "Claim about a:\na is old.",
+        "a (thing):\nAbout a.",
+        "a and b:\na knows b.",
+        "b (thing):\nAbout b.",
+        "b and c:\nb knows c.",
+        "c (thing):\nAbout c.",
     )
     row = done.reports["b, a, c"]
     assert (row["n_elements"], row["n_read"], row["n_substituted"]) == (7, 7, 0)
@@ -148,7 +148,7 @@ def test_one_entity_alone_is_told_without_asking() -> None:
     assert done.model.asked == []
     row = done.reports["z"]
     assert (
-        row["text"] == "z:\nz (thing). About z.\n  z (thing). About z. Claim about z. z is alone."
+        row["text"] == "z:\nz (thing):\nAbout z.\n  z (thing):\nAbout z. Claim about z:\nz is alone."
     )
     assert (row["calls"], row["model"], row["n_findings"], row["n_read"]) == (0, "", 1, 0)
     assert [f["entity_ids"] for f in done.findings] == [["y"], ["z"]]
@@ -188,7 +188,7 @@ def test_over_budget_the_largest_parts_are_told_by_their_reports(
     assert {text[3] for text in shown if text.startswith("On ")} == set(replaced)
     spoken = {text[0] for text in shown if "(thing)" in text}
     assert spoken == set("bms") - set(replaced)
-    assert "b0 and m0. b0 knows m0." in shown  # what joins parts is in none of them
+    assert "b0 and m0:\nb0 knows m0." in shown  # what joins parts is in none of them
     row = done.reports["whole"]
     assert (row["n_substituted"], row["n_read"]) == (len(replaced), len(shown))
     assert prompt_length(done.model.calls[-1][0]) <= prompt_tokens
@@ -243,7 +243,7 @@ def test_what_matters_most_is_shown_first_when_not_all_fits() -> None:
     names = {end for edge in star for end in edge}
     given = graph(star, descriptions=dict.fromkeys(names, LONG))
     done = run(given, settings=ReportSettings(prompt_tokens=1100), max_size=20)
-    shown = [text.split(".")[0] for text in done.model.asked[0].passages]
+    shown = [text.split(":")[0] for text in done.model.asked[0].passages]
     assert shown == ["hub (thing)", "hub and leaf5", "leaf5 (thing)"]
 
 
@@ -341,9 +341,9 @@ def test_without_communities_nobody_is_asked() -> None:
 
 
 def test_texts_of_elements() -> None:
-    assert entity_text({"name": "Lin", "type": "", "description": ""}) == "Lin."
+    assert entity_text({"name": "Lin", "type": "", "description": ""}) == "Lin:"
     plain = {"status": "false", "description": "It sank.", "start_date": None, "end_date": "1999"}
-    assert claim_text(plain, "Boat") == "Claim about Boat, false. It sank. (1999)"
+    assert claim_text(plain, "Boat") == "Claim about Boat, false:\nIt sank. (1999)"
 
 
 def test_a_report_says_nothing_twice() -> None:
