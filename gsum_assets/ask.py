@@ -1,59 +1,83 @@
 """One question, answered from the stored tables by any method, without making them anew."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 import pyarrow as pa
 
+from gsum_assets.corpus.find import find_corpus
+from gsum_assets.corpus.locations import location_of
 from gsum_assets.corpus.settings import CorpusError
-from gsum_assets.definitions import FAMILIES, Pipeline
-from gsum_assets.evaluation.assets import Family, Inputs, answered
+from gsum_assets.evaluation.family import Family, Inputs, answered
+from gsum_assets.families import FAMILIES
+from gsum_assets.retrieval.focus import MOST_DOCUMENTS, Focus, focus_of, in_order, spread
+from gsum_assets.retrieval.variants import DEFAULT_METHOD
+from gsum_assets.sources import Source, sources_of
+from gsum_assets.suggest import did_you_mean
 from gsum_assets.tables import TABLES
+from gsum_assets.workspace import Workspace
 from gsum_resources.arrow import pc
+from gsum_resources.lazy import Lazy
 from gsum_resources.llm.ledger import Ledger
-from gsum_resources.warehouse_io import Lazy
 
 _QUERY_ID = "ask"
+NOTHING_FOUND = "The documents do not say."
+_WITHOUT_TEXT = ("chunk_id", "document_id", "position", "start", "end")
 
 
 @dataclass(frozen=True)
 class Answer:
-    """An answer and the passages it rests on, best first, as rows of `contexts`.
+    """An answer and the passages it was written from.
 
-    `explanation` tells how it came about, where that was asked for.
+    Attributes
+    ----------
+    text : the answer.
+    passages : rows of `contexts`, best first.
+    explanation : how it came about, where that was requested.
+    sources : the passages as a reader would look them up, in the order in which they were read.
+    model : that wrote it; "" where no passage was found to write from.
+    method : that found the passages.
     """
 
     text: str
     passages: Sequence[dict]
     explanation: str = ""
+    sources: Sequence[Source] = field(default=())
+    model: str = ""
+    method: str = ""
 
 
 class _Sections:
-    """Sections of `corpus.toml`, for a step that leaves no trace."""
+    """Sections of `corpus.toml`, for a step that records nothing."""
 
-    def __init__(self, pipeline: Pipeline) -> None:
-        self._pipeline = pipeline
+    def __init__(self, workspace: Workspace) -> None:
+        self._workspace = workspace
 
     def section(self, corpus: str, name: str) -> object:
-        return self._pipeline.section(corpus, name)
+        return self._workspace.section(corpus, name)
 
 
 def ask(
-    pipeline: Pipeline,
+    workspace: Workspace,
     corpus: str,
     question: str,
-    method: str,
+    method: str = DEFAULT_METHOD,
     document_id: str | None = None,
     explain: bool = False,
 ) -> Answer:
     """Answer `question` over a corpus or one of its documents.
 
+    A question over the corpus that names documents by their titles is answered from those, one
+    that compares documents from a passage of each (`retrieval/focus.py`); so whatever the method,
+    unless it reads reports over several documents.
+
     Raises
     ------
     CorpusError
-        If method or document is unknown, what the method reads was not made yet, or it has nothing
-        to explain beyond its passages.
+        If corpus, method or document is unknown, what the method reads was not made yet, or it has
+        nothing to explain beyond its passages.
     """
     family = _family_of(method)
     if explain and family.explain is None:
@@ -62,30 +86,120 @@ def ask(
             f"method '{method}' has no more to explain than the passages it shows; leave --explain "
             f"out, or ask {able}"
         )
-    tables = _stored(pipeline, corpus, family, method)
-    if document_id is not None:
-        _check_document(tables["documents"].get(), corpus, document_id)
-    asked = _as_query(question, document_id)
     if not question.strip():
         raise CorpusError("the question is empty; write one")
-    tables["queries"] = Lazy(lambda: asked)
-    inputs = Inputs({**tables, "corpus_settings": _Sections(pipeline)}, corpus)
-    ledger = Ledger(pipeline.store, TABLES["llm_calls"], corpus, "ask")
-    inputs = _with(inputs, {"language_model": pipeline.models.language_model(ledger)})
-    made: dict[str, pa.Table] = {}
+    tables = _stored(workspace, corpus, family, method)
+    documents = tables["documents"].get()
+    if document_id is not None:
+        _check_document(documents, corpus, document_id)
+    ledger = Ledger(workspace.store, TABLES["llm_calls"], corpus, "ask")
+    tables["language_model"] = Lazy(lambda: workspace.models.language_model(ledger))
+    inputs = Inputs({**tables, "corpus_settings": _Sections(workspace)}, corpus)
+    titles = dict(
+        zip(documents["document_id"].to_pylist(), documents["title"].to_pylist(), strict=True)
+    )
+    made = _found(family, method, inputs, [_as_query(_QUERY_ID, question, document_id)])
+    if document_id is None:
+        made = _focused(family, method, inputs, made, focus_of(question, titles))
+    passages = _shown(made["contexts"])
+    if not passages:
+        return Answer(NOTHING_FOUND, [], method=method)
+    for step in family.refinements:
+        made[step.table] = step.make(method, _with(inputs, made)).rows
+    answers = answered(family, _with(inputs, made)).rows
+    passages = _shown(
+        made[family.refinements[-1].table] if family.refinements else made["contexts"]
+    )
+    explanation = ""
+    if explain and family.explain:
+        explanation = family.explain(method, _with(inputs, made))
+    return Answer(
+        answers["text"][0].as_py().strip() or NOTHING_FOUND,
+        passages,
+        explanation,
+        sources_of(
+            passages,
+            titles,
+            _of_documents(workspace, corpus, "chunks", passages, _WITHOUT_TEXT).to_pylist(),
+            partial(location_of, _of_documents(workspace, corpus, "document_sections", passages)),
+        ),
+        answers["model"][0].as_py(),
+        method,
+    )
+
+
+def _found(
+    family: Family, method: str, inputs: Inputs, queries: Sequence[dict]
+) -> dict[str, pa.Table]:
+    """The questions, and what each step up to `contexts` made for them."""
+    made = {"queries": pa.Table.from_pylist(list(queries), TABLES["queries"].schema)}
     for step in family.preparations:
         made[step.table] = step.make(method, _with(inputs, made)).rows
     made["rankings"] = family.rank(method, _with(inputs, made))
-    made["contexts"] = contexts = family.contexts(method, _with(inputs, made))
-    for step in family.refinements:
-        made[step.table] = contexts = step.make(method, _with(inputs, made)).rows
-    answers = answered(family, _with(inputs, made))
-    passages = contexts.filter(pc.equal(contexts["sample"], 0)).to_pylist()
-    return Answer(
-        answers.rows["text"][0].as_py(),
-        [row for row in passages if row["text"]],
-        family.explain(method, _with(inputs, made)) if explain and family.explain else "",
-    )
+    made["contexts"] = family.contexts(method, _with(inputs, made))
+    return made
+
+
+def _focused(
+    family: Family, method: str, inputs: Inputs, made: dict[str, pa.Table], focus: Focus
+) -> dict[str, pa.Table]:
+    """What was found for a question over the corpus, led to the documents that it is about.
+
+    Each of these documents is searched as if the question were about it alone, since the ranking
+    of the whole corpus may hold none of its passages.
+    """
+    contexts, query = made["contexts"], made["queries"].to_pylist()[0]
+    query["retrieval_text"] = focus.rest
+    is_report = contexts["document_id"].null_count > 0
+    if is_report or not contexts.num_rows or not (focus.mentions or focus.compares):
+        return made
+    best = made["rankings"].filter(pc.equal(made["rankings"]["level"], "document"))
+    ranked = best.sort_by("rank")["item_id"].to_pylist()
+    documents = in_order(focus.mentions, ranked)
+    if len(documents) == 1 and not focus.compares:
+        return _found(family, method, inputs, [{**query, "document_id": documents[0]}])
+    if family.preparations:  # a language model would be called for each document
+        return made
+    if focus.compares and len(focus.mentions) < 2:
+        documents = list(dict.fromkeys((*documents, *ranked)))
+    documents = documents[:MOST_DOCUMENTS]
+    alone = [
+        {**query, "query_id": f"{_QUERY_ID}-{i:03d}", "document_id": document_id}
+        for i, document_id in enumerate(documents)
+    ]
+    by_question: dict[str, list[dict]] = {one["query_id"]: [] for one in alone}
+    for row in _shown(_found(family, method, inputs, alone)["contexts"]):
+        by_question[row["query_id"]].append(row)
+    whole = _shown(contexts)
+    n = max(len(whole), len(documents))
+    rows = spread(list(by_question.values()), n)
+    if not focus.compares:  # one name that several documents share: the best passages of them all
+        kept = [row for row in whole if row["document_id"] in documents]
+        known = {row["node_id"] for row in kept}
+        rows = [*kept, *(row for row in rows if row["node_id"] not in known)][: len(whole)]
+    rows = [{**row, "query_id": _QUERY_ID, "rank": i} for i, row in enumerate(rows, 1)]
+    return {**made, "contexts": pa.Table.from_pylist(rows, contexts.schema)}
+
+
+def _shown(contexts: pa.Table) -> list[dict]:
+    """The passages of the first sample that have a text, best first."""
+    first = contexts.filter(pc.equal(contexts["sample"], 0))
+    ordered = first.sort_by([("query_id", "ascending"), ("rank", "ascending")])
+    return [row for row in ordered.to_pylist() if row["text"]]
+
+
+def _of_documents(
+    workspace: Workspace,
+    corpus: str,
+    table: str,
+    passages: Sequence[dict],
+    columns: Sequence[str] | None = None,
+) -> pa.Table:
+    """Rows of a table of the corpus, of the documents that the passages are from."""
+    wanted = pa.array({row["document_id"] for row in passages if row["document_id"]}, pa.string())
+    partitions = workspace.store.partitions(TABLES[table], corpus)
+    rows, _ = workspace.store.read(TABLES[table], partitions, columns)
+    return rows.filter(pc.is_in(rows["document_id"], value_set=wanted))
 
 
 def _with(inputs: Inputs, made: Mapping[str, Any]) -> Inputs:
@@ -98,47 +212,59 @@ def _family_of(method: str) -> Family:
     for family in FAMILIES:
         if method in family.variants:
             return family
-    known = ", ".join(variant for family in FAMILIES for variant in family.variants)
-    raise CorpusError(f"unknown method '{method}'; choose from {known}")
+    known = [variant for family in FAMILIES for variant in family.variants]
+    raise CorpusError(f"unknown method '{method}'{did_you_mean(method, known)}")
 
 
-def _stored(pipeline: Pipeline, corpus: str, family: Family, method: str) -> dict[str, Lazy]:
+def _stored(workspace: Workspace, corpus: str, family: Family, method: str) -> dict[str, Lazy]:
     """What the family reads, from the store."""
+    find_corpus(workspace.home.corpora, corpus)
+    store, wanted = workspace.store, {}
+    if missing := _missing(workspace, corpus, family, method):
+        ready = [v for f in FAMILIES for v in f.variants if not _missing(workspace, corpus, f, v)]
+        others = f"; what can answer now: {', '.join(ready)}" if ready else ""
+        raise CorpusError(
+            f"corpus '{corpus}' has no table '{missing}' for {method} yet; run "
+            f"`gsum run {corpus} --methods {method}` first{others}"
+        )
+    for name, table_name in _reads(family).items():
+        table = TABLES[table_name]
+        partitions = [p for p in store.partitions(table, corpus) if p.method in (None, method)]
+        wanted[name] = Lazy(lambda t=table, p=partitions: store.read(t, p)[0])
+    wanted["embedding_model"] = Lazy(lambda: workspace.models.embedder)
+    wanted["passage_scorer"] = Lazy(lambda: workspace.models.scorer)
+    return wanted
+
+
+def _reads(family: Family) -> dict[str, str]:
+    """Tables that the family reads, by their names in `Inputs`."""
     names = {path.split("/")[-1]: path.replace("/", ".") for path in family.reads}
     own = (*family.reads_by_corpus, *family.reads_by_variant)
-    names |= {name: f"{family.name}.{name}" for name in own}
-    wanted = {}
-    for name, table_name in {"documents": "documents", **names}.items():
-        table = TABLES[table_name]
-        partitions = [
-            p
-            for p in pipeline.store.partitions(table, corpus)
-            if p.method is None or p.method == method
-        ]
-        if not partitions:
-            raise CorpusError(
-                f"corpus '{corpus}' has no table '{table_name}' for {method} yet; run "
-                f"`gsum run {corpus} --methods {method}` first"
-            )
-        wanted[name] = Lazy(lambda t=table, p=partitions: pipeline.store.read(t, p)[0])
-    wanted["embedding_model"] = Lazy(lambda: pipeline.models.embedder)
-    wanted["passage_scorer"] = Lazy(lambda: pipeline.models.scorer)
-    return wanted
+    return {"documents": "documents", **names} | {name: f"{family.name}.{name}" for name in own}
+
+
+def _missing(workspace: Workspace, corpus: str, family: Family, method: str) -> str:
+    """The first table that the method reads and that has no file; "" where all are there."""
+    for name in _reads(family).values():
+        partitions = workspace.store.partitions(TABLES[name], corpus)
+        if not any(p.method in (None, method) for p in partitions):
+            return name
+    return ""
 
 
 def _check_document(documents: pa.Table, corpus: str, document_id: str) -> None:
     known = documents["document_id"].to_pylist()
     if document_id not in known:
-        some = ", ".join(sorted(known)[:5])
         raise CorpusError(
-            f"corpus '{corpus}' has no document '{document_id}'; it has {len(known)}, among them "
-            f"{some}"
+            f"corpus '{corpus}' has no document '{document_id}'"
+            f"{did_you_mean(document_id, sorted(known))}"
         )
 
 
-def _as_query(question: str, document_id: str | None) -> pa.Table:
-    row = {
-        "query_id": _QUERY_ID,
+def _as_query(query_id: str, question: str, document_id: str | None) -> dict:
+    """A question as a row of `queries`."""
+    return {
+        "query_id": query_id,
         "text": question,
         "retrieval_text": question,
         "kind": "general",
@@ -150,4 +276,3 @@ def _as_query(question: str, document_id: str | None) -> pa.Table:
         "form": "summary",
         "options": [],
     }
-    return pa.Table.from_pylist([row], TABLES["queries"].schema)

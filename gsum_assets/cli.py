@@ -1,14 +1,21 @@
-"""The command line: `gsum import | plan | run | ask | forget | report | export | sql | ui`."""
+"""The command line `gsum`: a function for each of its commands."""
 
 import os
+import re
+import signal
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from gsum_resources.home import Home
+
+if TYPE_CHECKING:
+    from gsum_assets.interrupts import Ending
+
+_SHOW_TABLES = re.compile(r"\s*show\s+all\s+tables\s*;?\s*", re.IGNORECASE)
 
 
 class _Shown(click.Group):
@@ -43,16 +50,36 @@ def import_(benchmark: str, path: Path, corpus: str | None) -> None:
     booksum, govreport, academiceval, multihop-rag.
     """
     from gsum_assets.corpus.importers import import_benchmark
+    from gsum_assets.corpus.intake import folder_intake
 
-    report = import_benchmark(benchmark, path, Home.from_environment().corpora, corpus)
+    home = Home.from_environment()
+    report = import_benchmark(benchmark, path, home.corpora, corpus)
     click.echo(f"{report.corpus}: {report.n_documents:,} documents, {report.n_queries:,} questions")
     for note in report.notes:
         click.echo(f"  {note}")
+    click.echo(f"{report.corpus}: {folder_intake(home.corpora / report.corpus)}")
     click.echo(f"next: gsum run {report.corpus}")
 
 
 @main.command()
-@click.argument("corpora", nargs=-1, required=True, metavar="CORPUS...")
+@click.argument("folder", type=click.Path(exists=True, file_okay=False, path_type=Path))
+@click.option("--corpus", help="Name of the corpus.  [default: made from the folder's name]")
+def init(folder: Path, corpus: str | None) -> None:
+    """Make FOLDER a corpus: write its commented corpus.toml, and link it below GSUM_HOME.
+
+    A corpus.toml that is there stays as it is; so do the documents.
+    """
+    from gsum_assets.corpus.init import init_corpus
+    from gsum_assets.definitions import SETTINGS_TABLES
+
+    made = init_corpus(folder, Home.from_environment(), corpus, SETTINGS_TABLES)
+    for line in made.lines:
+        click.echo(line)
+    click.echo(f"next: gsum run {made.corpus}")
+
+
+@main.command()
+@click.argument("corpora", nargs=-1, metavar="CORPUS...")
 @click.option(
     "--methods",
     help="Methods or families to ask for, separated by commas; 'default', 'all'.  [default: what "
@@ -63,27 +90,51 @@ def run(corpora: Sequence[str], methods: str | None) -> None:
 
     What was asked for once is kept current by every later run and by the daemon.
     """
+    from gsum_assets.interrupts import ended_by_signals, named
+
+    with ended_by_signals(named(corpora)) as ending:  # before modules are imported
+        is_complete = _run(corpora, methods, ending)
+    if not is_complete:
+        sys.exit(1)
+
+
+def _run(corpora: Sequence[str], methods: str | None, ending: "Ending") -> bool:
+    """Whether every corpus is up to date now."""
+    from gsum_assets.corpus.find import name_a_corpus
+    from gsum_assets.corpus.intake import stored_intake
     from gsum_assets.corpus.settings import CorpusError
     from gsum_assets.definitions import pipeline_for
+    from gsum_assets.processes import end_runs_of_this_process
     from gsum_assets.run import drive
     from gsum_assets.terminal import Console, print_leaderboard, print_next
     from gsum_resources.instance import open_instance
 
     home = Home.from_environment()
+    if not corpora:
+        raise click.UsageError(name_a_corpus(home.corpora))
     wanted = [m.strip() for m in methods.split(",") if m.strip()] if methods else None
     pipeline = pipeline_for(home)
     failed, driven = False, []
     with open_instance(home) as instance:
+        ending.tidy_up_by(lambda: end_runs_of_this_process(instance))
         for corpus in corpora:  # one that cannot be taken up does not hold back the others
             with Console() as console:
-                watch = console.start, console.made, console.wait
+
+                def start(
+                    assets: Sequence[str], partitions: Sequence[Any], console: Console = console
+                ) -> None:
+                    ending.hold()
+                    console.start(assets, partitions)
+
+                watch = start, console.made, console.wait
                 try:
-                    report = drive(pipeline, instance, corpus, wanted, *watch)
+                    report = drive(pipeline, instance, corpus, wanted, *watch, on_step=console.step)
                 except CorpusError as error:
                     console.failed(corpus, error)
                     failed = True
                     continue
                 console.done(corpus, report)
+                console.say(f"{corpus}: {stored_intake(pipeline.store, corpus)}")
                 failed |= not report.is_complete
                 driven.append(corpus)
         if forgotten := pipeline.forgetting.forget_gone(instance):
@@ -91,9 +142,8 @@ def run(corpora: Sequence[str], methods: str | None) -> None:
     for corpus in driven:
         print_leaderboard(pipeline, corpus)
     if driven:
-        print_next(driven[0])
-    if failed:
-        sys.exit(1)
+        print_next(pipeline, driven[0])
+    return not failed
 
 
 @main.command()
@@ -112,24 +162,33 @@ def plan(corpus: str, methods: str | None) -> None:
 
     wanted = [m.strip() for m in methods.split(",") if m.strip()] if methods else None
     with Console() as console:
-        found = planned(Home.from_environment(), corpus, wanted, console.start)
+        home = Home.from_environment()
+        found = planned(home, corpus, wanted, console.start, on_step=console.step)
     print_plan(found, methods)
 
 
 @main.command()
 @click.argument("corpus")
 @click.argument("question")
-@click.option("--method", default="dense", show_default=True, help="How passages are found.")
+@click.option("--method", help="How passages are found.  [default: hybrid]")
 @click.option("--document", help="Ask one document of the corpus, by its id.")
-@click.option("--explain", is_flag=True, help="Also tell how the passages were found (jerr).")
-def ask(corpus: str, question: str, method: str, document: str | None, explain: bool) -> None:
-    """Answer a QUESTION over CORPUS from its stored indexes, with the passages it rests on."""
+@click.option("--explain", is_flag=True, help="Also show how the passages were found (jerr).")
+@click.option("--ids", is_flag=True, help="Also show the ids of documents and passages.")
+def ask(
+    corpus: str, question: str, method: str | None, document: str | None, explain: bool, ids: bool
+) -> None:
+    """Answer a QUESTION over CORPUS from its stored indexes, with the sources of the answer."""
+    from gsum_assets.answer_lines import answer_lines
     from gsum_assets.ask import ask as answer
-    from gsum_assets.definitions import pipeline_for
-    from gsum_assets.terminal import print_answer
+    from gsum_assets.retrieval.variants import DEFAULT_METHOD
+    from gsum_assets.workspace import open_workspace
+    from gsum_resources.settings import SETTINGS_FILE
 
-    pipeline = pipeline_for(Home.from_environment())
-    print_answer(answer(pipeline, corpus, question, method, document, explain))
+    home = Home.from_environment()
+    workspace = open_workspace(home, quick=True)  # without torch and Dagster where possible
+    found = answer(workspace, corpus, question, method or DEFAULT_METHOD, document, explain)
+    for line in answer_lines(found, home.root / SETTINGS_FILE, ids):
+        click.echo(line)
 
 
 @main.command()
@@ -145,16 +204,20 @@ def forget(corpus: str, document: str, retrain: bool, yes: bool) -> None:
     """
     from gsum_assets.definitions import pipeline_for
     from gsum_assets.forget import forget as forget_document
+    from gsum_assets.forget import require_document
     from gsum_assets.terminal import Console, print_oblivion
     from gsum_resources.instance import open_instance
 
-    if not yes:
-        click.confirm(f"Delete document '{document}' from the folder of '{corpus}'?", abort=True)
     home = Home.from_environment()
     pipeline = pipeline_for(home)
+    require_document(pipeline, corpus, document)
+    if not yes:
+        click.confirm(f"Delete document '{document}' from the folder of '{corpus}'?", abort=True)
     with open_instance(home) as instance, Console() as console:
         watch = console.start, console.made, console.wait
-        done = forget_document(pipeline, instance, corpus, document, retrain, *watch)
+        done = forget_document(
+            pipeline, instance, corpus, document, retrain, *watch, on_step=console.step
+        )
     print_oblivion(done, corpus, document)
     if done.problem or done.traces:
         sys.exit(1)
@@ -211,10 +274,16 @@ def export(corpus: str, output: Path | None) -> None:
 
     Nodes are the entities of the method graphrag with their communities, edges what relates them.
     """
+    from gsum_assets.corpus.find import find_corpus
     from gsum_assets.graphrag.export import graphml, read_entity_graph
+    from gsum_assets.tables import TABLES
     from gsum_resources.parquet_store import ParquetStore
 
-    graph = read_entity_graph(ParquetStore(Home.from_environment().warehouse), corpus)
+    home = Home.from_environment()
+    store = ParquetStore(home.warehouse)
+    if not store.partitions(TABLES["graphrag.entities"], corpus):
+        find_corpus(home.corpora, corpus)  # raises where the name is the reason
+    graph = read_entity_graph(store, corpus)
     path = output or Path(f"{corpus}.graphml")
     content = graphml(graph)
     try:
@@ -239,6 +308,7 @@ def sql(query: str, csv: bool) -> None:
 
     from gsum_assets.graphrag.compat import VIEWS
     from gsum_assets.tables import TABLES
+    from gsum_assets.terminal import print_tables
     from gsum_resources.catalogue import define_views
     from gsum_resources.parquet_store import ParquetStore
 
@@ -251,6 +321,9 @@ def sql(query: str, csv: bool) -> None:
                 return
             if csv:
                 click.echo(result.df().to_csv(index=False), nl=False)
+            elif _SHOW_TABLES.fullmatch(query):
+                listed = zip(*(result.to_df()[name] for name in ("schema", "name")), strict=True)
+                print_tables(listed)
             else:
                 result.show(max_rows=60, max_width=_width())
         except duckdb.Error as error:
@@ -261,7 +334,15 @@ def sql(query: str, csv: bool) -> None:
 @main.command(context_settings={"ignore_unknown_options": True})
 @click.argument("arguments", nargs=-1, type=click.UNPROCESSED)
 def ui(arguments: Sequence[str]) -> None:
-    """Start the Dagster UI and daemon on this home; ARGUMENTS go to `dagster dev`."""
+    """Start the Dagster UI and daemon on this home; Ctrl-C ends both and the runs they started.
+
+    The UI is at http://127.0.0.1:3000. ARGUMENTS go to `dagster dev`, among them:
+
+    \b
+      -p, --port PORT   where the UI listens, if not at 3000
+      --host HOST       who may connect, if not this machine alone: 0.0.0.0 for everybody
+    """
+    from gsum_assets.ui import serve
     from gsum_resources.instance import prepare
 
     home = Home.from_environment()
@@ -270,8 +351,7 @@ def ui(arguments: Sequence[str]) -> None:
     executable = str(Path(sys.executable).with_name("dagster"))
     # the project's workspace.yaml gives the location its name; without it the module does as well
     load = [] if Path("workspace.yaml").exists() else ["-m", "gsum_assets.definitions"]
-    command = [executable, "dev", *load, *arguments]
-    os.execv(executable, command)
+    sys.exit(serve([executable, "dev", *load, *arguments]))
 
 
 def _width() -> int:
@@ -287,6 +367,8 @@ def script() -> None:
     process that also used torch; everything is flushed and closed by then.
     """
     code = 0
+    if sys.argv[1:2] == ["run"]:  # a signal waits until there is something to receive it
+        signal.pthread_sigmask(signal.SIG_BLOCK, (signal.SIGINT, signal.SIGTERM))
     try:
         main()
     except SystemExit as stop:

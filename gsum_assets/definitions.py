@@ -2,7 +2,6 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
 
 import dagster as dg
 from pydantic import BaseModel
@@ -19,58 +18,69 @@ from gsum_assets.automation.sensors import watch_corpora
 from gsum_assets.checks.assets import checks_of
 from gsum_assets.corpus.assets import corpus_assets
 from gsum_assets.corpus.load import bucket_of
-from gsum_assets.corpus.settings import CorpusError, checked_section, load_settings
-from gsum_assets.evaluation.assets import Family, family_assets
+from gsum_assets.corpus.settings import CorpusError
+from gsum_assets.evaluation.assets import INDEX, family_assets
+from gsum_assets.evaluation.generate_questions import QuestionsSettings
 from gsum_assets.evaluation.judge_assets import generated_questions, judge_assets
+from gsum_assets.evaluation.judges.settings import JudgesSettings
+from gsum_assets.evaluation.leaderboard import best_methods
 from gsum_assets.evaluation.leaderboard_assets import leaderboard_assets
-from gsum_assets.gae.assets import GAE
+from gsum_assets.evaluation.score import ScoreSettings
+from gsum_assets.families import FAMILIES
 from gsum_assets.gae.graph_assets import graph_assets
-from gsum_assets.gor.assets import GOR, TRAINED, gor_assets
-from gsum_assets.graphrag.assets import GRAPHRAG
+from gsum_assets.gor.assets import TRAINED, gor_assets
 from gsum_assets.graphrag.compat import VIEWS
 from gsum_assets.graphrag.index_assets import index_assets
-from gsum_assets.jerr.assets import JERR
 from gsum_assets.jerr.index_assets import index_assets as jerr_index_assets
-from gsum_assets.lightpal.assets import LIGHTPAL, lightpal_assets
+from gsum_assets.lightpal.assets import lightpal_assets
 from gsum_assets.models.assets import model_assets
 from gsum_assets.partitions import partitions_of, variant_key
 from gsum_assets.presentation import presented
-from gsum_assets.retrieval.assets import RETRIEVAL
+from gsum_assets.retrieval.settings import RetrievalSettings
+from gsum_assets.retrieval.variants import DEFAULT_METHOD
 from gsum_assets.tables import TABLES, table_of
+from gsum_assets.workspace import Workspace, open_workspace
 from gsum_resources.home import Home
 from gsum_resources.lineage import Lineage
-from gsum_resources.models import Models, ModelsIO
-from gsum_resources.parquet_store import ParquetStore
+from gsum_resources.models import Models
+from gsum_resources.models_io import ModelsIO
 from gsum_resources.rehearsal import RehearsedWarehouse
 from gsum_resources.settings_io import SettingsIO, section_version
 from gsum_resources.warehouse_io import WarehouseIO
 
-FAMILIES: tuple[Family, ...] = (RETRIEVAL, GOR, LIGHTPAL, GAE, GRAPHRAG, JERR)
-_SETTINGS = {family.name: family.settings for family in FAMILIES if family.settings}
+SETTINGS_TABLES: dict[str, type[BaseModel]] = {
+    "scores": ScoreSettings,
+    "judges": JudgesSettings,
+    "questions": QuestionsSettings,
+    **{family.name: family.settings for family in FAMILIES if family.settings},
+    "retrieval": RetrievalSettings,
+}
+"""The tables of `corpus.toml` that evaluation and methods read, by name."""
+
 _UNITE = ("judgements", "win_rates", "leaderboard", "comparisons", "costs")  # whatever exists
+_HEADLINES = {"leaderboard": best_methods}  # main figures on the overview pages of tables
+# The defaults are measured on 50,237 words of five QMSum train meetings with 34 questions, on 2
+# cores: 32 s (53 s of CPU) from folder to leaderboard, the models' load and BERTScore included. The
+# index of `gor` alone takes more than three minutes of CPU: it is made on request, as all others.
 METHODS = Methods(
     known=[variant for family in FAMILIES for variant in family.variants],
     default=[variant for family in FAMILIES for variant in family.default],
+    without_questions=[DEFAULT_METHOD],
     families={family.name: family.variants for family in FAMILIES},
 )
 
 
 @dataclass(frozen=True)
-class Pipeline:
+class Pipeline(Workspace):
     """Everything that belongs to one home.
 
-    `section` reads a section of a corpus's `corpus.toml`; `new_look` tells what is due now,
-    `forgetting` forgets what deleted documents left behind.
+    `new_look` tells what is due now, `forgetting` forgets what deleted documents left behind.
     """
 
-    home: Home
-    store: ParquetStore
-    models: Models
     warehouse: WarehouseIO
     requests: Requests
     new_look: Callable[[dg.DagsterInstance], Look]
     forgetting: Forgetting
-    section: Callable[[str, str], Any]
     definitions: dg.Definitions
 
 
@@ -79,21 +89,12 @@ def pipeline_for(home: Home, models: Models | None = None, is_rehearsal: bool = 
 
     A rehearsal does without checks and catalogue.
     """
-    store = ParquetStore(home.warehouse)
-    settings = home.settings()
-    automation = settings.automation
-    models = models or Models(settings, store, TABLES["llm_calls"])
+    workspace = open_workspace(home, models)
+    store, models, section = workspace.store, workspace.models, workspace.section
+    automation = home.settings().automation
     kind = RehearsedWarehouse if is_rehearsal else WarehouseIO
-    warehouse = kind(home, store, TABLES, table_of, bucket_of, VIEWS)
+    warehouse = kind(home, store, TABLES, table_of, bucket_of, VIEWS, _HEADLINES)
     requests = Requests(store)
-
-    def section(corpus: str, name: str) -> Any:
-        settings = load_settings(home.corpora / corpus)
-        table, _, part = name.partition(".")
-        value: Any = getattr(settings, table) if table else settings
-        if part:
-            value = getattr(checked_section(_SETTINGS[table], table, value), part)
-        return value.model_dump(mode="json") if isinstance(value, BaseModel) else value
 
     def present_version(key: str) -> str | None:
         kind, _, rest = key.partition(":")
@@ -158,14 +159,13 @@ def pipeline_for(home: Home, models: Models | None = None, is_rehearsal: bool = 
             "settings": SettingsIO(section, warehouse.reads),
         },
     )
-    return Pipeline(
-        home, store, models, warehouse, requests, look, forgetting, section, definitions
-    )
+    return Pipeline(home, store, models, warehouse, requests, look, forgetting, definitions)
 
 
 def _nodes(assets: list[dg.AssetsDefinition | dg.SourceAsset]) -> dict[dg.AssetKey, Node]:
     """The materializable assets as the conditions see them."""
     families = {family.name: frozenset(family.variants) for family in FAMILIES}
+    for_questions = _made_for_questions(assets)
     return {
         spec.key: Node(
             key=spec.key,
@@ -176,11 +176,34 @@ def _nodes(assets: list[dg.AssetsDefinition | dg.SourceAsset]) -> dict[dg.AssetK
             parents=frozenset(dep.asset_key for dep in spec.deps),
             variants=families.get(spec.group_name or ""),
             unites=spec.key.to_user_string() in _UNITE,
+            for_questions=spec.key in for_questions,
+            stands_for_parents=spec.key.path[-1] == INDEX,
         )
         for asset in assets
         if isinstance(asset, dg.AssetsDefinition)
         for spec in asset.specs
     }
+
+
+def _made_for_questions(assets: list[dg.AssetsDefinition | dg.SourceAsset]) -> set[dg.AssetKey]:
+    """Return the first steps of each family's question half, and all that depends on them.
+
+    Not all that depends on `queries`: networks leave questions out of their training.
+    """
+    parents = {
+        spec.key: {dep.asset_key for dep in spec.deps}
+        for asset in assets
+        if isinstance(asset, dg.AssetsDefinition)
+        for spec in asset.specs
+    }
+    found = {
+        dg.AssetKey([family.name, table])
+        for family in FAMILIES
+        for table in (*(step.table for step in family.preparations), "rankings")
+    }
+    while more := {key for key, above in parents.items() if above & found} - found:
+        found |= more
+    return found
 
 
 def _steps(assets: list[dg.AssetsDefinition | dg.SourceAsset]) -> Steps:

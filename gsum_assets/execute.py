@@ -5,9 +5,11 @@ import re
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import dagster as dg
 from dagster._core.definitions.partitions.context import partition_loading_context
+from dagster._core.utils import make_new_run_id
 from dagster_shared.error import SerializableErrorInfo
 
 from gsum_assets.checks.finding import count
@@ -64,14 +66,17 @@ def execute(
     request: dg.RunRequest,
     keys: Sequence[dg.AssetKey],
     on_start: OnStart,
+    on_step: Callable[[str], None] = lambda _: None,
 ) -> Made:
-    """Make `keys` of what a request asks for; `on_start` hears of it before."""
+    """Make `keys` of what a request asks for; call `on_start` before, `on_step` for each step."""
     definition = pipeline.definitions.resolve_asset_graph().get(keys[0]).partitions_def
     with partition_loading_context(dynamic_partitions_store=instance):
         partitions = [partition_of(key) for key in _partition_keys(request, definition)]
     names = [key.to_user_string() for key in keys]
     on_start(names, partitions)
     started = time.monotonic()
+    run_id = make_new_run_id()
+    instance.add_event_listener(run_id, partial(_report_step, on_step))
     result = pipeline.definitions.resolve_implicit_global_asset_job_def().execute_in_process(
         instance=instance,
         asset_selection=list(keys),
@@ -79,6 +84,7 @@ def execute(
         tags={**request.tags, **tags_of_this_process(corpus)},
         run_config=_QUIET,
         raise_on_error=False,
+        run_id=run_id,
     )
     seconds = time.monotonic() - started
     if result.success:
@@ -86,6 +92,12 @@ def execute(
         return Made(names, partitions, seconds, gaps=gaps, skipped=_skipped(result))
     error, unavailable = _cause(result)
     return Made(names, partitions, seconds, error, unavailable=unavailable)
+
+
+def _report_step(on_step: Callable[[str], None], entry: dg.EventLogEntry) -> None:
+    event = entry.dagster_event
+    if event and event.event_type == dg.DagsterEventType.STEP_START and event.step_key:
+        on_step(event.step_key.replace("__", "/"))
 
 
 def look_at_sources(

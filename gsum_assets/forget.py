@@ -7,15 +7,19 @@ from dataclasses import dataclass, field
 
 import dagster as dg
 
+from gsum_assets.corpus.find import find_corpus
 from gsum_assets.corpus.folder import read_records
 from gsum_assets.corpus.queries import QUERIES_FILE
+from gsum_assets.corpus.records import Record
 from gsum_assets.corpus.settings import CorpusError, load_settings
 from gsum_assets.definitions import Pipeline
 from gsum_assets.execute import Made, OnStart
 from gsum_assets.forgetting.folder import take_out
 from gsum_assets.forgetting.traces import Trace, find_traces, sentences_of
 from gsum_assets.gor.assets import TRAINED
-from gsum_assets.run import RunReport, drive
+from gsum_assets.processes import waited_for
+from gsum_assets.run import OnStep, RunReport, drive
+from gsum_assets.suggest import did_you_mean
 from gsum_assets.tables import TABLES, table_of
 from gsum_resources.parquet_store import Partition
 
@@ -57,14 +61,15 @@ def forget(
     retrain: bool = False,
     on_start: OnStart = lambda *_: None,
     on_made: Callable[[Made], None] = lambda _: None,
-    on_wait: Callable[[Sequence[str]], None] = lambda _: None,
+    on_wait: Callable[[str], None] = lambda _: None,
+    on_step: OnStep = lambda *_: None,
 ) -> Oblivion:
     """Remove a document from its corpus folder and everything that rests on it from the home.
 
     Parameters
     ----------
     retrain : train the networks anew that were trained with it.
-    on_start, on_made, on_wait : as `drive` calls them.
+    on_start, on_made, on_wait, on_step : as `drive` calls them.
 
     Raises
     ------
@@ -82,13 +87,13 @@ def forget(
     else:
         done.trained = [str(model.method) for model in models]
     watch = on_start, on_made, on_wait
-    done.report = drive(pipeline, instance, corpus, [], *watch, check_models=False)
+    done.report = drive(pipeline, instance, corpus, [], *watch, check_models=False, on_step=on_step)
     done.problem = next(iter(done.report.errors), None)
     done.removed = _remove_stale(pipeline, instance, corpus)
     while pipeline.forgetting.departures.look(corpus).gone:
         forgotten = pipeline.forgetting.forget_gone(instance, at_once=True)
         if forgotten is None:
-            on_wait([run.run_id for run in instance.get_runs(limit=1)])
+            on_wait(waited_for(instance, [run.run_id for run in instance.get_runs(limit=1)]))
             time.sleep(_WAIT_S)
             continue
         done.n_replies += forgotten.n_replies
@@ -104,9 +109,17 @@ def _texts(pipeline: Pipeline, corpus: str, document_id: str) -> tuple[str, list
     return texts.pop(document_id, ""), list(texts.values())
 
 
-def _remove(pipeline: Pipeline, corpus: str, document_id: str) -> None:
-    """Take the document out of the corpus folder; one that has gone from it already is no error."""
-    folder = pipeline.home.corpora / corpus
+def require_document(pipeline: Pipeline, corpus: str, document_id: str) -> Sequence[Record]:
+    """Return where a document lies in its folder, if it can be forgotten.
+
+    One that has gone from the folder already is no error: it may still be in tables.
+
+    Raises
+    ------
+    CorpusError
+        If there is no such corpus, or it has no such document, or no other one.
+    """
+    folder = find_corpus(pipeline.home.corpora, corpus)
     settings = load_settings(folder)
     records = list(read_records(folder, settings.documents.max_bytes))
     places = [record for record in records if record.document_id == document_id]
@@ -114,15 +127,21 @@ def _remove(pipeline: Pipeline, corpus: str, document_id: str) -> None:
     if not places and document_id not in {*departed.documents, *departed.gone}:
         known = sorted({record.document_id for record in records})
         raise CorpusError(
-            f"corpus '{corpus}' has no document '{document_id}'; it has {len(known)}, among them "
-            f"{', '.join(known[:5])}"
+            f"corpus '{corpus}' has no document '{document_id}'{did_you_mean(document_id, known)}"
         )
     if len(places) == len(records):
         raise CorpusError(
             f"corpus '{corpus}' has no document but '{document_id}'; remove the folder {folder}, "
             "and the next `gsum run` of any corpus, or the daemon, forgets it all"
         )
-    take_out(folder, settings, places)
+    return places
+
+
+def _remove(pipeline: Pipeline, corpus: str, document_id: str) -> None:
+    """Take the document out of the corpus folder."""
+    places = require_document(pipeline, corpus, document_id)
+    folder = pipeline.home.corpora / corpus
+    take_out(folder, load_settings(folder), places)
 
 
 def _naming(pipeline: Pipeline, corpus: str, document_id: str) -> list[str]:

@@ -27,7 +27,7 @@ from gsum_assets.plan_lines import (
     embedding_lines,
     model_name,
 )
-from gsum_assets.run import DriveError, RunReport, drive
+from gsum_assets.run import DriveError, OnStep, RunReport, drive
 from gsum_assets.tables import TABLES
 from gsum_resources.appended import read_appended
 from gsum_resources.home import Home
@@ -91,6 +91,7 @@ def plan(
     methods: Collection[str] | None = None,
     on_start: OnStart = lambda *_: None,
     models: Models | None = None,
+    on_step: OnStep = lambda *_: None,
 ) -> Plan:
     """What `gsum run` with these methods would ask and cost now; nothing of the home is written.
 
@@ -99,6 +100,7 @@ def plan(
     methods : as `drive` takes them.
     on_start : called before each run of the rehearsal.
     models : those of the home, unless given.
+    on_step : called before each step of it.
 
     Raises
     ------
@@ -117,7 +119,7 @@ def plan(
         if (asked := Requests(store).of(corpus)) is not None:
             pipeline.requests.add(corpus, asked)
         try:
-            report = _rehearse(pipeline, corpus, methods, on_start)
+            report = _rehearse(pipeline, corpus, methods, on_start, on_step)
         except (CorpusError, DriveError) as error:
             raise type(error)(str(error).replace(str(copy.root), str(home.root))) from error
         if report.errors:
@@ -127,14 +129,18 @@ def plan(
 
 
 def _rehearse(
-    pipeline: Pipeline, corpus: str, methods: Collection[str] | None, on_start: OnStart
+    pipeline: Pipeline,
+    corpus: str,
+    methods: Collection[str] | None,
+    on_start: OnStart,
+    on_step: OnStep,
 ) -> RunReport:
     # what killed runs had answered goes to the memos; that it was paid is no part of the plan
     fold_orphans(pipeline.store, TABLES["llm_calls"])
     shutil.rmtree(Path(pipeline.store.root) / "llm_calls", ignore_errors=True)
     only = _leading_to_models(pipeline.definitions.resolve_asset_graph())
     with rehearsal_instance(pipeline.home) as instance:
-        return drive(pipeline, instance, corpus, methods, on_start, only=only)
+        return drive(pipeline, instance, corpus, methods, on_start, only=only, on_step=on_step)
 
 
 def _leading_to_models(graph: AssetGraph) -> set[dg.AssetKey]:

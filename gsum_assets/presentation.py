@@ -1,10 +1,11 @@
 """What the UI says of an asset, taken from the declaration of its table."""
 
 import base64
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from typing import Any
 
 import dagster as dg
+import pyarrow as pa
 
 from gsum_assets.tables import TABLES, table_of
 from gsum_resources.table_metadata import of_table
@@ -58,3 +59,10 @@ def kind_tags(*kinds: str) -> dict[str, str]:
 def picture(png: bytes, alt: str) -> dg.MarkdownMetadataValue:
     """A picture that travels in the event, so that it is seen wherever the event is."""
     return dg.MetadataValue.md(f"![{alt}](data:image/png;base64,{base64.b64encode(png).decode()})")
+
+
+def plot_of(
+    rows: pa.Table, draw: Callable[[], bytes], alt: str
+) -> dict[str, dg.MarkdownMetadataValue]:
+    """A picture of `rows` under the label `plot`; nothing where there are no rows."""
+    return {"plot": picture(draw(), alt)} if rows.num_rows else {}

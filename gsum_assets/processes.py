@@ -12,7 +12,11 @@ import dagster as dg
 import psutil
 from dagster._core.definitions.assets.graph.asset_graph import AssetGraph
 from dagster._core.execution.backfill import BulkActionsFilter, BulkActionStatus, PartitionBackfill
+from dagster._core.storage.dagster_run import RunRecord
 from dagster._core.storage.runs.sqlite import SqliteRunStorage
+from dagster._core.storage.tags import ASSET_PARTITION_RANGE_START_TAG, SENSOR_NAME_TAG
+
+from gsum_assets.checks.finding import count
 
 HOST, PID, BORN, CORPUS = "gsum/host", "gsum/pid", "gsum/born", "gsum/corpus"
 DRIVING = "gsum/driving"
@@ -20,6 +24,8 @@ DRIVING = "gsum/driving"
 ENDED = "|"  # no corpus is called so
 BURIED = "gsum/buried"
 """Tag of a run of the command line that was killed: no attempt that the daemon would count."""
+WORK = "gsum/work"
+"""Tag of the runs that the daemon starts to make tables; `dagster.yaml` limits their number."""
 UNDER_WAY = [
     dg.DagsterRunStatus.STARTED,
     dg.DagsterRunStatus.STARTING,
@@ -110,11 +116,38 @@ def _driving_before(instance: dg.DagsterInstance, corpus: str, run_id: str) -> l
     Whether a process of another machine lives cannot be told here: drives on two machines do not
     wait for one another, and do some of the work twice.
     """
-    told = dg.RunsFilter(tags={DRIVING: corpus}, statuses=[*UNDER_WAY, dg.DagsterRunStatus.SUCCESS])
-    records = instance.get_run_records(told)
+    records = _driving(instance, corpus)
     (mine,) = (r.storage_id for r in records if r.dagster_run.run_id == run_id)
     before = (r.dagster_run for r in records if r.storage_id < mine)
     return [run.run_id for run in before if _process_lives(run)]
+
+
+def _driving(instance: dg.DagsterInstance, corpus: str) -> Sequence[RunRecord]:
+    """The runs by which `gsum run`s of a corpus began that have not ended, or were killed."""
+    statuses = [*UNDER_WAY, dg.DagsterRunStatus.SUCCESS]
+    return instance.get_run_records(dg.RunsFilter(tags={DRIVING: corpus}, statuses=statuses))
+
+
+def is_held_elsewhere(instance: dg.DagsterInstance, corpus: str) -> bool:
+    """Whether the `gsum run` whose turn it is on a corpus is one of another process."""
+    records = sorted(_driving(instance, corpus), key=lambda record: record.storage_id)
+    alive = (r.dagster_run for r in records if _process_lives(r.dagster_run))
+    first = next(alive, None)
+    return first is not None and _is_foreign(first)
+
+
+def end_runs_of_this_process(instance: dg.DagsterInstance) -> None:
+    """Mark what this process is at work on as canceled, and free what it holds."""
+    mine = {HOST: socket.gethostname(), PID: str(os.getpid())}
+    unfinished = dg.RunsFilter(tags=mine, statuses=UNDER_WAY)
+    for run in instance.get_runs(unfinished):
+        instance.add_run_tags(run.run_id, {BURIED: "true"})
+        instance.report_run_canceled(run, "`gsum run` was interrupted")
+        if instance.event_log_storage.supports_global_concurrency_limits:
+            instance.event_log_storage.free_concurrency_slots_for_run(run.run_id)
+    for run in instance.get_runs(dg.RunsFilter(tags=mine)):
+        if run.tags.get(DRIVING, ENDED) != ENDED:
+            instance.add_run_tags(run.run_id, {DRIVING: ENDED})
 
 
 def began_elsewhere(instance: dg.DagsterInstance, corpus: str, since: float) -> bool:
@@ -149,14 +182,8 @@ def others_at_work(instance: dg.DagsterInstance, graph: AssetGraph, corpus: str)
     What a daemon queued and no daemon will ever start is cancelled instead.
     """
     runs = [run for run in runs_on(instance, corpus) if _is_foreign(run)]
-    backfills = [
-        backfill
-        for backfill in instance.get_backfills(
-            BulkActionsFilter(statuses=[BulkActionStatus.REQUESTED])
-        )
-        if _concerns(backfill, graph, corpus)
-    ]
-    if not _daemon_is_alive(instance):
+    backfills = _backfills_on(instance, graph, corpus)
+    if not daemon_is_alive(instance):
         stranded = [run for run in runs if run.status == dg.DagsterRunStatus.QUEUED]
         for run in stranded:
             instance.report_run_canceled(run, "no daemon is there to start this; `gsum run` did")
@@ -166,6 +193,72 @@ def others_at_work(instance: dg.DagsterInstance, graph: AssetGraph, corpus: str)
     return [*(run.run_id for run in runs), *(backfill.backfill_id for backfill in backfills)]
 
 
+def set_aside(instance: dg.DagsterInstance, graph: AssetGraph, corpus: str) -> None:
+    """Cancel what the daemon requested of a corpus by itself and did not start yet.
+
+    Its condition, which has no memory, requests later what is due then.
+    """
+    for backfill in _backfills_on(instance, graph, corpus):
+        if (backfill.tags or {}).get(WORK):
+            instance.update_backfill(backfill.with_status(BulkActionStatus.CANCELED))
+    queued = dg.RunsFilter(tags={WORK: "make"}, statuses=[dg.DagsterRunStatus.QUEUED])
+    for run in instance.get_runs(queued):
+        if _is_on(run, corpus):
+            instance.report_run_canceled(run, "a `gsum run` of the corpus goes first")
+
+
+def described(instance: dg.DagsterInstance, work: str) -> str:
+    """What to call a run or backfill of another process: `run 1f3a5c7e of the daemon: …`."""
+    run = instance.get_run_by_id(work)
+    if run is None:
+        return f"backfill {work} of the daemon"
+    name = f"run {work[:8]} of {_starter(run)}"
+    if DRIVING in run.tags:
+        return name
+    log, kinds = instance.event_log_storage, dg.DagsterEventType
+    wanted = {kinds.ASSET_MATERIALIZATION_PLANNED, kinds.ASSET_MATERIALIZATION}
+    records = log.get_records_for_run(work, of_type=wanted, limit=1000).records
+    events = [record.event_log_entry.get_dagster_event() for record in records]
+    done = sum(event.event_type == kinds.ASSET_MATERIALIZATION for event in events)
+    planned = sum(map(_n_planned, events))
+    assets = list(dict.fromkeys(e.asset_key.to_user_string() for e in events if e.asset_key))
+    if not assets:
+        return name
+    first, more = ", ".join(assets[:2]), f" and {len(assets) - 2} more" if assets[2:] else ""
+    buckets = ASSET_PARTITION_RANGE_START_TAG in run.tags
+    unit = "buckets" if buckets and len(assets) == 1 else "partitions"
+    waits = ", not started yet" if run.status == dg.DagsterRunStatus.QUEUED else ""
+    return f"{name}: {first}{more}, {done} of {planned} {unit}{waits}"
+
+
+def _n_planned(event: dg.DagsterEvent) -> int:
+    """The partitions whose materialization an event announces."""
+    if event.event_type != dg.DagsterEventType.ASSET_MATERIALIZATION_PLANNED:
+        return 0
+    subset = event.asset_materialization_planned_data.partitions_subset
+    return 1 if subset is None else len(subset)
+
+
+def _starter(run: dg.DagsterRun) -> str:
+    if HOST in run.tags:
+        return "another gsum run"
+    return "the daemon" if SENSOR_NAME_TAG in run.tags or WORK in run.tags else "the UI"
+
+
+def waited_for(instance: dg.DagsterInstance, work: Sequence[str]) -> str:
+    """What must end first, the first of it by name."""
+    more = f" and {count(len(work) - 1, 'run')} more" if len(work) > 1 else ""
+    return described(instance, work[0]) + more
+
+
+def _backfills_on(
+    instance: dg.DagsterInstance, graph: AssetGraph, corpus: str
+) -> list[PartitionBackfill]:
+    """The backfills that have not ended and concern a corpus."""
+    requested = BulkActionsFilter(statuses=[BulkActionStatus.REQUESTED])
+    return [b for b in instance.get_backfills(requested) if _concerns(b, graph, corpus)]
+
+
 def _concerns(backfill: PartitionBackfill, graph: AssetGraph, corpus: str) -> bool:
     if not backfill.is_asset_backfill:
         return False
@@ -173,7 +266,8 @@ def _concerns(backfill: PartitionBackfill, graph: AssetGraph, corpus: str) -> bo
     return any(corpus in (partition.partition_key or "").split("|") for partition in targets)
 
 
-def _daemon_is_alive(instance: dg.DagsterInstance) -> bool:
+def daemon_is_alive(instance: dg.DagsterInstance) -> bool:
+    """Whether a daemon starts what is queued: it said so lately."""
     heartbeat = instance.get_daemon_heartbeats().get("QUEUED_RUN_COORDINATOR")
     return heartbeat is not None and time.time() - heartbeat.timestamp < _HEARTBEAT_S
 

@@ -105,8 +105,39 @@ TABLES: Mapping[str, Table] = {
                 Column("file", TEXT, "file that holds it, relative to the corpus folder"),
                 _LINE,
                 Column("reason", TEXT, "what is wrong and how to repair it"),
+                Column(
+                    "is_other_type", pa.bool_(), "a file of a type that gsum does not read at all"
+                ),
             ),
             DOCUMENT_LEVEL,
+        ),
+        Table(
+            "converted_documents",
+            "document whose file was converted to text",
+            (
+                _DOCUMENT_ID,
+                Column("content_hash", TEXT, "hash of the file's bytes"),
+                Column("converter", TEXT, "what converted it, with its version"),
+                Column("title", TEXT, "title that the document gives itself; empty: none"),
+                Column("text", TEXT, "plain text or Markdown"),
+                Column("page_starts", pa.list_(INT), "first character of each page or slide"),
+            ),
+            DOCUMENT_LEVEL,
+            ("document_id",),
+        ),
+        Table(
+            "document_sections",
+            "page, slide or heading of a document",
+            (
+                _DOCUMENT_ID,
+                Column("kind", TEXT, "'page', 'slide' or 'heading'"),
+                Column("position", INT, "place among those of its kind, from 1: the page's number"),
+                Column("level", INT, "of a heading, 1 the highest; 0 for pages and slides"),
+                Column("label", TEXT, "the page's number, or the heading's text"),
+                Column("start", INT, "its first character in the document's text"),
+            ),
+            DOCUMENT_LEVEL,
+            ("document_id", "kind", "position"),
         ),
         Table(
             "chunks",
@@ -1064,6 +1095,20 @@ TABLES: Mapping[str, Table] = {
             ),
             RESULT,
             ("query_id", "sample", "rank"),
+        ),
+        *(
+            Table(
+                f"{family}.index",
+                "table that questions are answered from",
+                (
+                    Column("table_name", TEXT, "the table, as SQL names it"),
+                    Column("n_rows", pa.int64(), "its rows of this corpus"),
+                    Column("content_hash", TEXT, "changes with any of these rows"),
+                ),
+                ("corpus",),
+                ("table_name",),
+            )
+            for family in ("retrieval", "gor", "lightpal", "gae", "graphrag", "jerr")
         ),
         Table(
             "embedding_calls",

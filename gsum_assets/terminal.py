@@ -1,51 +1,70 @@
 """What a run looks like on the terminal."""
 
 import sys
-import textwrap
+import threading
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from types import TracebackType
 
 from rich.console import Console as Screen
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TextColumn
+from rich.progress import BarColumn, Progress, ProgressColumn, SpinnerColumn, Task, TextColumn
 from rich.table import Table as Grid
+from rich.text import Text
 
-from gsum_assets.ask import Answer
+from gsum_assets.checks.finding import count
 from gsum_assets.corpus.settings import CorpusError
 from gsum_assets.definitions import Pipeline
 from gsum_assets.evaluation.leaderboard import LEGEND, grids
 from gsum_assets.execute import Made
 from gsum_assets.forget import Oblivion
+from gsum_assets.graphrag.compat import VIEWS
+from gsum_assets.next_steps import next_steps
 from gsum_assets.plan import Plan
 from gsum_assets.plan_lines import EARLIER, ESTIMATE, Line
+from gsum_assets.progress_lines import Stage
 from gsum_assets.run import RunReport
 from gsum_assets.tables import TABLES
 from gsum_resources.parquet_store import Partition
 from gsum_resources.progress import shown_by
 
-_PASSAGE_WIDTH = 96
+_PROVENANCE = "one row per partition of a table: what it was made from, when and by which run"
 _PIPED_WIDTH = 132
+_MOST_NAMES = 6
 
 
 class Console:
-    """A line for each run that ended, and a bar for the one under way."""
+    """A line for each run that ended, and how far the one under way has come.
+
+    A terminal shows that as a bar. Elsewhere a line says it once nothing was printed for a while.
+    """
+
+    def __init__(self, every_s: float = 10.0) -> None:
+        self._every_s = every_s
 
     def __enter__(self) -> "Console":
         self._screen = _screen()
+        self._started = self._printed = time.monotonic()
+        self._stage = Stage("observing the corpus", self._started)
+        self._waiting = ""
+        self._unavailable = set[str]()
         self._bar = Progress(
             SpinnerColumn(),
-            TextColumn("{task.description}"),
+            TextColumn("{task.description}", markup=False),
             BarColumn(bar_width=24),
-            MofNCompleteColumn(),
+            _Amount(lambda: self._stage),
             console=self._screen,
             transient=True,
+            disable=not self._screen.is_terminal,
         )
         self._bar.start()
-        self._task = self._bar.add_task("looking at the corpus", total=None)
+        self._where = ""
+        self._task = self._bar.add_task(self._stage.label, total=None)
         self._shown = shown_by(self._advance)
         self._shown.__enter__()
-        self._started = time.monotonic()
-        self._unavailable = set[str]()
+        self._ended = threading.Event()
+        self._ticker = threading.Thread(target=self._tick, name="progress", daemon=True)
+        if not self._screen.is_terminal:
+            self._ticker.start()
         return self
 
     def __exit__(
@@ -54,24 +73,63 @@ class Console:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
+        self._ended.set()
+        if self._ticker.is_alive():
+            self._ticker.join()
         self._shown.__exit__(kind, error, trace)
         self._bar.stop()
 
     def start(self, assets: Sequence[str], partitions: Sequence[Partition]) -> None:
         """A run begins."""
-        label = f"{_names(assets)} {_where(partitions)}"
-        self._bar.reset(self._task, description=label, total=None)
+        self._where = _where(partitions, plain=True)
+        self._begin(f"{_names(assets)} {self._where}".strip())
 
-    def wait(self, runs: Sequence[str]) -> None:
-        """Runs of other processes must end first."""
-        first, more = runs[0], f" and {len(runs) - 1} more" if len(runs) > 1 else ""
-        label = f"waiting for run {first}{more}, started elsewhere (see the Dagster UI)"
-        self._bar.reset(self._task, description=label, total=None)
+    def step(self, asset: str, number: int, about: int) -> None:
+        """A step of the run begins."""
+        self._begin(f"{asset} {self._where}".strip(), f"step {number} of about {about}")
+
+    def wait(self, what: str) -> None:
+        """Something of another process must end first."""
+        label = f"waiting for {what}"
+        if self._waiting != what:
+            self._waiting = what
+            if not self._screen.is_terminal:
+                self._line(label)
+        if self._stage.label.partition(":")[0] != label.partition(":")[0]:
+            self._begin(label)
+        self._stage.label = label
+        self._bar.update(self._task, description=label)
+
+    def _begin(self, label: str, position: str = "") -> None:
+        self._stage = Stage(label, time.monotonic(), position or self._stage.position)
+        described = f"{self._stage.position}, {label}" if self._stage.position else label
+        self._bar.reset(self._task, description=described, total=None)
+
+    def _advance(self, label: str, done: int, total: int) -> None:
+        now = time.monotonic()
+        if self._stage.label != label:
+            self._begin(label)
+        self._stage.advance(done, total, now)
+        self._bar.update(self._task, completed=done, total=total)
+
+    def _tick(self) -> None:
+        """Print how far the stage has come, whenever nothing was printed for a while."""
+        while not self._ended.wait(min(1.0, self._every_s)):
+            now = time.monotonic()
+            if now - self._printed >= self._every_s:
+                self._line(f"… {self._stage.line(now)}")
+
+    def _line(self, text: str) -> None:
+        """A line with the time since the beginning."""
+        self._printed = time.monotonic()
+        seconds = self._printed - self._started
+        self._screen.print(f"{seconds:7.1f} s  {text}", markup=False, soft_wrap=True)
 
     def made(self, made: Made) -> None:
         """A run ended."""
         mark = "[red]failed[/red]" if made.error else "made"
         line = f"{mark} {_names(made.assets)} {_where(made.partitions)}"
+        self._printed = time.monotonic()
         self._screen.print(f"{made.seconds:7.1f} s  {line}")
         if problem := self._problem(made):
             self._tell(problem, "red")
@@ -97,6 +155,8 @@ class Console:
         seconds = time.monotonic() - self._started
         if report.made:
             said = f"{report.n_partitions} partitions made"
+        elif report.missing:
+            said = "nothing could be made"
         else:
             said = "nothing to make, all is current"
         failed = f", {len(report.errors)} runs failed" if report.errors else ""
@@ -104,16 +164,34 @@ class Console:
         if report.not_made:
             left = ", ".join(sorted(report.not_made))
             self._tell(f"not made, for a model is unavailable: {left}", "red")
+        if missing := {a: n for a, n in report.missing.items() if a not in report.not_made}:
+            self._tell(_missing(corpus, missing), "red")
+        if report.n_others:
+            names, n = ", ".join(report.others) or "the corpus's tables", report.n_others
+            self._tell(f"the daemon goes on with {names}: {count(n, 'partition')}", "yellow")
+
+    def say(self, line: str) -> None:
+        """Print a line as it stands."""
+        self._screen.print(line, markup=False, soft_wrap=True)
 
     def _tell(self, message: str, colour: str) -> None:
         self._screen.print(f"           {message}", style=colour, markup=False, soft_wrap=True)
 
-    def _advance(self, label: str, done: int, total: int) -> None:
-        self._bar.update(self._task, description=label, completed=done, total=total)
+
+class _Amount(ProgressColumn):
+    """How much of a stage is done, with rate and time left, or for how long it goes on."""
+
+    def __init__(self, stage: Callable[[], Stage]) -> None:
+        super().__init__()
+        self._stage = stage
+
+    def render(self, task: Task) -> Text:
+        """As `Stage` says it."""
+        return Text(self._stage().amount(time.monotonic()))
 
 
 def print_leaderboard(pipeline: Pipeline, corpus: str) -> None:
-    """The leaderboard of a corpus, one table for each kind of question."""
+    """The leaderboard of a corpus, one table for each kind of question; nothing without scores."""
     rows, _ = pipeline.store.read(TABLES["leaderboard"], [Partition(corpus)])
     if set(TABLES["leaderboard"].schema.names) - set(rows.column_names):
         return  # an older gsum wrote it, and it could not be made again
@@ -130,15 +208,23 @@ def print_leaderboard(pipeline: Pipeline, corpus: str) -> None:
         screen.print(LEGEND)
 
 
-def print_next(corpus: str) -> None:
-    """Where to look next."""
-    sql = f"select method, metric, mean from leaderboard where corpus = '{corpus}'"
-    print(
-        "next:\n"
-        "  make ui                  lineage, plots and the leaderboard in the Dagster UI\n"
-        f'  gsum ask {corpus} "…"    an answer with its passages\n'
-        f'  gsum sql "{sql}"'
-    )
+def print_next(pipeline: Pipeline, corpus: str) -> None:
+    """Print what can be done with what there is of a corpus."""
+    for line in next_steps(pipeline.store, corpus, pipeline.home.corpora / corpus):
+        print(line)
+
+
+def print_tables(names: Iterable[tuple[str, str]]) -> None:
+    """Print schema and name of each table or view, none left out, and what one row is."""
+    rows = {one.name: f"one row per {one.row}" for one in (*TABLES.values(), *VIEWS)}
+    grid = Grid(box=None, pad_edge=False)
+    for title in ("schema", "name"):
+        grid.add_column(title, no_wrap=True)
+    grid.add_column("what it holds")
+    for schema, name in names:
+        full = name if schema == "main" else f"{schema}.{name}"
+        grid.add_row(schema, name, rows.get(full, _PROVENANCE if name == "provenance" else ""))
+    _screen().print(grid)
 
 
 def print_plan(plan: Plan, methods: str | None) -> None:
@@ -212,20 +298,6 @@ def _assumptions(lines: Sequence[Line]) -> Iterator[str]:
         yield "without ~: as the model of this machine counts, which costs nothing"
 
 
-def print_answer(answer: Answer) -> None:
-    """The answer, how it came about if that was asked for, and the passages it rests on."""
-    for line in answer.text.splitlines():  # a speaker's turn each
-        print(textwrap.fill(line, _PASSAGE_WIDTH))
-    if answer.explanation:
-        print(f"\n{answer.explanation}")
-    print("\nfrom:")
-    for passage in answer.passages:
-        place = f"{passage['document_id'] or passage['node_kind']} · {passage['node_id']}"
-        print(f"{passage['rank']:3d}. {place} · {passage['score']:.3f}")
-        text = textwrap.shorten(passage["text"], 2 * _PASSAGE_WIDTH, placeholder=" …")
-        print(textwrap.indent(textwrap.fill(text, _PASSAGE_WIDTH - 5), "     "))
-
-
 def print_oblivion(done: Oblivion, corpus: str, document: str) -> None:
     """What was forgotten of a document, and what could not be."""
     screen = _screen()
@@ -265,7 +337,10 @@ def print_oblivion(done: Oblivion, corpus: str, document: str) -> None:
 def _screen() -> Screen:
     """As wide as the terminal; wide enough for the leaderboard where there is none."""
     piped = not sys.stdout.isatty()
-    return Screen(highlight=False, width=_PIPED_WIDTH if piped else None)
+    if not piped:
+        return Screen(highlight=False)
+    # whatever the environment says of colours: a pipe gets no control characters
+    return Screen(highlight=False, width=_PIPED_WIDTH, force_terminal=False, no_color=True)
 
 
 def _names(assets: Sequence[str]) -> str:
@@ -276,11 +351,23 @@ def _names(assets: Sequence[str]) -> str:
     return ", ".join(assets)
 
 
-def _where(partitions: Sequence[Partition]) -> str:
-    """`bm25`, `bucket 03`, `8 buckets`."""
+def _missing(corpus: str, partitions: Mapping[str, int]) -> str:
+    """What a run should have made and did not, and what to do."""
+    assets = list(partitions)
+    more = f" and {len(assets) - _MOST_NAMES} more" if len(assets) > _MOST_NAMES else ""
+    return (
+        f"missing or out of date: {', '.join(assets[:_MOST_NAMES])}{more} "
+        f"({count(sum(partitions.values()), 'partition')}); `gsum run {corpus}` tries again, and "
+        "the Dagster UI (`gsum ui`) shows what ended runs said"
+    )
+
+
+def _where(partitions: Sequence[Partition], plain: bool = False) -> str:
+    """`bm25`, `bucket 03`, `8 buckets`; methods in bold unless `plain`."""
     first = partitions[0] if partitions else None
     if first is None or (first.bucket is None and first.method is None):
         return ""
     if first.method is not None:
-        return f"[bold]{', '.join(p.method or '' for p in partitions)}[/bold]"
+        methods = ", ".join(p.method or "" for p in partitions)
+        return methods if plain else f"[bold]{methods}[/bold]"
     return f"bucket {first.bucket}" if len(partitions) == 1 else f"{len(partitions)} buckets"

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Literal
+from typing import ClassVar, Literal
 
 import numpy as np
 
@@ -28,6 +28,7 @@ OnProgress = Callable[[int, int], None]
 
 # Bounds the memory that token ids and unfinished sums take, whatever the number of texts.
 _TEXTS_AT_ONCE = 4096
+_RUNTIMES = {"torch": "local-1", "numpy": "numpy-1"}  # as identities begin
 
 
 @dataclass(frozen=True)
@@ -59,6 +60,7 @@ class LocalEmbedder:
     device : "auto" takes the GPU where there is one.
     batch_tokens : most tokens run together; None suits the device.
     threads : of torch on the processor; None takes the physical cores that the process may use.
+    runtime : "numpy" runs a plain BERT without torch, for a few texts in a new process.
     """
 
     model: str = PACKAGED
@@ -71,6 +73,8 @@ class LocalEmbedder:
     device: Literal["auto", "cpu", "cuda"] = "auto"
     batch_tokens: int | None = None
     threads: int | None = None
+    takes_progress: ClassVar[bool] = True
+    runtime: Literal["torch", "numpy"] = "torch"
 
     def __post_init__(self) -> None:
         if self.precision not in ("float32", "bfloat16"):
@@ -89,11 +93,19 @@ class LocalEmbedder:
         """
         passages, queries = self._passages, self._queries
         return (
-            f"local-1:{passages.settings.model_type}-{self.dimension}:{passages.digest}:{self.precision}"
+            f"{_RUNTIMES[self.runtime]}:{passages.settings.model_type}-{self.dimension}:{passages.digest}:{self.precision}"
             f":{passages.settings.pooling}:window={self.window_tokens}"
             f":passage={self._passage_prefix!r}"
             f":query={queries.digest}/{queries.settings.pooling}/{self._query_prefix!r}"
         )
+
+    @property
+    def runs_in_numpy(self) -> bool:
+        """Whether `runtime` may be "numpy" for this model."""
+        from gsum_resources.embedding.numpy_encoder import is_plain_bert
+
+        encoders = (self._passages, self._queries)
+        return self.precision == "float32" and all(is_plain_bert(e.folder) for e in encoders)
 
     @property
     def dimension(self) -> int:
@@ -213,7 +225,12 @@ class LocalEmbedder:
         return encoder
 
     def _encoder(self, name: str) -> TextEncoder:
-        return TextEncoder(name, self.precision, self.pooling, self.device, self.threads)
+        how = name, self.precision, self.pooling, self.device, self.threads
+        if self.runtime == "numpy":
+            from gsum_resources.embedding.numpy_encoder import NumpyEncoder
+
+            return NumpyEncoder(*how)
+        return TextEncoder(*how)
 
     @property
     def _passage_prefix(self) -> str:

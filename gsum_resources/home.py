@@ -3,8 +3,10 @@
 import os
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from gsum_resources.settings import Settings, load_settings
+if TYPE_CHECKING:
+    from gsum_resources.settings import Settings
 
 
 @dataclass(frozen=True)
@@ -23,7 +25,7 @@ class Home:
         root = Path(os.environ.get("GSUM_HOME") or "data").resolve()
         return cls(root, os.environ.get("GSUM_WAREHOUSE") or str(root / "warehouse"))
 
-    def settings(self) -> Settings:
+    def settings(self) -> "Settings":
         """What `gsum.toml` and the environment say.
 
         Raises
@@ -31,6 +33,8 @@ class Home:
         SettingsError
             If a setting is unknown or bad.
         """
+        from gsum_resources.settings import load_settings  # slow: the command line needs it late
+
         return load_settings(self.root)
 
     @property

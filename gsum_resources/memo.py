@@ -23,7 +23,8 @@ from gsum_resources.arrow import pc
 from gsum_resources.content_hash import hash_texts
 from gsum_resources.journal import Journal, JournalReader, open_journal
 from gsum_resources.parquet_store import ParquetStore
-from gsum_resources.protocols import Embedder, Metered, Telling
+from gsum_resources.progress import reporter
+from gsum_resources.protocols import Embedder, Gradual, Metered, Telling
 
 _BATCH = 512  # texts between two savings: about ten seconds of work on two cores
 MERGE_AT = 64  # segments; a listing of that many is still one cheap request
@@ -199,7 +200,7 @@ class MemoizedEmbedder:
 
     def __init__(self, embedder: Embedder, store: ParquetStore) -> None:
         self._embedder = embedder
-        self._on_progress: Callable[[int, int], None] = lambda done, total: None
+        self._on_progress: Callable[[int, int], None] | None = None
         self._on_batch: OnBatch = lambda batch: None
         self._memo = Memo(store, "embeddings", embedder.identity)
 
@@ -240,14 +241,24 @@ class MemoizedEmbedder:
         known = self._memo.get(keys)
         missing = {key: text for key, text in zip(keys, texts, strict=True) if key not in known}
         pending = list(missing.items())
+        report = self._on_progress or reporter("texts embedded", lambda _: None)
         for start in range(0, len(pending), _BATCH):
-            known.update(self._embed(side, pending[start : start + _BATCH]))
-            self._on_progress(min(start + _BATCH, len(pending)), len(pending))
+
+            def advance(done: int, _: int, before: int = start) -> None:
+                report(before + done, len(pending))
+
+            known.update(self._embed(side, pending[start : start + _BATCH], advance))
+            report(min(start + _BATCH, len(pending)), len(pending))
         flat = np.frombuffer(b"".join(known[key] for key in keys), np.float32)
         # a served model tells its dimension at the price of a request
         return flat.reshape(len(keys), -1 if keys else self.dimension)
 
-    def _embed(self, side: str, part: Sequence[tuple[bytes, str]]) -> dict[bytes, bytes]:
+    def _embed(
+        self,
+        side: str,
+        part: Sequence[tuple[bytes, str]],
+        on_progress: Callable[[int, int], None],
+    ) -> dict[bytes, bytes]:
         """Vectors of new texts by key, kept; those that a server sent before it failed, too."""
         fresh: dict[bytes, bytes] = {}
         before, started = _tokens(self._embedder), time.perf_counter()
@@ -262,7 +273,8 @@ class MemoizedEmbedder:
             else:
                 query = side == "query"
                 embed = self._embedder.embed_queries if query else self._embedder.embed
-                for place, vector in enumerate(embed(texts)):
+                how = {"on_progress": on_progress} if isinstance(self._embedder, Gradual) else {}
+                for place, vector in enumerate(embed(texts, **how)):
                     hear(place, vector)
         finally:
             if fresh:

@@ -1,23 +1,17 @@
-"""Which model serves what, built when first used, and handed to assets with memo and ledger."""
+"""Which model serves what, built when first used."""
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
-from functools import cached_property, partial
+from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import TYPE_CHECKING, cast
 
-import dagster as dg
-
-from gsum_resources.embedding_ledger import EmbeddingLedger
-from gsum_resources.lineage import Reads
 from gsum_resources.llm.ledger import Ledger, LedgeredModel
 from gsum_resources.memo import MemoizedEmbedder
 from gsum_resources.parquet_store import ParquetStore
-from gsum_resources.progress import reporter
 from gsum_resources.protocols import Embedder, LanguageModel, PassageScorer
 from gsum_resources.scoring.memoized import MemoizedScorer
 from gsum_resources.settings import EmbeddingSettings, LlmSettings, ScorerSettings, Settings
 from gsum_resources.table import Table
-from gsum_resources.warehouse_io import Lazy, partition_of, step_of
 
 if TYPE_CHECKING:
     from gsum_resources.endpoint import Endpoint
@@ -35,13 +29,15 @@ class ModelError(ValueError):
 class Models:
     """The language model, the embedder and the passage scorer of one process.
 
-    `overrides` replaces a model by its asset name, for tests and notebooks.
+    `overrides` replaces a model by its asset name, for tests and notebooks. `quick` embeds without
+    torch where the local model allows it: for a process that answers one question and ends.
     """
 
     settings: Settings
     store: ParquetStore
     ledger_table: Table
     overrides: dict[str, LanguageModel | Embedder | PassageScorer] = field(default_factory=dict)
+    quick: bool = False
 
     def identity(self, name: str) -> str:
         """The present identity of a model by its asset's name."""
@@ -135,7 +131,9 @@ class Models:
         from gsum_resources.llm.extractive import ExtractiveModel
 
         # always the same embedder: its answers do not change with the corpus's embedding model
-        return ExtractiveModel(MemoizedEmbedder(_local_embedder(EmbeddingSettings()), self.store))
+        return ExtractiveModel(
+            MemoizedEmbedder(self._local_embedder(EmbeddingSettings()), self.store)
+        )
 
     def _new_embedder(self) -> Embedder:
         settings = self.settings.embedding
@@ -143,7 +141,15 @@ class Models:
             from gsum_resources.embedding.openai_compatible import OpenAICompatibleEmbedder
 
             return OpenAICompatibleEmbedder(settings, self._endpoint(settings))
-        return _local_embedder(settings)
+        return self._local_embedder(settings)
+
+    def _local_embedder(self, settings: EmbeddingSettings) -> Embedder:
+        from gsum_resources.embedder import LocalEmbedder
+
+        embedder = LocalEmbedder(settings.model, precision=settings.precision)
+        if self.quick and embedder.runs_in_numpy:
+            embedder = replace(embedder, runtime="numpy")
+        return cast(Embedder, embedder)
 
     def _new_scorer(self) -> PassageScorer:
         settings = self.settings.scorer
@@ -170,53 +176,3 @@ class Models:
     @cached_property
     def _endpoints(self) -> "dict[ServerSettings, Endpoint]":
         return {}
-
-
-def _local_embedder(settings: EmbeddingSettings) -> Embedder:
-    from gsum_resources.embedder import LocalEmbedder
-
-    return cast(Embedder, LocalEmbedder(settings.model, precision=settings.precision))
-
-
-class ModelsIO(dg.IOManager):
-    """Hands the observed model assets to those that use them, and notes that they did."""
-
-    def __init__(self, models: Models, reads: Reads, embedding_table: Table) -> None:
-        self.models = models
-        self._reads = reads
-        self._embedding_table = embedding_table
-
-    def load_input(self, context: dg.InputContext) -> Lazy:
-        """A `Lazy` whose `get` gives a `LedgeredModel`, `MemoizedEmbedder` or `MemoizedScorer`."""
-        name = context.asset_key.path[-1]
-        step = step_of(context)
-        asset = context.step_context.step.key.replace("__", "/")  # as people write it
-        corpus = _corpus_of(context)
-
-        def read() -> LedgeredModel | MemoizedEmbedder | MemoizedScorer:
-            self._reads.other(step, f"model:{name}", self.models.identity(name))
-            info = context.log.info if context.log else print
-            booked = EmbeddingLedger(self.models.store, self._embedding_table, corpus, asset)
-            failed = partial(self._reads.failure, step)
-            if name == "embedding_model":
-                told = reporter(f"{asset}: texts embedded", info)
-                return self.models.embedder.reporting(told, booked.enter)
-            if name == "passage_scorer":
-                told = reporter(f"{asset}: passages scored", info)
-                return self.models.scorer.reporting(told, booked.enter, failed)
-            store, table = self.models.store, self.models.ledger_table
-            ledger = Ledger(store, table, corpus, asset, run_id=step[0])
-            answered = reporter(f"{asset}: requests answered", info)
-            return self.models.language_model(ledger, answered, failed, name)
-
-        return Lazy(read)
-
-    def handle_output(self, context: dg.OutputContext, obj: object) -> None:
-        """Models are observed, never written."""
-        raise NotImplementedError(f"{context.asset_key}: a model is observed, not materialized")
-
-
-def _corpus_of(context: dg.InputContext) -> str:
-    """The corpus whose partition the step makes."""
-    step = context.step_context
-    return partition_of(step.partition_key_range.start).corpus

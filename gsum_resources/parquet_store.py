@@ -11,7 +11,7 @@ import json
 import os
 import time
 import uuid
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass, field, fields, replace
@@ -230,6 +230,14 @@ class ParquetStore:
         """Rows of a corpus, read from the footers alone."""
         footers = (self.provenance(table, p) for p in self.partitions(table, corpus))
         return sum(footer.rows for footer in footers if footer)
+
+    def footers(
+        self, table: Table, partitions: Collection[Partition]
+    ) -> dict[Partition, Provenance]:
+        """The footers of those partitions that have a file."""
+        with ThreadPoolExecutor(_FILES_AT_ONCE) as pool:
+            found = pool.map(lambda partition: self.provenance(table, partition), partitions)
+            return {p: footer for p, footer in zip(partitions, found, strict=True) if footer}
 
     def provenance(self, table: Table, partition: Partition) -> Provenance | None:
         """The footer of a partition's file, or None where there is no file."""

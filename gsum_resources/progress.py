@@ -31,10 +31,10 @@ def reporter(
     every_s : least seconds between two lines of the log.
     """
     last = time.monotonic()
+    show = _show.get()  # now: a thread that reports later does not inherit it
 
     def report(done: int, total: int) -> None:
         nonlocal last
-        show = _show.get()
         if show is not None:
             show(label, done, total)
         elif time.monotonic() - last >= every_s:

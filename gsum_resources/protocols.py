@@ -160,6 +160,13 @@ class Embedder(Protocol):
 
 
 @runtime_checkable
+class Gradual(Protocol):
+    """An embedder whose methods also take `on_progress`, called with texts done and in total."""
+
+    takes_progress: bool
+
+
+@runtime_checkable
 class Metered(Protocol):
     """An embedder or scorer whose server counts tokens."""
 

@@ -4,20 +4,22 @@ One small file in the home, every key optional. An environment variable `GSUM_<T
 (`GSUM_LLM_MODEL`, `GSUM_EMBEDDING_BASE_URL`) overrides the key of that table.
 """
 
-import difflib
 import os
+import re
 import tomllib
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, ClassVar, Literal, get_origin
 from zoneinfo import available_timezones
 
-from dagster._utils.schedules import is_valid_cron_string
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
+
+from gsum_resources.suggest import did_you_mean
 
 SETTINGS_FILE = "gsum.toml"
 PREFIX = "GSUM_"
 _OTHER_VARIABLES = frozenset({"GSUM_HOME", "GSUM_WAREHOUSE"})  # read by `home.py`
+_MAY_BE_EMPTY = frozenset({"api_key_env"})  # keys whose empty value says something
 
 
 class SettingsError(ValueError):
@@ -40,7 +42,8 @@ class EndpointSettings(BaseModel):
     )
     api_key_env: str = Field(
         default="OPENAI_API_KEY",
-        description="environment variable that holds the key; empty: the server wants none",
+        description="environment variable that holds the key; empty: the server wants none. A "
+        "server of one's own (localhost, a private address) needs none while the default is unset",
     )
     max_concurrent: int = Field(default=16, ge=1, le=1024, description="requests in flight at once")
     requests_per_minute: int = Field(
@@ -190,6 +193,8 @@ class AutomationSettings(BaseModel):
     @field_validator("nightly", "retrain")
     @classmethod
     def _is_cron(cls, line: str) -> str:
+        from dagster._utils.schedules import is_valid_cron_string
+
         if not is_valid_cron_string(line):
             raise ValueError("not a cron line of five fields such as '0 2 * * *'")
         return line
@@ -226,7 +231,9 @@ def load_settings(home: Path, environment: Mapping[str, str] = os.environ) -> Se
     values = _from_file(file)
     sources: dict[str, str] = {}
     for variable, text in environment.items():
-        if variable.startswith(PREFIX) and variable not in _OTHER_VARIABLES and text:
+        if variable.startswith(PREFIX) and variable not in _OTHER_VARIABLES:
+            if not text and not variable.lower().endswith(tuple(_MAY_BE_EMPTY)):
+                continue  # an empty variable counts as unset
             table, key = _place(variable)
             if not isinstance(values.setdefault(table, {}), dict):
                 raise SettingsError(f"{file}: '{table}' is not a table; write [{table}] above it")
@@ -261,8 +268,9 @@ def _place(variable: str) -> tuple[str, str]:
         for table, field in Settings.model_fields.items()
         for key in field.annotation.model_fields  # type: ignore[union-attr]
     ] + sorted(_OTHER_VARIABLES)
-    near = difflib.get_close_matches(variable, known, 1, 0.0)[0]
-    raise SettingsError(f"environment variable {variable} is unknown; did you mean {near}?")
+    raise SettingsError(
+        f"environment variable {variable} is unknown{did_you_mean(variable, known)}"
+    )
 
 
 def _as_typed(table: Any, key: str, text: str) -> Any:
@@ -286,10 +294,20 @@ def _told(problem: Any, file: Path, sources: Mapping[str, str]) -> str:
                 "environment variable that api_key_env names"
             )
         model = Settings if not key else Settings.model_fields[table].annotation
-        known = ", ".join(model.model_fields)  # type: ignore[union-attr]
-        return f"{file}: unknown key '{path}'; known here: {known}"
+        known = model.model_fields  # type: ignore[union-attr]
+        return f"{file}: unknown key '{path}'{did_you_mean(key or table, known)}"
+    if problem["type"] == "literal_error":  # of a backend and the like
+        expected = problem["ctx"]["expected"]
+        nearest = did_you_mean(str(problem["input"]), re.findall(r"'([^']*)'", expected))
+        where = _where(path, file, sources)
+        return f"{where} is {problem['input']!r}{nearest}"
     if problem["type"] == "value_error" and not key:
         return f"{file}: [{table}]: {problem['msg'].removeprefix('Value error, ')}"
-    where = f"environment variable {sources[path]}" if path in sources else f"{file}: '{path}'"
+    where = _where(path, file, sources)
     value = "" if key == "api_key_env" else f" is {problem['input']!r}"
     return f"{where}{value}: {problem['msg'].removeprefix('Value error, ')}; correct or remove it"
+
+
+def _where(path: str, file: Path, sources: Mapping[str, str]) -> str:
+    """Return what set the value at `path`: a variable or a key of the file."""
+    return f"environment variable {sources[path]}" if path in sources else f"{file}: '{path}'"

@@ -1,7 +1,7 @@
 """What Dagster's UI is told of a table, and of each file written of it."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Collection, Mapping
 from typing import Any
 
 import dagster as dg
@@ -17,9 +17,12 @@ _DIMENSIONS = {
     "bucket": "share of the corpus's documents, by a stable hash of their ids",
     "method": "the variant of a method that made the row",
 }
+_CORPORA_SHOWN = 10  # bounds what is read for a summary, and the event that holds it
 _PREVIEW_ROWS = 5
 _PREVIEW_CHARACTERS = 240  # of a cell; the UI shows a table of long texts in a window of its own
 _MARKUP = re.compile(r"([\\`*_{}\[\]()#+!|~$>])")
+Headline = Callable[[pa.Table], str]
+"""The main figure of a corpus from its rows of a table, one line; it quotes no document."""
 
 
 def of_table(table: Table) -> dict[str, Any]:
@@ -69,7 +72,7 @@ def of_file(
 
     Parameters
     ----------
-    sample : rows of the same corpus, of which the first are shown.
+    sample : rows of the same corpus, of which the first are shown; nothing where there are none.
     """
     path = store.path(table, partition)
     where = {"corpus": partition.corpus, "method": partition.method}
@@ -77,11 +80,65 @@ def of_file(
         "dagster/row_count": _rows_in_corpus(store, table, partition, written),
         "dagster/partition_row_count": written.rows,
         "dagster/size_bytes": int(store.fs.size(path)),
-        PREVIEW: dg.MetadataValue.md(_preview(table, sample)),
         "sql": dg.MetadataValue.md(_command(table, where)),
         "file": dg.MetadataValue.path(path if store.is_local else store.fs.unstrip_protocol(path)),
     }
+    if sample.num_rows:
+        told[PREVIEW] = dg.MetadataValue.md(_preview(table, sample))
     return told | ({"failed_requests": written.failed} if written.failed else {})
+
+
+def of_all_corpora(
+    store: ParquetStore,
+    table: Table,
+    written: Mapping[Partition, Provenance],
+    others: Collection[Partition],
+    headline: Headline | None = None,
+) -> dict[str, Any]:
+    """Summary of a whole table, a row a corpus: rows, methods or filled buckets, main figure.
+
+    Read from footers alone, but for the main figure. Of many corpora the first ones in
+    alphabetical order are shown, and always those just written.
+
+    Parameters
+    ----------
+    written : the partitions just written; their asset is the one summarized, where several assets
+        share a table.
+    others : the partitions that had a file before.
+    headline : the main figure, for tables that have one.
+    """
+    assets = {footer.asset for footer in written.values()}
+    present = {partition.corpus for partition in written}
+    corpora = sorted(present | {partition.corpus for partition in others})
+    rest = [corpus for corpus in corpora if corpus not in present]
+    chosen = present | set(rest[: max(0, _CORPORA_SHOWN - len(present))])
+    unread = [p for p in others if p.corpus in chosen and p not in written]
+    footers = {**written, **store.footers(table, unread)}
+    of_corpora: dict[str, dict[Partition, Provenance]] = {}
+    for partition in sorted(footers):
+        if footers[partition].asset in assets:
+            of_corpora.setdefault(partition.corpus, {})[partition] = footers[partition]
+    records = []
+    for corpus, found in of_corpora.items():
+        # left of the rest: the page cuts wide tables off
+        figure = {"main figure": headline(store.read(table, list(found))[0])} if headline else {}
+        records.append(dg.TableRecord({"corpus": corpus, **figure, **_extent(table, found)}))
+    is_cut = len(chosen) < len(corpora)
+    label = f"all_corpora (showing {len(chosen)} of {len(corpora)})" if is_cut else "all_corpora"
+    return {label: dg.MetadataValue.table(records)}
+
+
+def _extent(table: Table, found: Mapping[Partition, Provenance]) -> dict[str, int | str]:
+    """How much a table holds of a corpus."""
+    filled = [partition for partition, footer in found.items() if footer.rows]
+    extent: dict[str, int | str] = {"rows": sum(footer.rows for footer in found.values())}
+    if "bucket" in table.dimensions:
+        extent["buckets with rows"] = f"{len(filled)} of {len(found)}"
+    if "method" in table.dimensions:
+        extent["methods with rows"] = ", ".join(p.method or "" for p in filled) or "none"
+    last = max(footer.time for footer in found.values())
+    extent["written (UTC)"] = last[:16].replace("T", " ")
+    return extent | {"failed requests": sum(footer.failed for footer in found.values())}
 
 
 def _marks(table: Table, column: str) -> list[str]:
@@ -93,10 +150,7 @@ def _marks(table: Table, column: str) -> list[str]:
 def _rows_in_corpus(
     store: ParquetStore, table: Table, partition: Partition, written: Provenance
 ) -> int:
-    if partition.bucket is None:
-        return written.rows
-    footers = (store.provenance(table, p) for p in store.partitions(table, partition.corpus))
-    return sum(footer.rows for footer in footers if footer)
+    return written.rows if partition.bucket is None else store.count(table, partition.corpus)
 
 
 def _command(table: Table, where: Mapping[str, str | None]) -> str:

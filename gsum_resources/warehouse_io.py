@@ -1,8 +1,7 @@
 """Dagster's door to the warehouse: assets see one table and never loop over partitions."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from datetime import UTC, datetime
-from typing import Any
 
 import dagster as dg
 import pyarrow as pa
@@ -10,14 +9,23 @@ import pyarrow as pa
 from gsum_resources.arrow import pc
 from gsum_resources.catalogue import View, build_catalogue
 from gsum_resources.home import Home
+from gsum_resources.lazy import Lazy
 from gsum_resources.lineage import Reads, Step, code_version_of
 from gsum_resources.parquet_store import ParquetStore, Partition, Provenance, StoreError
 from gsum_resources.table import Table
-from gsum_resources.table_metadata import of_file
+from gsum_resources.table_metadata import Headline, of_all_corpora, of_file
 
 # metadata of an AssetIn
 LAZY = {"gsum/lazy": True}  # read only when the asset asks for it
 UNTRACKED = {"gsum/untracked": True}  # a change of it does not put what was made out of date
+
+
+def as_tables(names: Sequence[str]) -> dict[str, Sequence[str]]:
+    """Metadata of an AssetIn that gives these tables of its corpora, not its own rows.
+
+    The step receives a dict of `Lazy`, by the last part of each name.
+    """
+    return {"gsum/tables": list(names)}
 
 
 def as_dictionaries(*columns: str) -> dict[str, Sequence[str]]:
@@ -33,17 +41,6 @@ def _let_go_of_outputs(context: dg.OutputContext) -> None:
     kept = context.step_context.output_capture
     if isinstance(kept, dict):
         kept.clear()
-
-
-class Lazy:
-    """An input that is read, and so counts as an input, only when `get` is called."""
-
-    def __init__(self, read: Callable[[], Any]) -> None:
-        self._read = read
-
-    def get(self) -> Any:
-        """Read it now."""
-        return self._read()
 
 
 def partition_of(key: str, definition: dg.PartitionsDefinition | None = None) -> Partition:
@@ -88,6 +85,7 @@ class WarehouseIO(dg.IOManager):
         table_of: Callable[[Sequence[str]], Table],
         bucket_of: Callable[[str], str],
         views: Sequence[View] = (),
+        headlines: Mapping[str, Headline] | None = None,
     ) -> None:
         self.home = home
         self.store = store
@@ -96,13 +94,20 @@ class WarehouseIO(dg.IOManager):
         self._table_of = table_of
         self._bucket_of = bucket_of
         self._views = views
+        self._headlines = headlines or {}
 
-    def load_input(self, context: dg.InputContext) -> pa.Table | Lazy:
+    def load_input(self, context: dg.InputContext) -> pa.Table | Lazy | dict[str, Lazy]:
         """The rows of the wanted partitions that have a file, with their dimensions as columns."""
-        table = self._table_of(context.asset_key.path)
         partitions = [partition_of(key) for key in context.asset_partition_keys]
         step = step_of(context)
         how = context.definition_metadata or {}
+        if "gsum/tables" in how:
+            corpora = {partition.corpus for partition in partitions}
+            return {
+                name.split(".")[-1]: self._of_corpora(step, self.tables[name], corpora)
+                for name in how["gsum/tables"]
+            }
+        table = self._table_of(context.asset_key.path)
 
         def read() -> pa.Table:
             encoded = how.get("gsum/dictionaries", ())
@@ -113,6 +118,23 @@ class WarehouseIO(dg.IOManager):
 
         return Lazy(read) if how.get("gsum/lazy") else read()
 
+    def _of_corpora(self, step: Step, table: Table, corpora: Collection[str]) -> Lazy:
+        """All rows that a table has of some corpora, once they are wanted."""
+
+        def read() -> pa.Table:
+            partitions = [p for corpus in corpora for p in self.store.partitions(table, corpus)]
+            rows, hashes = self.store.read(table, partitions)
+            self.reads.table(step, table.name, hashes)
+            return rows
+
+        return Lazy(read)
+
+    def footers(self, step: Step, table: Table, corpus: str) -> dict[Partition, Provenance]:
+        """The footers of a table's files of a corpus; their content hashes count as read."""
+        found = self.store.footers(table, self.store.partitions(table, corpus))
+        self.reads.table(step, table.name, {p: f.content_hash for p, f in found.items()})
+        return found
+
     def handle_output(self, context: dg.OutputContext, obj: pa.Table) -> None:
         """Store each partition's rows with their provenance."""
         _let_go_of_outputs(context)
@@ -120,7 +142,7 @@ class WarehouseIO(dg.IOManager):
         partitions = [partition_of(key) for key in context.asset_partition_keys]
         step = step_of(context)
         code_version = context.step_context.job_def.asset_layer.get(context.asset_key).code_version
-        is_first = not self.store.partitions(table)
+        others = self.store.partitions(table)
         written: dict[Partition, tuple[pa.Table, Provenance]] = {}
         for partition, rows in self._split(table, partitions, obj, context.asset_key):
             provenance = Provenance(
@@ -133,15 +155,41 @@ class WarehouseIO(dg.IOManager):
                 failed=self._failed(step, partition),
             )
             written[partition] = rows, self.store.write(table, partition, rows, provenance)
-        if is_first:
+        if not others:
             self.rebuild_catalogue()
-        # the UI shows one of the buckets; where it is empty, rows of another say more
+        self._describe(context, table, others, written)
+
+    def _describe(
+        self,
+        context: dg.OutputContext,
+        table: Table,
+        others: Collection[Partition],
+        written: Mapping[Partition, tuple[pa.Table, Provenance]],
+    ) -> None:
+        """Attach what the UI shows of each partition, and to the last one a summary of all corpora.
+
+        An asset's overview page shows the event that was stored last, whatever its partition.
+        """
+        # of a corpus's buckets the page shows one; where it is empty, rows of another say more
         samples = {p.corpus: rows for p, (rows, _) in written.items() if rows.num_rows}
-        for key, partition in zip(context.asset_partition_keys, partitions, strict=True):
-            rows, provenance = written[partition]
-            sample = rows if rows.num_rows else samples.get(partition.corpus, rows)
+        footers = {p: provenance for p, (_, provenance) in written.items()}
+        shown = {
+            partition: of_file(
+                self.store,
+                table,
+                partition,
+                rows if rows.num_rows else samples.get(partition.corpus, rows),
+                provenance,
+            )
+            for partition, (rows, provenance) in written.items()
+        }
+        *_, last = written
+        headline = self._headlines.get(table.name)
+        # the UI keeps the order: the summary stands above the single file
+        shown[last] = of_all_corpora(self.store, table, footers, others, headline) | shown[last]
+        for key in context.asset_partition_keys:
             context.step_context.add_asset_metadata(
-                of_file(self.store, table, partition, sample, provenance), context.asset_key, key
+                shown[partition_of(key)], context.asset_key, key
             )
 
     def _failed(self, step: Step, partition: Partition) -> int:

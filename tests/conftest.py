@@ -35,6 +35,8 @@ compute_logs:
 """
 
 CORPUS = "tales"
+READ_TOGETHER = ("documents", "rejected_documents", "converted_documents", "document_sections")
+"""What one step makes of the files."""
 WORDS = [
     "boat",
     "lamp",

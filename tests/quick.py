@@ -26,6 +26,7 @@ def without_what_no_table_shows() -> Iterator[None]:
         patch.setattr(definitions, "checks_of", lambda *_: [])
         patch.setattr(warehouse_io, "build_catalogue", lambda *_: None)
         patch.setattr(warehouse_io, "of_file", lambda *_: {})
+        patch.setattr(warehouse_io, "of_all_corpora", lambda *_: {})
         patch.setattr(parquet_store, "ThreadPoolExecutor", _OneByOne)
         for module, name in list(_pictures()):
             patch.setattr(module, name, lambda *_, **__: b"")

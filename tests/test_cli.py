@@ -3,6 +3,7 @@
 import csv
 import io
 import json
+import re
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -12,8 +13,9 @@ import pytest
 from click.testing import CliRunner, Result
 
 from gsum_assets.cli import main
+from gsum_assets.tables import TABLES
 
-COMMANDS = ("import", "plan", "run", "ask", "report", "export", "forget", "sql", "ui")
+COMMANDS = ("init", "import", "plan", "run", "ask", "report", "export", "forget", "sql", "ui")
 TURNS = {
     "Budget": [
         ("Ann", "The budget for the remote control is twelve euro fifty a piece."),
@@ -101,13 +103,16 @@ def test_help_names_every_command(flag: str) -> None:
 
 def test_import_says_what_came_in_and_what_is_next(imported: str) -> None:
     assert "two-meetings: 2 documents, 4 questions" in imported
+    assert "two-meetings: 2 documents\n" in imported
     assert "next: gsum run two-meetings" in imported
 
 
 def test_run_prints_runs_leaderboard_and_what_is_next(first_run: str) -> None:
     assert "failed" not in first_run
-    # 4 tables of 8 buckets, two of questions, 4 results of 2 methods, 2 of judges, 3 of all methods
-    assert "two-meetings: 47 partitions made" in first_run
+    # 6 tables of 8 buckets, two of questions, the index, 4 results of 2 methods, 2 of judges, 3 of
+    # all methods
+    assert "two-meetings: 64 partitions made" in first_run
+    assert "two-meetings: 2 documents\n" in first_run
     assert "made retrieval: rankings, contexts, summaries, scores dense" in first_run
     for kind in ("general", "specific"):
         assert f"two-meetings: {kind} questions" in first_run
@@ -125,10 +130,11 @@ def test_a_second_run_says_that_all_is_current(first_run: str) -> None:
 def test_ask_prints_answer_and_passages(first_run: str) -> None:
     question = "Which colour will the case have?"
     text = printed("ask", "two-meetings", question, "--document", "qmsum-val-002")
-    answer, passages = text.split("\nfrom:\n")
+    answer, sources = text.split("\nsources:\n")
     assert "yellow" in answer
-    assert "  1. qmsum-val-002 · " in passages
-    assert "qmsum-val-001" not in passages
+    assert "  1. Meeting on Colour, passage 1 of 1" in sources
+    assert " 2. " not in sources
+    assert "written by extractive, which selects sentences; it is not a language model" in sources
 
 
 def test_report_is_one_file(first_run: str, tmp_path: Path) -> None:
@@ -159,22 +165,34 @@ def test_sql_prints_a_table_or_csv(first_run: str) -> None:
     [
         (["sql", "select nothing from nowhere"], ["Error: SQL: ", "nowhere"]),
         (["sql", "selekt 1"], ["Error: SQL: ", '"selekt"']),
-        (["run", "no-such-corpus"], ["no-such-corpus", "does not exist", "create it"]),
+        (["run", "no-such-corpus"], ["'no-such-corpus' does not exist", "known: two-meetings"]),
+        (["run", "two-metings"], ["does not exist", "did you mean 'two-meetings'?"]),
+        (["run", "."], ["'.' is a folder and not the name of a corpus", "gsum init ."]),
+        (["plan", "two-metings"], ["did you mean 'two-meetings'?"]),
+        (["export", "two-metings"], ["did you mean 'two-meetings'?"]),
+        (["forget", "two-metings", "x"], ["did you mean 'two-meetings'?"]),
+        (["forget", "two-meetings", "qmsum-val-003"], ["no document 'qmsum-val-003'; did you m"]),
         (["run", "../up"], ["corpus '../up'", "use letters"]),
-        (["run", "two-meetings", "--methods", "bm52"], ["unknown methods bm52", "bm25"]),
+        (
+            ["run", "two-meetings", "--methods", "bm52"],
+            ["unknown method 'bm52'; did you mean 'bm25'?"],
+        ),
         (["ask", "two-meetings", "Who?", "--method", "bm52"], ["unknown method 'bm52'", "bm25"]),
-        (["ask", "two-meetings", "Who?", "--explain"], ["method 'dense' has no more", "ask jerr"]),
+        (["ask", "two-meetings", "Who?", "--explain"], ["method 'hybrid' has no more", "ask jerr"]),
         (["ask", "two-meetings", "Who?", "--document", "x"], ["no document 'x'", "qmsum-val-001"]),
-        (["ask", "elsewhere", "Who?"], ["'elsewhere'", "gsum run elsewhere"]),
-        (["report", "elsewhere"], ["'elsewhere'", "gsum run elsewhere"]),
+        (["ask", "elsewhere", "Who?"], ["'elsewhere' does not exist", "known: two-meetings"]),
+        (["report", "elsewhere"], ["'elsewhere' does not exist", "known: two-meetings"]),
         (["report", "../up"], ["corpus '../up'", "use letters"]),
-        (["report", "two-meetings", "--split", "x"], ["no split 'x'", "dev", "'all'"]),
-        (["report", "two-meetings", "--methods", "bm52"], ["no results of bm52", "bm25, dense"]),
+        (["report", "two-meetings", "--split", "x"], ["no split 'x'; known: dev, all"]),
+        (["report", "two-meetings", "--methods", "bm52"], ["no results of bm52", "mean 'bm25'?"]),
         (["report", "two-meetings", "--output", "/no/where"], ["/no/where: No such file"]),
-        (["import", "qmsun", "."], ["Error: ", "qmsun", "qmsum"]),
+        (["import", "qmsun", "."], ["no benchmark 'qmsun'; did you mean 'qmsum'?"]),
         (["import", "qmsum", "no-such-folder"], ["Error: ", "no-such-folder"]),
-        (["run"], ["Usage: ", "CORPUS"]),
+        (["run"], ["Usage: ", "name a CORPUS to run; there are: two-meetings"]),
         (["fly"], ["No such command 'fly'"]),
+        (["rnu"], ["No such command 'rnu'", "Did you mean 'run'?"]),
+        (["run", "two-meetings", "--method", "bm25"], ["Did you mean '--methods'?"]),
+        (["sql", "select * from chunk"], ['Did you mean "chunks"?']),
     ],
 )
 def test_errors_are_told_without_a_traceback(
@@ -186,6 +204,38 @@ def test_errors_are_told_without_a_traceback(
     assert "Traceback" not in result.output
     for part in parts:
         assert part in flat(result)
+
+
+def test_all_tables_are_shown_with_what_a_row_is(first_run: str) -> None:
+    text = printed("sql", "SHOW ALL TABLES;")
+    listed = [line.split()[:2] for line in text.splitlines()[1:]]
+    expected = {tuple(name.split(".")) if "." in name else ("main", name) for name in TABLES}
+    assert expected <= {tuple(words) for words in listed}
+    assert re.search(r"^main +chunks +one row per passage of a document *$", text, re.MULTILINE)
+    assert "…" not in text
+
+
+def test_a_home_without_a_corpus_says_how_to_make_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("GSUM_HOME", str(tmp_path))
+    for arguments in (["run"], ["run", "reports"], ["report", "reports"]):
+        result = gsum(*arguments)
+        assert result.exit_code in (1, 2)
+        assert "put a folder with documents there" in flat(result)
+        assert "gsum init FOLDER" in flat(result)
+
+
+def test_a_wrong_method_in_the_settings_is_told_whatever_is_asked(
+    first_run: str, home: Path
+) -> None:
+    settings = home / "corpora" / "two-meetings" / "corpus.toml"
+    kept = settings.read_text()
+    settings.write_text('methods = ["bm52"]\n' + kept)
+    result = gsum("run", "two-meetings", "--methods", "dense")
+    settings.write_text(kept)
+    assert result.exit_code == 1
+    assert "corpus.toml: methods: unknown method 'bm52'; did you mean 'bm25'?" in flat(result)
 
 
 @pytest.mark.parametrize("query", ["select nothing\nfrom nowhere", "selekt 1", "select 'a'::int"])

@@ -102,6 +102,19 @@ def test_every_family_gives_its_four_assets() -> None:
     assert len(everything) == len(set(everything))  # `method` alone tells them apart
 
 
+def test_one_node_stands_for_the_index_of_each_family() -> None:
+    """Of the graph's arrows into a family's question half, one comes from its index."""
+    for family in FAMILIES:
+        index = dg.AssetKey([family.name, "index"])
+        own = {dg.AssetKey([family.name, name]) for name in family.reads_by_corpus}
+        tables = own | {dg.AssetKey(path.split("/")) for path in family.reads}
+        assert graph.get(index).parent_keys == tables
+        for key in (dg.AssetKey([family.name, name]) for name in ("rankings", "contexts")):
+            parents = graph.get(key).parent_keys
+            assert index in parents
+            assert not parents & tables
+
+
 def test_models_and_sources_are_observed() -> None:
     observed = {key.to_user_string() for key in graph.observable_asset_keys}
     assert observed == {

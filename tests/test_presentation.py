@@ -14,14 +14,16 @@ import pytest
 from PIL import Image
 
 from gsum_assets.definitions import defs
+from gsum_assets.evaluation.leaderboard import best_methods
 from gsum_assets.execute import look_at_sources
+from gsum_assets.presentation import plot_of
 from gsum_assets.run import drive, register
 from gsum_assets.tables import TABLES, table_of
 from gsum_resources.catalogue import define_views
 from gsum_resources.home import Home
 from gsum_resources.parquet_store import ParquetStore, Partition, Provenance
-from gsum_resources.table_metadata import of_file
-from tests.conftest import CORPUS, House, document_in
+from gsum_resources.table_metadata import of_all_corpora, of_file
+from tests.conftest import CORPUS, READ_TOGETHER, House, document_in
 from tests.pipeline.homes import WITHOUT_BERTSCORE
 
 graph = defs.resolve_asset_graph()
@@ -147,7 +149,7 @@ def test_what_was_made_says_where_it_is_and_what_it_holds(
     with duckdb.connect() as connection:
         define_views(connection, house.store, TABLES.values())
         for key in graph.materializable_asset_keys:
-            table, total = table_of(key.path), 0
+            table, total, metadata = table_of(key.path), 0, {}
             made = materialized(instance, key.to_user_string())
             if not made:
                 # no method of these was asked for
@@ -161,10 +163,65 @@ def test_what_was_made_says_where_it_is_and_what_it_holds(
                 assert "failed_requests" not in metadata
                 found = connection.sql(query_in(metadata["sql"])).fetchall()
                 assert len(found) == min(5, metadata["dagster/row_count"])
-                is_shown = metadata["preview"].count("\n") > 1  # rows of any bucket
-                assert is_shown == (metadata["dagster/row_count"] > 0)
+                assert ("preview" in metadata) == (metadata["dagster/row_count"] > 0)  # any bucket
                 total += rows
             assert metadata["dagster/row_count"] == total, table.name
+
+
+def test_the_overview_names_all_corpora(tmp_path: Path) -> None:
+    """The event stored last sums the whole table up, whatever it is of."""
+    store, table = ParquetStore(str(tmp_path)), TABLES["rejected_documents"]
+    nothing = table.empty()
+    for corpus in ("tales", "minutes"):
+        for bucket, rows in (("00", rejected("bad")), ("01", nothing)):
+            store.write(table, Partition(corpus, bucket), rows, Provenance("", "1", asset="a"))
+    others = store.partitions(table)
+    last = Partition("minutes", "01")
+    written = store.write(table, last, nothing, Provenance("", "1", asset="a", time="2026-01-02T"))
+    assert "preview" not in of_file(store, table, last, nothing, written)
+    (shown,) = of_all_corpora(store, table, {last: written}, others).values()
+    assert [record.data for record in shown.records] == [
+        {
+            "corpus": corpus,
+            "rows": 1,
+            "buckets with rows": "1 of 2",
+            "failed requests": 0,
+            "written (UTC)": time,
+        }
+        for corpus, time in (("minutes", "2026-01-02 "), ("tales", ""))
+    ]
+
+
+def test_an_overview_of_many_corpora_is_cut_but_holds_the_one_just_written(tmp_path: Path) -> None:
+    store, table = ParquetStore(str(tmp_path)), TABLES["gor.index"]
+    footers = {
+        partition: store.write(table, partition, table.empty(), Provenance("", "1", asset="a"))
+        for partition in (Partition(f"c{i:02d}") for i in range(25))
+    }
+    last = Partition("c24")
+    made = of_all_corpora(store, table, {last: footers[last]}, list(footers), lambda _: "figure")
+    ((label, shown),) = made.items()
+    names = [record.data["corpus"] for record in shown.records]
+    assert label == "all_corpora (showing 10 of 25)"
+    assert names == [*(f"c{i:02d}" for i in range(9)), "c24"]
+    assert {record.data["main figure"] for record in shown.records} == {"figure"}
+
+
+def test_a_plot_of_nothing_is_not_drawn() -> None:
+    rows = rejected("bad")
+    assert plot_of(rows.slice(1), lambda: pytest.fail("drawn"), "nothing") == {}
+    assert set(plot_of(rows, lambda: b"png", "one")) == {"plot"}
+
+
+def test_the_leaderboard_of_each_corpus_names_its_best_method(
+    indexed: tuple[House, dg.DagsterInstance],
+) -> None:
+    _, instance = indexed
+    (board,) = materialized(instance, "leaderboard").values()
+    (record,) = board["all_corpora"].records
+    assert record.data["corpus"] == CORPUS
+    assert "bm25 rouge1 " in record.data["main figure"]
+    assert best_methods(TABLES["leaderboard"].empty()) == "no scores"
 
 
 def test_pictures_of_what_was_made(indexed: tuple[House, dg.DagsterInstance]) -> None:
@@ -195,7 +252,7 @@ def test_buckets_and_corpora_of_one_run_are_told_apart(house: House) -> None:
         look_at_sources(pipeline, instance, CORPUS, {})
         look_at_sources(pipeline, instance, "other", {})
         job = pipeline.definitions.resolve_implicit_global_asset_job_def()
-        made = ("documents", "rejected_documents", "chunks")
+        made = (*READ_TOGETHER, "chunks")
         result = job.execute_in_process(
             instance=instance,
             asset_selection=[dg.AssetKey(name) for name in made],
@@ -231,7 +288,7 @@ def test_buckets_and_corpora_of_one_run_are_told_apart(house: House) -> None:
 
 
 def rejected(reason: str) -> pa.Table:
-    row = {"document_id": "a", "file": "a.txt", "line": 0, "reason": reason}
+    row = {"document_id": "a", "file": "a.txt", "line": 0, "reason": reason, "is_other_type": False}
     return pa.Table.from_pylist([row], TABLES["rejected_documents"].schema)
 
 
@@ -254,4 +311,4 @@ def test_a_preview_shows_markup_as_it_stands(tmp_path: Path) -> None:
     preview = of_file(store, table, Partition("tales", "03"), rows, written)["preview"].value
     assert preview.count("\n") == 2  # header, rule, one row
     assert r"\!\[x\]\(http://a.b/c.png\) &lt;script\> \`a\|b\` \# head long" in preview
-    assert preview.endswith("… |")
+    assert "… | " in preview

@@ -18,11 +18,11 @@ from benchmarks.bertscore import DictMemo
 from benchmarks.gae.corpora import LANGUAGE, corpus, index
 from gsum_assets.corpus.embed import vector_column
 from gsum_assets.corpus.settings import CorpusSettings
-from gsum_assets.evaluation.assets import Inputs, answered
 from gsum_assets.evaluation.bertscore_f1 import bertscore_f1
+from gsum_assets.evaluation.family import Inputs, answered
 from gsum_assets.evaluation.score import ScoreSettings, score_answers
 from gsum_assets.evaluation.statistics import estimate, paired_difference
-from gsum_assets.gae.assets import GAE
+from gsum_assets.gae.family import GAE
 from gsum_assets.gae.rank import Tables
 from gsum_assets.gae.settings import GaeSettings
 from gsum_assets.gae.variants import VARIANTS

@@ -11,7 +11,7 @@ from functools import cached_property
 import dagster as dg
 from dagster._core.storage.dagster_run import RunRecord
 
-from gsum_assets.processes import BURIED
+from gsum_assets.processes import BURIED, is_held_elsewhere
 from gsum_resources.parquet_store import Partition
 from gsum_resources.warehouse_io import partition_of
 
@@ -28,6 +28,13 @@ class Attempts:
         self._again: dict[str, float] = {}
         self._given_up: dict[dg.AssetKey, frozenset[Partition]] = {}
         self._began: dict[str, float | None] = {}
+        self._held: dict[str, bool] = {}
+
+    def is_held(self, corpus: str) -> bool:
+        """Whether the `gsum run` whose turn it is on a corpus is one of another process."""
+        if corpus not in self._held:
+            self._held[corpus] = is_held_elsewhere(self._instance, corpus)
+        return self._held[corpus]
 
     def try_again_at(self, corpus: str) -> float:
         """When somebody last wanted everything of a corpus tried again, Unix time; 0 for never."""

@@ -10,12 +10,10 @@ from typing import Any
 
 import dagster as dg
 
-from gsum_assets.automation.currency import Look
+from gsum_assets.automation.currency import Look, given_look
+from gsum_assets.processes import WORK
 from gsum_resources.parquet_store import Partition
 from gsum_resources.warehouse_io import partition_of
-
-WORK = "gsum/work"
-"""Tag of the runs that the daemon starts to make tables; `dagster.yaml` limits their number."""
 
 
 class Currency:
@@ -32,6 +30,8 @@ class Currency:
 
     def look(self, view: Any) -> Look:
         """The look that belongs to `view`, which is that of one evaluation."""
+        if given := given_look():
+            return given
         if self._look is None or self._look[0] is not view:
             self._look = (view, self._new_look(view.instance))
         return self._look[1]
@@ -95,7 +95,7 @@ def keep_current(currency: Currency, takes_what_exists: bool = False) -> dg.Auto
         currency,
         "out_of_date",
         "An input, a setting, a model or the code is not the one it was made from",
-        lambda look, key, p: bool(look.changes(key, p)),
+        Look.is_out_of_date,
     )
     incomplete = StoreCondition(
         currency,
@@ -118,6 +118,12 @@ def keep_current(currency: Currency, takes_what_exists: bool = False) -> dg.Auto
         "The last attempt failed; `gsum run` or the job reindex_everything tries again",
         Look.is_given_up,
     )
+    held = StoreCondition(
+        currency,
+        "held",
+        "A `gsum run` is at work on the corpus, and makes first what it was started for",
+        Look.is_held,
+    )
     in_progress = dg.AutomationCondition.in_progress()
     any_deps = dg.AutomationCondition.any_deps_match
     soon = dg.AutomationCondition.will_be_requested()
@@ -125,7 +131,7 @@ def keep_current(currency: Currency, takes_what_exists: bool = False) -> dg.Auto
     # its inputs may turn out as they were
     first_time = missing & ~any_deps(unsettled & ~soon)
     again = (out_of_date | incomplete) & ~any_deps(unsettled)
-    ready = (first_time | again) & ~any_deps(in_progress) & ~in_progress & ~given_up
+    ready = (first_time | again) & ~any_deps(in_progress) & ~in_progress & ~given_up & ~held
     return ready.with_label("keep_current")
 
 

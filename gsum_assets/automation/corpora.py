@@ -5,8 +5,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from gsum_assets.automation.currency import Requests
+from gsum_assets.corpus.find import find_corpus
 from gsum_assets.corpus.load import require_documents
-from gsum_assets.corpus.settings import CorpusError, corpus_name_problem, load_settings
+from gsum_assets.corpus.queries import may_have_questions
+from gsum_assets.corpus.settings import SETTINGS_FILE, CorpusError, load_settings
+from gsum_assets.suggest import did_you_mean
 from gsum_resources.warehouse_io import WarehouseIO
 
 LEDGERS = ("llm_calls", "embedding_calls")
@@ -14,11 +17,15 @@ LEDGERS = ("llm_calls", "embedding_calls")
 
 @dataclass(frozen=True)
 class Methods:
-    """The variants of all families, those that a new corpus starts, and those of each family."""
+    """The variants of all families, those that a new corpus starts, and those of each family.
+
+    `default` are those of a corpus with questions: what finishes in a minute for 100 pages.
+    """
 
     known: Sequence[str]
     default: Sequence[str]
     families: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    without_questions: Sequence[str] = ()
 
     def wanted(self, root: Path, corpus: str, names: Collection[str] = ("default",)) -> list[str]:
         """The variants that `names` stand for, if a corpus can be taken in.
@@ -27,34 +34,42 @@ class Methods:
         ----------
         root : the folder of all corpora.
         names : variants; a family's name, unless a variant has it, stands for all of its variants,
-            "default" for those that `corpus.toml` names, or else the defaults of each family,
-            "all" for every one.
+            "default" for those that `corpus.toml` names, or else the defaults of a corpus with or
+            without questions, "all" for every one.
 
         Raises
         ------
         CorpusError
-            If the corpus cannot be read, or a method is unknown.
+            If the corpus cannot be read, or a method is unknown, be it one that `corpus.toml`
+            names and `names` do not ask for.
         """
-        problem = corpus_name_problem(corpus)
-        if problem:
-            raise CorpusError(f"corpus '{corpus}': {problem}")
-        folder = root / corpus
+        folder = find_corpus(root, corpus)
         settings = load_settings(folder)
         require_documents(folder, settings)
-        defaults = settings.methods or self.default
+        defaults = self._checked(settings.methods or (), f"{folder / SETTINGS_FILE}: methods")
+        if not defaults:
+            has_questions = may_have_questions(folder, settings)
+            defaults = list(self.default if has_questions else self.without_questions)
         groups = {"default": defaults, "all": self.known}
         named = [one for name in names for one in groups.get(name, [name])]
-        wanted = [variant for name in named for variant in self._variants(name)]
-        unknown = sorted(set(wanted) - set(self.known))
+        return self._checked(named, f"corpus '{corpus}'", groups)
+
+    def _checked(
+        self, names: Collection[str], where: str, groups: Collection[str] = ()
+    ) -> list[str]:
+        """Return the variants that names of variants and families stand for."""
+        known = (*self.known, *(f for f in self.families if f not in self.known))
+        unknown = [
+            f"unknown method '{name}'{did_you_mean(name, (*known, *groups))}"
+            for name in names
+            if name not in known
+        ]
         if unknown:
-            raise CorpusError(
-                f"corpus '{corpus}': unknown methods {', '.join(unknown)}; "
-                f"choose from {', '.join(self.known)}"
-            )
-        return wanted
+            raise CorpusError(f"{where}: {'; '.join(unknown)}")
+        return [variant for name in names for variant in self._variants(name)]
 
     def _variants(self, name: str) -> Sequence[str]:
-        return [name] if name in self.known else self.families.get(name, [name])
+        return [name] if name in self.known else self.families[name]
 
 
 def forget_tables(warehouse: WarehouseIO, requests: Requests, corpus: str) -> None:

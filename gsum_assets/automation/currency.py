@@ -7,7 +7,9 @@ a second process could leave wrong.
 """
 
 import json
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
@@ -75,7 +77,10 @@ class Node:
     `definition` is how Dagster partitions it, `partitions` gives its partitions for a corpus,
     `parents` the assets it rests on. `variants` are those of its family; None: every corpus has it.
     `unites`: whether it unites the methods that there are, so that those that failed do not hold
-    it back.
+    it back. `for_questions`: whether it is made for questions alone; a corpus without any does not
+    want it.
+    `stands_for_parents`: whether its readers read its parents' tables and not its own, so
+    that they wait for its parents and not for itself.
     """
 
     key: dg.AssetKey
@@ -86,9 +91,15 @@ class Node:
     parents: frozenset[dg.AssetKey]
     variants: frozenset[str] | None = None
     unites: bool = False
+    for_questions: bool = False
+    stands_for_parents: bool = False
 
-    def is_wanted(self, partition: Partition, asked: frozenset[str]) -> bool:
+    def is_wanted(
+        self, partition: Partition, asked: frozenset[str], has_questions: bool = True
+    ) -> bool:
         """Whether a partition is among what was asked for: its method, or any of its family."""
+        if self.for_questions and not has_questions:
+            return False
         if partition.method is not None:
             return partition.method in asked
         return self.variants is None or bool(self.variants & asked)
@@ -102,21 +113,35 @@ class Look:
     ----------
     nodes : the materializable assets.
     attempts : what was tried in vain.
+    scope : the variants that count; what none of them needs is never due. None: all requested.
     """
 
     nodes: Mapping[dg.AssetKey, Node]
     lineage: Lineage
     requests: Requests
     attempts: Attempts
+    scope: frozenset[str] | None = None
     _memo: dict[tuple[str, object], Any] = field(default_factory=dict)
 
     def is_missing(self, key: dg.AssetKey, partition: Partition) -> bool:
         """Whether a partition that was asked for has no file."""
+        if not (self.is_wanted(key, partition) and self.is_in_scope(key, partition)):
+            return False
+        return not self.lineage.exists(self.nodes[key].table.name, partition)
+
+    def is_wanted(self, key: dg.AssetKey, partition: Partition) -> bool:
+        """Whether a partition was asked for, and the corpus has the questions it is made for.
+
+        Results stay where the last question was removed: they are refreshed, and so become empty.
+        """
         corpus = partition.corpus
         asked = self._once("asked", corpus, lambda: self.requests.of(corpus))
-        node = self.nodes[key]
-        wanted = asked is not None and node.is_wanted(partition, asked)
-        return wanted and not self.lineage.exists(node.table.name, partition)
+        has_questions = self._once("questions", corpus, lambda: self._has_questions(corpus))
+        return asked is not None and self.nodes[key].is_wanted(partition, asked, has_questions)
+
+    def _has_questions(self, corpus: str) -> bool:
+        """Whether the table of questions has a row; it is made before what depends on it."""
+        return any(footer.rows for footer in self.lineage.provenances("queries", corpus).values())
 
     def changes(self, key: dg.AssetKey, partition: Partition) -> list[str]:
         """The inputs of an existing partition that are no longer those it was made from."""
@@ -127,8 +152,18 @@ class Look:
             lambda: self.lineage.changes(node.table.name, partition, node.code_version),
         )
 
+    def is_in_scope(self, key: dg.AssetKey, partition: Partition) -> bool:
+        """Whether one of the variants in the scope needs a partition."""
+        return self.scope is None or self.nodes[key].is_wanted(partition, self.scope)
+
+    def is_out_of_date(self, key: dg.AssetKey, partition: Partition) -> bool:
+        """Whether an input of an existing partition in the scope has changed."""
+        return self.is_in_scope(key, partition) and bool(self.changes(key, partition))
+
     def is_incomplete(self, key: dg.AssetKey, partition: Partition) -> bool:
         """Whether rows are missing, since a model failed, that are to be tried again."""
+        if not self.is_in_scope(key, partition):
+            return False
         table = self.nodes[key].table.name
         provenance = self.lineage.provenances(table, partition.corpus).get(partition)
         if provenance is None or not provenance.failed:
@@ -140,7 +175,7 @@ class Look:
         """Missing though asked for, out of date, or incomplete and to be tried again."""
         return (
             self.is_missing(key, partition)
-            or bool(self.changes(key, partition))
+            or self.is_out_of_date(key, partition)
             or self.is_incomplete(key, partition)
         )
 
@@ -151,6 +186,10 @@ class Look:
             for key, node in self.nodes.items()
             if any(self.is_due(key, partition) for partition in node.partitions(corpus))
         }
+
+    def is_held(self, _: dg.AssetKey, partition: Partition) -> bool:
+        """Whether a `gsum run` of another process is at work on the corpus of a partition."""
+        return self.attempts.is_held(partition.corpus)
 
     def is_given_up(self, key: dg.AssetKey, partition: Partition) -> bool:
         """Whether the last attempt failed, and nobody wanted it tried again since."""
@@ -192,7 +231,8 @@ class Look:
         return frozenset(
             partition
             for partition in node.partitions(corpus)
-            if holds(key, partition) or any(feeds(p, partition) for p in above)
+            if (holds(key, partition) and not node.stands_for_parents)
+            or any(feeds(p, partition) for p in above)
         )
 
     def _is_dispensable(self, node: Node, parent: dg.AssetKey, partition: Partition) -> bool:
@@ -203,7 +243,35 @@ class Look:
             and partition in self.stuck(parent, partition.corpus)
         )
 
+    def left(self, corpus: str) -> dict[dg.AssetKey, frozenset[Partition]]:
+        """What was requested of a corpus and is due, or rests on what is, by asset."""
+        asked = self.requests.of(corpus) or frozenset()
+        wanted = asked if self.scope is None else self.scope
+        found = {
+            key: frozenset(p for p in self.unsettled(key, corpus) if node.is_wanted(p, wanted))
+            for key, node in self.nodes.items()
+        }
+        return {key: partitions for key, partitions in found.items() if partitions}
+
     def _once(self, what: str, of: object, compute: Callable[[], Any]) -> Any:
         if (what, of) not in self._memo:
             self._memo[what, of] = compute()
         return self._memo[what, of]
+
+
+_GIVEN: ContextVar[Look | None] = ContextVar("gsum_look", default=None)
+
+
+@contextmanager
+def evaluated_by(look: Look) -> Iterator[None]:
+    """Let conditions that are evaluated inside answer from `look` instead of a new one."""
+    token = _GIVEN.set(look)
+    try:
+        yield
+    finally:
+        _GIVEN.reset(token)
+
+
+def given_look() -> Look | None:
+    """The look of the surrounding `evaluated_by`."""
+    return _GIVEN.get()

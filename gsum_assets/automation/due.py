@@ -15,7 +15,7 @@ from dagster._core.definitions.declarative_automation.automation_condition_evalu
 from dagster._core.definitions.events import AssetKeyPartitionKey
 from dagster._core.definitions.partitions.context import partition_loading_context
 
-from gsum_assets.automation.currency import Look
+from gsum_assets.automation.currency import Look, evaluated_by
 from gsum_resources.warehouse_io import partition_of
 
 
@@ -26,7 +26,7 @@ def due(
 
     Parameters
     ----------
-    look : a fresh look; the conditions are asked only of assets that are due by it.
+    look : a fresh look; the conditions answer from it, for assets that are due by it alone.
     """
     keys = look.due(corpus)
     if not keys:
@@ -42,7 +42,8 @@ def due(
         emit_backfills=False,
         logger=logging.getLogger(__name__),
     )
-    _, requested = evaluator.evaluate()
+    with evaluated_by(look):
+        _, requested = evaluator.evaluate()
     assets_of: dict[tuple[dg.PartitionsDefinition | None, str], set[dg.AssetKey]] = {}
     for subset in requested:
         if isinstance(subset.key, dg.AssetKey):

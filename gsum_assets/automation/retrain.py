@@ -13,8 +13,8 @@ def retraining(
 ) -> tuple[UnresolvedAssetJobDefinition, dg.ScheduleDefinition]:
     """The job that trains one model again, and the schedule that starts it for every model.
 
-    The same graphs give the same weights to the last bit: then nothing that rests on them is made
-    again.
+    On one processor the same graphs give the same weights to the last bit: then nothing that
+    depends on them is made again.
 
     Parameters
     ----------

@@ -12,7 +12,7 @@ from gsum_assets.automation.corpora import Methods, forget_tables
 from gsum_assets.automation.currency import Requests
 from gsum_assets.automation.forget import Forgetting
 from gsum_assets.automation.jobs import LOOK_FOR_CHANGES
-from gsum_assets.corpus.folder import stamp_of
+from gsum_assets.corpus.folder import is_removed, stamp_of
 from gsum_assets.corpus.settings import CorpusError
 from gsum_assets.partitions import corpora
 from gsum_assets.processes import CORPUS, bury_dead_runs, runs_on
@@ -48,7 +48,7 @@ def find_changes(
     """
     folders = {f.name: f for f in sorted(root.iterdir()) if f.is_dir() and f.name[0] not in ".~"}
     found = Findings({name: stamp for name, stamp in seen.items() if name in folders})
-    found.gone = sorted(known - folders.keys())
+    found.gone = sorted(name for name in known - folders.keys() if is_removed(root / name))
     for name, folder in folders.items():
         stamp = stamp_of(folder)
         if name in known and seen.get(name) == stamp.digest:

@@ -6,22 +6,29 @@ import numpy as np
 import pyarrow as pa
 
 from gsum_assets.checks.finding import SHOWN, Finding, count, found, together
+from gsum_assets.corpus.intake import others_by_type, real_rejections
 from gsum_resources.arrow import pc
 
 UNIT_TOLERANCE = 1e-3
 
 
 def none_rejected(rejected: pa.Table, corpus: str) -> Finding:
-    """Every document of the folder could be taken in."""
-    looked_at = count(rejected.num_rows, "rejected document")
-    if not rejected.num_rows:
+    """Every document of the folder could be taken in.
+
+    Files of types that are not read are counted, and are no problem.
+    """
+    rows = real_rejections(rejected)
+    looked_at = count(len(rows), "rejected document")
+    if others := others_by_type(rejected):
+        looked_at += f"; not read: {', '.join(f'{n:,} {suffix}' for suffix, n in others)}"
+    if not rows:
         return Finding(looked_at)
-    first = rejected.select(["file", "line", "reason"]).slice(0, SHOWN).to_pylist()
+    first = [{name: row[name] for name in ("file", "line", "reason")} for row in rows[:SHOWN]]
     problem = (
         f"{looked_at} (first: {first[0]['file']}: {first[0]['reason']}); repair or remove the "
         f"files, then `gsum run {corpus}`"
     )
-    return Finding(looked_at, problem, rejected.num_rows, first)
+    return Finding(looked_at, problem, len(rows), first)
 
 
 def cover_documents(chunks: pa.Table, documents: pa.Table) -> Finding:

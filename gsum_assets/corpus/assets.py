@@ -1,14 +1,17 @@
 """The corpus as assets: what lies in the folder, documents, chunks, embeddings, questions."""
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
+from typing import Any
 
 import dagster as dg
 import pyarrow as pa
 
 from gsum_assets.corpus import observe
 from gsum_assets.corpus.chunk import chunk_documents, default_tokenizer
+from gsum_assets.corpus.conversion.formats import converters_version
+from gsum_assets.corpus.convert import Conversion
 from gsum_assets.corpus.embed import embed_chunks
 from gsum_assets.corpus.evidence import query_rows
 from gsum_assets.corpus.folder import stamp_of
@@ -21,10 +24,12 @@ from gsum_assets.plots.chunk_lengths import chunk_lengths
 from gsum_assets.plots.embedding_map import embedding_map
 from gsum_assets.presentation import kind_tags, observed_table, picture
 from gsum_assets.tables import TABLES, by_corpus
+from gsum_resources.progress import reporter
 from gsum_resources.settings_io import SettingsReader
 from gsum_resources.warehouse_io import LAZY, Lazy, WarehouseIO, partition_of, step_of
 
 GROUP = "corpus"
+_READING = f"3; {converters_version()}"  # another converter may give another text
 
 
 def _watched(context: dg.OpExecutionContext) -> list[str]:
@@ -107,11 +112,15 @@ def corpus_settings(context: dg.OpExecutionContext) -> dg.DataVersionsByPartitio
 
 @dg.multi_asset(
     outs={
-        name: dg.AssetOut(description=purpose, group_name=GROUP, code_version="2")
+        name: dg.AssetOut(description=purpose, group_name=GROUP, code_version=_READING)
         for name, purpose in {
             "documents": "The texts that everything else rests on.",
             "rejected_documents": "What is wrong with each, and how to repair it; the good rest "
             "is taken in.",
+            "converted_documents": "Text as the converter of its format gave it. Kept by content "
+            "and converter, so that a file is converted once.",
+            "document_sections": "By which a passage says on which page, or under which heading, "
+            "it stands.",
         }.items()
     },
     partitions_def=corpus_buckets,
@@ -121,18 +130,28 @@ def corpus_settings(context: dg.OpExecutionContext) -> dg.DataVersionsByPartitio
 def documents(context: dg.AssetExecutionContext, source_documents: pa.Table):  # noqa: ANN201 - Dagster reads it
     warehouse: WarehouseIO = context.resources.io_manager
     listed = warehouse.reads.tables[step_of(context)]["source_documents"]
-    taken, rejected = [], []
+    made: dict[str, list[pa.Table]] = {name: [] for name in context.selected_output_names}
     for corpus, found in by_corpus(source_documents):
         folder = warehouse.home.corpora / corpus
-        now = take(folder, load_settings(folder), set(found["document_id"].to_pylist()))
-        taken.append(rows_of(TABLES["documents"], now.documents, corpus))
-        rejected.append(rows_of(TABLES["rejected_documents"], now.rejected, corpus))
+        on_page = reporter(f"converting files of {corpus}: pages", context.log.info)
+        with Conversion(warehouse.store, corpus, on_page) as conversion:
+            wanted = set(found["document_id"].to_pylist())
+            now = take(folder, load_settings(folder), conversion.convert, wanted)
+        results: dict[str, Sequence[Any]] = {
+            "documents": now.documents,
+            "rejected_documents": now.rejected,
+            "converted_documents": conversion.done,
+            "document_sections": now.sections,
+        }
+        for name, items in results.items():
+            made[name].append(rows_of(TABLES[name], items, corpus))
         for document in now.rejected:
-            context.log.warning(f"{corpus}/{document.file}: rejected: {document.reason}")
+            if not document.is_other_type:
+                context.log.warning(f"{corpus}/{document.file}: rejected: {document.reason}")
         here = {p: version for p, version in listed.items() if p.corpus == corpus}
         listed.update(observe.changed_since(warehouse, here, now.listing))
-    yield dg.Output(_joined("documents", taken), "documents")
-    yield dg.Output(_joined("rejected_documents", rejected), "rejected_documents")
+    for name, tables in made.items():
+        yield dg.Output(_joined(name, tables), name)
 
 
 @dg.asset(

@@ -5,7 +5,10 @@ from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from gsum_assets.corpus.conversion.formats import FORMATS
+from gsum_assets.corpus.queries import QUERIES_FILE
 from gsum_assets.corpus.records import (
+    FORBIDDEN,
     PIECE,
     RECORD_FILES,
     Record,
@@ -13,9 +16,16 @@ from gsum_assets.corpus.records import (
     records_of,
     too_large,
 )
-from gsum_assets.corpus.settings import CorpusError
+from gsum_assets.corpus.settings import SETTINGS_FILE, CorpusError
 
 TEXT_SUFFIXES = (".txt", ".md")
+GRAPH_FILES = ("graph/entities.parquet", "graph/relationships.parquet")
+READ_TYPES = (*TEXT_SUFFIXES, *FORMATS, *RECORD_FILES)
+"""File name extensions, and names, of files that are read as documents."""
+
+OWN_FILES = (SETTINGS_FILE, QUERIES_FILE, *GRAPH_FILES)
+_IN_AN_ID = str.maketrans(dict.fromkeys(FORBIDDEN, "_"))
+READS = f"gsum reads {', '.join(READ_TYPES)}"
 QUIET_S = 5.0
 """A folder whose youngest file is older than this, in seconds, is not being written."""
 
@@ -24,6 +34,8 @@ def read_records(
     folder: Path, max_bytes: int, wanted: Collection[str] | None = None
 ) -> Iterator[Record]:
     """Every record of a corpus folder, in the order of file names, then lines.
+
+    Files of types that are not read become records with a problem, too; none is opened.
 
     Parameters
     ----------
@@ -37,7 +49,7 @@ def read_records(
         If the folder does not exist.
     """
     if not folder.is_dir():
-        raise CorpusError(f"corpus folder {folder} does not exist; create it or correct the path")
+        raise CorpusError(_missing(folder))
     for file, path in sorted(_files(folder)):
         name = file.encode("utf-8", "backslashreplace").decode()
         try:
@@ -70,7 +82,7 @@ class Stamp:
 def stamp_of(folder: Path) -> Stamp:
     """Look at every file of a corpus folder, settings and questions too, without opening one."""
     looks, youngest = [], 0.0
-    for name, path in _walk(folder):
+    for name, path in walk(folder):
         try:
             stat = path.stat()
         except FileNotFoundError:  # deleted since the folder was listed
@@ -81,14 +93,31 @@ def stamp_of(folder: Path) -> Stamp:
     return Stamp(digest.hexdigest(), youngest)
 
 
+def is_other_type(file: str) -> bool:
+    """Return whether gsum reads no files with this name, relative to the corpus folder."""
+    return file not in RECORD_FILES and not file.lower().endswith((*TEXT_SUFFIXES, *FORMATS))
+
+
+def is_removed(folder: Path) -> bool:
+    """Whether a corpus folder was removed; a link to a disk that is not mounted was not."""
+    return not folder.is_dir() and not folder.is_symlink()
+
+
+def _missing(folder: Path) -> str:
+    if folder.is_symlink():
+        return (
+            f"corpus folder {folder} is a link to {folder.readlink()}, which does not exist; mount "
+            "or restore it, or remove the link to forget the corpus"
+        )
+    return f"corpus folder {folder} does not exist; create it or correct the path"
+
+
 def _files(folder: Path) -> Iterator[tuple[str, Path]]:
-    """Pairs of relative name and path of all files that hold documents."""
-    for name, path in _walk(folder):
-        if name.lower().endswith(TEXT_SUFFIXES) or name in RECORD_FILES:
-            yield name, path
+    """Pairs of relative name and path of all files but gsum's own."""
+    return (found for found in walk(folder) if found[0] not in OWN_FILES)
 
 
-def _walk(
+def walk(
     folder: Path, prefix: str = "", above: tuple[Path, ...] = ()
 ) -> Iterator[tuple[str, Path]]:
     """Pairs of relative name and path of all files, but for hidden ones."""
@@ -101,7 +130,7 @@ def _walk(
                 seen = (*above, folder.resolve())
                 if child.is_symlink() and child.resolve() in seen:
                     continue
-            yield from _walk(child, f"{prefix}{child.name}/", seen)
+            yield from walk(child, f"{prefix}{child.name}/", seen)
         else:
             yield prefix + child.name, child
 
@@ -109,7 +138,15 @@ def _walk(
 def _whole_file(
     path: Path, file: str, name: str, max_bytes: int, wanted: Collection[str] | None
 ) -> Record | None:
-    natural = file.rpartition(".")[0].replace("/", "--")
+    suffix = path.suffix.lower()
+    if is_other_type(file):
+        other = f"{name}:0"
+        if wanted is not None and other not in wanted:
+            return None
+        problem = f"files of type {suffix or 'none'} are not read; {READS}; convert or move it"
+        return Record(other, name, 0, b"not read", problem=problem, is_other_type=True)
+    converter = suffix if suffix in FORMATS else ""
+    natural = _converted_id(file) if converter else file.rpartition(".")[0].replace("/", "--")
     problem = id_problem(natural)
     document_id = f"{name}:0" if problem else natural
     if wanted is not None and document_id not in wanted:
@@ -122,4 +159,14 @@ def _whole_file(
             ends = b"%d\0" % size + head + stream.read(PIECE)
         return Record(document_id, name, 0, ends, problem=too_large(size, max_bytes))
     content = path.read_bytes()
-    return Record(document_id, name, 0, content, text=content, problem=problem)
+    text = None if converter else content
+    return Record(document_id, name, 0, content, None, text, None, problem, converter)
+
+
+def _converted_id(file: str) -> str:
+    """The id of a file that is converted, from its name.
+
+    With its extension, so that report.pdf and report.txt are two documents. What an id must not
+    hold becomes "_": people's file names have commas and brackets.
+    """
+    return file.replace("/", "--").translate(_IN_AN_ID).replace("..", "_")

@@ -1,18 +1,21 @@
 """Takes in the documents of a corpus folder; what cannot be taken in is named, never raised.
 
 A text is kept as it is, but for three things: a UTF-8 byte order mark is dropped, and the line
-ends CR LF and CR become LF.
+ends CR LF and CR become LF. Files of other formats are converted to text (`conversion`).
 """
 
 import hashlib
 import re
-from collections.abc import Collection
-from dataclasses import dataclass
+from collections.abc import Callable, Collection
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from gsum_assets.corpus.folder import TEXT_SUFFIXES, read_records
+from gsum_assets.corpus.conversion.converter import Converter
+from gsum_assets.corpus.conversion.formats import ConversionError, Converted
+from gsum_assets.corpus.folder import READ_TYPES, read_records
 from gsum_assets.corpus.records import RECORD_FILES, Record, too_large
+from gsum_assets.corpus.sections import Section, is_markdown, sections_of
 from gsum_assets.corpus.settings import CorpusError, CorpusSettings
 
 N_BUCKETS = 8
@@ -52,6 +55,7 @@ class Rejected:
     file: str
     line: int
     reason: str
+    is_other_type: bool = False
 
 
 @dataclass(frozen=True)
@@ -59,8 +63,13 @@ class Taken:
     """What became of the documents of a folder; `listing` is as `scan` would give it of them."""
 
     documents: list[Document]
+    sections: list[Section]
     rejected: list[Rejected]
     listing: list[SourceDocument]
+
+
+Convert = Callable[[Record], Converted]
+"""The text of a record that has to be converted; raises `ConversionError`."""
 
 
 class _UnusableError(Exception):
@@ -86,8 +95,11 @@ def scan(folder: Path, settings: CorpusSettings) -> list[SourceDocument]:
     """
     fingerprint = settings.reading_fingerprint()
     records = read_records(folder, settings.documents.max_bytes)
-    found = [_listed(record, fingerprint) for record in records]
-    if not found:
+    found, has_document = [], False
+    for record in records:
+        found.append(_listed(record, fingerprint))
+        has_document |= not record.is_other_type
+    if not has_document:
         raise _no_document(folder)
     return found
 
@@ -98,19 +110,19 @@ def _listed(record: Record, fingerprint: bytes) -> SourceDocument:
 
 
 def require_documents(folder: Path, settings: CorpusSettings) -> None:
-    """Read the first record of a corpus folder, no more: `scan` without its cost.
+    """Read a corpus folder up to its first document: `scan` without its cost.
 
     Raises
     ------
     CorpusError
         If the folder does not exist or holds no document.
     """
-    if next(read_records(folder, settings.documents.max_bytes), None) is None:
+    if all(record.is_other_type for record in read_records(folder, settings.documents.max_bytes)):
         raise _no_document(folder)
 
 
 def _no_document(folder: Path) -> CorpusError:
-    accepted = ", ".join((*(f"*{suffix}" for suffix in TEXT_SUFFIXES), *RECORD_FILES))
+    accepted = ", ".join(name if name in RECORD_FILES else f"*{name}" for name in READ_TYPES)
     return CorpusError(f"corpus folder {folder} holds no document; put in any of {accepted}")
 
 
@@ -118,12 +130,18 @@ def load(
     folder: Path, settings: CorpusSettings, document_ids: Collection[str] | None = None
 ) -> tuple[list[Document], list[Rejected]]:
     """The documents of a corpus folder, and those that had to be rejected: part of `take`."""
-    taken = take(folder, settings, document_ids)
+    with Converter() as converter:
+        taken = take(
+            folder, settings, lambda r: converter.convert(r.converter, r.content), document_ids
+        )
     return taken.documents, taken.rejected
 
 
 def take(
-    folder: Path, settings: CorpusSettings, document_ids: Collection[str] | None = None
+    folder: Path,
+    settings: CorpusSettings,
+    convert: Convert,
+    document_ids: Collection[str] | None = None,
 ) -> Taken:
     """The documents of a corpus folder, those that had to be rejected, and a list of all.
 
@@ -131,12 +149,14 @@ def take(
     ----------
     folder : the corpus folder.
     settings : its settings.
+    convert : called for each record that is no text yet.
     document_ids : the ids, as `scan` gives them, to load; None: all. Loading in shares gives
         the same as loading at once, because duplicates share their id.
 
     Returns
     -------
     documents : in the order of files and lines; of duplicated ids the first good one.
+    sections : their pages and headings.
     rejected : with the reason and the remedy.
     listing : of the very bytes that were read: a file may have changed since another was made.
 
@@ -147,6 +167,7 @@ def take(
     """
     wanted = None if document_ids is None else frozenset(document_ids)
     documents: dict[str, Document] = {}
+    sections: list[Section] = []
     places: dict[str, str] = {}
     rejected: list[Rejected] = []
     listing: list[SourceDocument] = []
@@ -159,15 +180,43 @@ def take(
             if record.problem is None and record.document_id in documents:
                 place = places[record.document_id]
                 raise _UnusableError(f"id already used by {place}; rename one of the two")
-            document = _document(record, settings.documents.max_bytes)
-        except _UnusableError as reason:
-            rejected.append(Rejected(record.document_id, record.file, record.line, str(reason)))
+            converted = _converted(record, convert)
+            document = _document(_with_text(record, converted), settings.documents.max_bytes)
+        except (_UnusableError, ConversionError) as reason:
+            rejected.append(
+                Rejected(
+                    record.document_id,
+                    record.file,
+                    record.line,
+                    str(reason),
+                    record.is_other_type,
+                )
+            )
         else:
             documents[record.document_id] = document
+            sections += _sections(record, converted, document)
             places[record.document_id] = f"{record.file}, line {record.line}".removesuffix(
                 ", line 0"
             )
-    return Taken(list(documents.values()), rejected, listing)
+    return Taken(list(documents.values()), sections, rejected, listing)
+
+
+def _converted(record: Record, convert: Convert) -> Converted | None:
+    """What a record is converted to; None for one that is text, or cannot be used."""
+    return convert(record) if record.converter and record.problem is None else None
+
+
+def _with_text(record: Record, converted: Converted | None) -> Record:
+    if converted is None:
+        return record
+    return replace(record, title=converted.title, text=converted.text)
+
+
+def _sections(record: Record, converted: Converted | None, document: Document) -> list[Section]:
+    """Pages and headings of a document; only whole files have any."""
+    suffix = "" if record.line else record.file[record.file.rfind(".") :].lower()
+    starts = converted.page_starts if converted else ()
+    return sections_of(document.document_id, document.text, suffix, starts)
 
 
 def _document(record: Record, max_bytes: int) -> Document:
@@ -195,9 +244,18 @@ def _title(record: Record, text: str) -> str:
     if isinstance(title, int | float):
         title = str(title)
     title = "" if title is None else _string("title", title)
-    if not title.strip() and record.line == 0 and (heading := _HEADING.search(text)):
+    has_headings = record.line == 0 and (not record.converter or is_markdown(record.converter))
+    if not title.strip() and has_headings and (heading := _HEADING.search(text)):
         title = heading[1].rstrip("# ")
-    return " ".join(title.split()) or record.document_id
+    return " ".join(title.split()) or _file_title(record)
+
+
+def _file_title(record: Record) -> str:
+    """The name of a file that was converted, else the id."""
+    if not record.converter:
+        return record.document_id
+    name = record.file.rpartition("/")[2]
+    return " ".join(name[: -len(record.converter)].split()) or record.document_id
 
 
 def _cites(record: Record) -> tuple[str, ...] | None:

@@ -8,7 +8,9 @@ from typing import Any
 
 import pyarrow as pa
 
+from gsum_assets.corpus.folder import GRAPH_FILES
 from gsum_assets.corpus.load import N_BUCKETS, SourceDocument, bucket_of, scan
+from gsum_assets.corpus.queries import QUERIES_FILE
 from gsum_assets.corpus.rows import rows_of
 from gsum_assets.corpus.settings import CorpusError, load_settings
 from gsum_assets.tables import TABLES
@@ -18,8 +20,6 @@ from gsum_resources.table import Table
 from gsum_resources.warehouse_io import WarehouseIO
 
 _LISTING = TABLES["source_documents"]
-QUERIES_FILE = "queries.jsonl"
-GRAPH_FILES = ("graph/entities.parquet", "graph/relationships.parquet")
 
 
 def documents(

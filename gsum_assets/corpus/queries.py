@@ -17,6 +17,8 @@ from pydantic import (
     model_validator,
 )
 
+from gsum_assets.corpus.settings import CorpusSettings
+
 QUERIES_FILE = "queries.jsonl"
 
 _Text = Annotated[str, StringConstraints(pattern=r"\S")]
@@ -140,6 +142,11 @@ def load_queries(folder: Path, document_ids: Collection[str]) -> tuple[list[Quer
             lines[query.query_id] = number
             queries.append(query)
     return queries, problems
+
+
+def may_have_questions(folder: Path, settings: CorpusSettings) -> bool:
+    """Return whether a corpus brings questions or asks for some, whether or not they are valid."""
+    return any(True for _ in _lines(folder)) or bool(settings.questions.get("n"))
 
 
 def _lines(folder: Path) -> Iterator[tuple[int, bytes]]:

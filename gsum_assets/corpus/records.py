@@ -1,7 +1,7 @@
 """Reads the records of one file, without judging what the documents say.
 
-A record is a whole `.txt`/`.md` file, a line of `documents.jsonl`, or a row of `documents.csv`
-or `documents.parquet`. What cannot be framed as a record (a malformed line, a broken archive)
+A record is a whole file, a line of `documents.jsonl`, or a row of `documents.csv` or
+`documents.parquet`. What cannot be framed as a record (a malformed line, a broken archive)
 becomes a record with a `problem`, so that the others are never lost.
 """
 
@@ -28,7 +28,7 @@ RECORD_FILES = (
     "documents.parquet",
 )
 _COLUMNS = ("document_id", "id", "title", "text", "cites")
-_FORBIDDEN = frozenset("|,[]/\\")  # not allowed in Dagster's keys, or separators of paths
+FORBIDDEN = frozenset("|,[]/\\")  # not allowed in Dagster's keys, or separators of paths
 _MAX_ID = 200  # characters
 PIECE = 65_536  # bytes; of an oversized file only the two ends enter its hash
 _BROKEN_ARCHIVE = (gzip.BadGzipFile, EOFError, zlib.error)
@@ -47,6 +47,9 @@ class Record:
     title, text, cites : as found; a file's text is still undecoded bytes, a cell of CSV is
         already split into the ids that it cites.
     problem : why it cannot be used, or None if nothing is known against it.
+    converter : the file name extension by which `content` has to be converted to text; "": it is
+        text already.
+    is_other_type : whether it is a file of a type that gsum does not read.
     """
 
     document_id: str
@@ -57,6 +60,8 @@ class Record:
     text: Any = None
     cites: Any = None
     problem: str | None = None
+    converter: str = ""
+    is_other_type: bool = False
 
 
 def id_problem(document_id: str) -> str | None:
@@ -65,7 +70,7 @@ def id_problem(document_id: str) -> str | None:
         return "the id is empty; give each document an id"
     if len(document_id) > _MAX_ID:
         return f"the id has {len(document_id)} characters, more than {_MAX_ID}; shorten it"
-    bad = sorted({c for c in document_id if c in _FORBIDDEN or category(c) in ("Cc", "Cs")})
+    bad = sorted({c for c in document_id if c in FORBIDDEN or category(c) in ("Cc", "Cs")})
     if bad or ".." in document_id:
         what = ascii("".join(bad)) if bad else "'..'"
         return f"the id {document_id!a} contains {what}; rename it without"

@@ -9,6 +9,8 @@ from typing import Any, Literal, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
+from gsum_assets.suggest import did_you_mean
+
 SETTINGS_FILE = "corpus.toml"
 
 Kind = Literal["meeting", "story", "news", "paper", "report", "other"]
@@ -78,7 +80,9 @@ class CorpusSettings(BaseModel):
     language: str = Field(default="en", min_length=2, description="BCP 47 code")
     kind: Kind = Field(default="other", description="what the documents are")
     methods: list[str] | None = Field(
-        default=None, description="variants to start; unset: the defaults"
+        default=None,
+        description="methods or families to start with; unset: bm25, dense, hybrid and "
+        "passage_walk, or without questions the index of hybrid",
     )
     chunking: ChunkingSettings = ChunkingSettings()
     documents: DocumentSettings = DocumentSettings()
@@ -142,8 +146,8 @@ def _told(problem: Any, root: type[BaseModel]) -> str:
     path = [str(part) for part in problem["loc"]]
     key = ".".join(path)
     if problem["type"] == "extra_forbidden":
-        known = ", ".join(_known_keys(path[:-1], root))
-        return f"unknown key '{key}' (value {problem['input']!r}); known keys here: {known}"
+        nearest = did_you_mean(path[-1], _known_keys(path[:-1], root))
+        return f"unknown key '{key}' (value {problem['input']!r}){nearest}"
     message = problem["msg"].removeprefix("Value error, ")
     if problem["type"] == "value_error":
         return f"[{key}]: {message}; change one of them"

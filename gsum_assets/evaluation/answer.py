@@ -117,25 +117,39 @@ def question_text(question: dict) -> str:
     return question["text"]
 
 
-def _passages(contexts: pa.Table) -> Iterator[tuple[Key, tuple[str, ...]]]:
-    """The texts of each context: the document of the best passage first, each in reading order.
-
-    A passage of which nothing is left, as refinement may decide, is not shown.
+def reading_order(passages: Sequence[dict]) -> list[dict]:
+    """Return passages as the model reads them: the best one's document first, in its order.
 
     On QMSum train the extractive model gained 0.3 ROUGE-L over passages given best first.
+
+    Parameters
+    ----------
+    passages : rows of `contexts` of one question, best first.
+    """
+    documents: dict[str, list[dict]] = {}
+    for row in passages:
+        documents.setdefault(row["document_id"] or "", []).append(row)
+    return [row for rows in documents.values() for row in sorted(rows, key=_position)]
+
+
+def _position(row: dict) -> tuple[int, str]:
+    return (row["rank"] if row["position"] is None else row["position"]), row["text"]
+
+
+def _passages(contexts: pa.Table) -> Iterator[tuple[Key, tuple[str, ...]]]:
+    """The texts of each context in reading order.
+
+    A passage of which nothing is left, as refinement may decide, is not shown.
     """
     ordered = contexts.select(
         ["query_id", "sample", "rank", "document_id", "position", "text"]
     ).sort_by([("query_id", "ascending"), ("sample", "ascending"), ("rank", "ascending")])
-    found: dict[Key, dict[str, list[tuple[int, str]]]] = {}
+    found: dict[Key, list[dict]] = {}
     for row in ordered.to_pylist():
-        if not row["text"]:
-            continue
-        documents = found.setdefault((row["query_id"], row["sample"]), {})
-        position = row["rank"] if row["position"] is None else row["position"]
-        documents.setdefault(row["document_id"] or "", []).append((position, row["text"]))
-    for key, documents in found.items():
-        yield key, tuple(text for passages in documents.values() for _, text in sorted(passages))
+        if row["text"]:
+            found.setdefault((row["query_id"], row["sample"]), []).append(row)
+    for key, rows in found.items():
+        yield key, tuple(row["text"] for row in reading_order(rows))
 
 
 def _row(key: Key, reply: Completion) -> dict:

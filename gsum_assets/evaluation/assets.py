@@ -1,137 +1,43 @@
 """The four assets that every family of methods gives."""
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
 from functools import lru_cache
-from typing import Any, NamedTuple
+from typing import Any
 
 import dagster as dg
 import pyarrow as pa
-from pydantic import BaseModel
 
 from gsum_assets.corpus.settings import checked_section
-from gsum_assets.evaluation.answer import answer_questions, with_spent
 from gsum_assets.evaluation.bertscore_f1 import bertscore_f1
+from gsum_assets.evaluation.comparisons import as_table
+from gsum_assets.evaluation.family import Family, Inputs, ModelStep, Step, answered
 from gsum_assets.evaluation.score import BertScorer, ScoreSettings, score_answers
-from gsum_assets.partitions import across, corpus_variants, to_corpus
+from gsum_assets.partitions import corpora, corpus_variants, to_corpus
 from gsum_assets.plots.main_metrics import main_means
 from gsum_assets.plots.score_spread import score_spread
-from gsum_assets.presentation import picture
+from gsum_assets.presentation import plot_of
+from gsum_assets.tables import TABLES, table_of
 from gsum_resources.memo import Memo
+from gsum_resources.parquet_store import version_of
 from gsum_resources.progress import reporter
 from gsum_resources.token_embeddings import LocalTokenEmbedder, RecentTokenEmbedder
-from gsum_resources.warehouse_io import LAZY, Lazy, partition_of
+from gsum_resources.warehouse_io import LAZY, WarehouseIO, as_tables, partition_of, step_of
 
-
-@dataclass(frozen=True)
-class Inputs:
-    """What a method's step may read; what it does not read is no input of its result.
-
-    `tables` holds tables, models and settings by asset name.
-    """
-
-    tables: Mapping[str, Any]
-    corpus: str
-
-    def table(self, name: str) -> pa.Table:
-        """The rows of a table."""
-        return self.tables[name].get()
-
-    def model(self, name: str) -> Any:
-        """`embedding_model`, `language_model` or `passage_scorer`."""
-        return self.tables[name].get()
-
-    def settings(self, section: str) -> Any:
-        """A section of the corpus's `corpus.toml`."""
-        return self.tables["corpus_settings"].section(self.corpus, section)
-
-
-Step = Callable[[str, Inputs], pa.Table]
-"""A method's step: variant and inputs in, rows out."""
-
-Explain = Callable[[str, Inputs], str]
-"""Variant and what every step made for one question in, text to read out."""
+INDEX = "index"
+"""Name of the asset that stands for a family's index."""
 
 _POOLS = {"rankings": "compute", "contexts": None, "scores": None}  # see `dagster.yaml`
 
 
-class Made(NamedTuple):
-    """Rows of a table, and a line for each that is missing since a model gave no valid reply."""
-
-    rows: pa.Table
-    problems: Sequence[str]
-
-
-class ModelStep(NamedTuple):
-    """A step for each question that may ask the language model, beside the four of all families.
-
-    Attributes
-    ----------
-    table : that it makes, as it is named in `Inputs`.
-    make : makes its rows; reads what the family reads, and the steps before.
-    purpose : as the UI shows it.
-    reads_index : whether it reads more than questions, settings, model and the steps before.
-    """
-
-    table: str
-    make: Callable[[str, Inputs], Made]
-    purpose: str
-    reads_index: bool = True
-
-
-@dataclass(frozen=True)
-class Family:
-    """A family of methods.
-
-    Attributes
-    ----------
-    name : its key, which is its folder, its asset prefix and its group.
-    variants : names of its methods; each is a partition and a row of the leaderboard.
-    default : those that a new corpus starts.
-    rank : makes the rows of `rankings`.
-    contexts : makes the rows of `contexts`.
-    reads : document-level assets that `rank` and `contexts` may read, `chunks`,
-        `gor/record_nodes`; the last part is the table's name in `Inputs`.
-    reads_by_corpus : the family's own assets by corpus that they may read.
-    reads_by_variant : the family's own assets by corpus and variant that they may read.
-    models : that `rank` may ask.
-    context_models : that `contexts` may ask.
-    preparations : steps before `rankings`, in order; what they make is read by all steps after.
-    refinements : steps between `contexts` and `summaries`, in order; answers are written from the
-        rows of the last one, whose columns are those of `contexts` at least.
-    settings : checks the family's table of `corpus.toml`, whose tables a step reads one by one, as
-        "gor.training"; None where the steps read and check the whole.
-    explain : tells how an answer came about, from what all steps made for one question; None: the
-        passages that it rests on say all.
-    """
-
-    name: str
-    variants: Sequence[str]
-    default: Sequence[str]
-    rank: Step
-    contexts: Step
-    reads: Sequence[str]
-    reads_by_corpus: Sequence[str] = ()
-    reads_by_variant: Sequence[str] = ()
-    models: Sequence[str] = ("embedding_model",)
-    context_models: Sequence[str] = ()
-    preparations: Sequence[ModelStep] = ()
-    refinements: Sequence[ModelStep] = ()
-    settings: type[BaseModel] | None = None
-    explain: Explain | None = None
-
-
 def family_assets(family: Family) -> list[dg.AssetsDefinition]:
-    """`rankings`, `contexts`, `summaries` and `scores` of a family."""
-    by_document = {
-        path.split("/")[-1]: dg.AssetIn(path.split("/"), partition_mapping=across, metadata=LAZY)
-        for path in family.reads
+    """`index`, `rankings`, `contexts`, `summaries` and `scores` of a family."""
+    index_tables = [table_of(dep.asset_key.path).name for dep in _index_deps(family)]
+    index = {
+        INDEX: dg.AssetIn(
+            [family.name, INDEX], partition_mapping=to_corpus, metadata=as_tables(index_tables)
+        )
     }
-    own = {n: dg.AssetIn([family.name, n], metadata=LAZY) for n in family.reads_by_variant}
-    own |= {
-        n: dg.AssetIn([family.name, n], partition_mapping=to_corpus, metadata=LAZY)
-        for n in family.reads_by_corpus
-    }
+    index |= {n: dg.AssetIn([family.name, n], metadata=LAZY) for n in family.reads_by_variant}
     shared = {
         "queries": dg.AssetIn("queries", partition_mapping=to_corpus, metadata=LAZY),
         "corpus_settings": dg.AssetIn("corpus_settings", partition_mapping=to_corpus),
@@ -147,12 +53,13 @@ def family_assets(family: Family) -> list[dg.AssetsDefinition]:
         for n in (*prepared, "rankings", "contexts", *refined, "summaries")
     }
     language_model = {"language_model": dg.AssetIn("language_model")}
-    before_ranking = by_document | own | {n: mine[n] for n in prepared}
+    before_ranking = index | {n: mine[n] for n in prepared}
 
     def index_of(step: ModelStep) -> dict[str, dg.AssetIn]:
-        return by_document | own if step.reads_index else {}
+        return index if step.reads_index else {}
 
     return [
+        _index_asset(family, index_tables),
         *(
             made(
                 step.table,
@@ -217,19 +124,6 @@ def _answerer(family: Family) -> Step:
     return step
 
 
-def answered(family: Family, inputs: Inputs) -> Made:
-    """Rows of `summaries`; what the steps before took is added to what each answer took."""
-    prepared = [inputs.table(step.table) for step in family.preparations]
-    refined = [inputs.table(step.table) for step in family.refinements]
-    answers = answer_questions(
-        inputs.table("queries"),
-        refined[-1] if refined else inputs.table("contexts"),
-        inputs.model("language_model"),
-        inputs.settings("answer")["max_words"],
-    )
-    return Made(with_spent(answers.rows, [*prepared, *refined]), answers.problems)
-
-
 def _warned(rows: pa.Table, problems: Sequence[str]) -> pa.Table:
     log = dg.AssetExecutionContext.get().log
     for problem in problems:
@@ -246,9 +140,10 @@ def _score(variant: str, inputs: Inputs) -> pa.Table:
         settings.cut_offs,
         _bertscorer(settings) if settings.bertscore else None,
     )
-    plot = picture(score_spread(scores, f"{inputs.corpus}, {variant}"), "spread of the scores")
+    title = f"{inputs.corpus}, {variant}"
+    plot = plot_of(scores, lambda: score_spread(scores, title), "spread of the scores")
     # the means as numbers: the UI draws those over partitions and time
-    dg.AssetExecutionContext.get().add_asset_metadata({"plot": plot, **main_means(scores)})
+    dg.AssetExecutionContext.get().add_asset_metadata({**plot, **main_means(scores)})
     return scores
 
 
@@ -280,8 +175,48 @@ def _result_asset(
         code_version="1",
         description=purpose,
     )
-    def result(context: dg.AssetExecutionContext, **read: Lazy) -> pa.Table:
+    def result(context: dg.AssetExecutionContext, **read: Any) -> pa.Table:
         partition = partition_of(context.partition_key)
-        return step(partition.method or "", Inputs(read, partition.corpus))
+        tables = {**read.pop(INDEX, {}), **read}
+        return step(partition.method or "", Inputs(tables, partition.corpus))
 
     return result
+
+
+def _index_deps(family: Family) -> list[dg.AssetDep]:
+    """The assets whose tables are the index of a family."""
+    own = [dg.AssetDep([family.name, name]) for name in family.reads_by_corpus]
+    by_document = [
+        dg.AssetDep(path.split("/"), partition_mapping=to_corpus) for path in family.reads
+    ]
+    return by_document + own
+
+
+def _index_asset(family: Family, tables: Sequence[str]) -> dg.AssetsDefinition:
+    """One node for the index in the lineage graph, between its tables and the steps of a question.
+
+    The steps read the tables and record those that they read: a new row of `index` puts nothing
+    out of date.
+    """
+
+    @dg.asset(
+        name=INDEX,
+        key_prefix=family.name,
+        partitions_def=corpora,
+        deps=_index_deps(family),
+        group_name=family.name,
+        required_resource_keys={"io_manager"},
+        code_version="1",
+        description="Stands for all tables that the answers to questions are found in: each "
+        "method reads some of them.",
+    )
+    def index(context: dg.AssetExecutionContext) -> pa.Table:
+        warehouse: WarehouseIO = context.resources.io_manager
+        rows = []
+        for name in tables:
+            footers = warehouse.footers(step_of(context), TABLES[name], context.partition_key)
+            version = version_of({p: footer.content_hash for p, footer in footers.items()})
+            rows.append((name, sum(footer.rows for footer in footers.values()), version))
+        return as_table(f"{family.name}.{INDEX}", rows)
+
+    return index

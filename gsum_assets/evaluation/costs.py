@@ -52,6 +52,20 @@ def costs(
     return as_table("costs", sorted(rows, key=lambda row: row[:2]))
 
 
+def spent_by_asset(calls: pa.Table, embeddings: pa.Table) -> dict[str, tuple]:
+    """Return calls, tokens in and out, seconds and US dollars of each asset's distinct requests.
+
+    Parameters
+    ----------
+    calls, embeddings : rows of `llm_calls` and `embedding_calls` of a corpus.
+    """
+    total = _called(calls)
+    for asset, amounts in _embedded(embeddings).items():
+        before = total.get(asset, _NOTHING)
+        total[asset] = tuple(a + b for a, b in zip(before, amounts, strict=True))
+    return total
+
+
 _NOTHING = (0, 0, 0, 0.0, 0.0)  # calls, tokens in and out, seconds, price
 
 

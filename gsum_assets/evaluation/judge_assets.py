@@ -7,7 +7,7 @@ import dagster as dg
 import pyarrow as pa
 
 from gsum_assets.corpus.settings import CorpusError, checked_section
-from gsum_assets.evaluation.assets import Family
+from gsum_assets.evaluation.family import Family
 from gsum_assets.evaluation.generate_questions import (
     QuestionsSettings,
     generate_questions,
@@ -20,7 +20,8 @@ from gsum_assets.evaluation.judges.win_rates import to_markdown, win_rates
 from gsum_assets.partitions import corpora, to_corpus
 from gsum_assets.plots.position_bias import position_bias as draw_position_bias
 from gsum_assets.plots.win_rate_matrix import win_rate_matrix
-from gsum_assets.presentation import picture
+from gsum_assets.presentation import plot_of
+from gsum_assets.suggest import did_you_mean
 from gsum_assets.tables import TABLES
 from gsum_resources.arrow import pc
 from gsum_resources.settings_io import SettingsReader
@@ -73,9 +74,8 @@ def judge_assets(families: Sequence[Family]) -> dg.AssetsDefinition:
         section = corpus_settings.section(context.partition_key, "judges")
         settings = checked_section(JudgesSettings, "judges", section)
         if strangers := sorted(set(settings.methods) - set(known)):
-            raise CorpusError(
-                f"[judges] methods: unknown {', '.join(strangers)}; choose from {', '.join(known)}"
-            )
+            nearest = did_you_mean(strangers[0], known)
+            raise CorpusError(f"[judges] methods: unknown method '{strangers[0]}'{nearest}")
         model = judge_model.get() if settings.methods else None
         skipped = judges_skipped(settings, model.identity if model else "")
         rows = TABLES["judgements"].empty()
@@ -110,12 +110,13 @@ def _shown(name: str, corpus: str, made: Mapping[str, pa.Table]) -> dict[str, An
     """What there is to look at with each output."""
     if name == "win_rates":
         return {
-            "plot": picture(win_rate_matrix(made[name], corpus, None), "win rates"),
+            **plot_of(made[name], lambda: win_rate_matrix(made[name], corpus, None), "win rates"),
             "overall": dg.MetadataValue.md(to_markdown(made[name])),
         }
     rows = made[name]
-    bias = picture(draw_position_bias(position_bias(rows), corpus), "position bias of the judge")
-    return {"plot": bias, "unparsed": pc.sum(pc.equal(rows["verdict"], "unparsed")).as_py() or 0}
+    bias = position_bias(rows)
+    plot = plot_of(bias, lambda: draw_position_bias(bias, corpus), "position bias of the judge")
+    return plot | {"unparsed": pc.sum(pc.equal(rows["verdict"], "unparsed")).as_py() or 0}
 
 
 @dg.asset(

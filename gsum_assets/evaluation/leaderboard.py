@@ -101,6 +101,20 @@ def ranked_by_kind(
     return {kind: ranked_methods(board, kind, split) for kind in kinds}
 
 
+def best_methods(board: pa.Table) -> str:
+    """The best method of each kind of question by its first main metric, on one line."""
+    best = []
+    for kind, methods in ranked_by_kind(board).items():
+        if not methods:
+            continue
+        method, found = methods[0]
+        metric = main_metrics(metric for _, metrics in methods for metric in metrics)[0]
+        if metric in found:
+            value = _cell(found[metric], several=False).strip()
+            best.append(f"{kind}: {method} {metric} {value}")
+    return "; ".join(best) or "no scores"
+
+
 def to_markdown(board: pa.Table, split: str = ALL) -> str:
     """One Markdown table for each kind of question."""
     parts = [LEGEND, ""]

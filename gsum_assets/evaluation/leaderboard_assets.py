@@ -5,15 +5,15 @@ from collections.abc import Sequence
 import dagster as dg
 import pyarrow as pa
 
-from gsum_assets.evaluation.assets import Family
 from gsum_assets.evaluation.comparisons import comparisons, groups
 from gsum_assets.evaluation.costs import costs, index_assets
+from gsum_assets.evaluation.family import Family
 from gsum_assets.evaluation.judges.rating_scores import rating_scores
 from gsum_assets.evaluation.leaderboard import leaderboard, ranked_by_kind, to_markdown
 from gsum_assets.partitions import corpora, to_corpus
 from gsum_assets.plots.method_ranking import method_ranking
 from gsum_assets.plots.quality_cost import quality_cost
-from gsum_assets.presentation import picture
+from gsum_assets.presentation import picture, plot_of
 from gsum_assets.tables import TABLES
 from gsum_resources.appended import read_appended
 from gsum_resources.warehouse_io import WarehouseIO, step_of
@@ -114,6 +114,6 @@ def _shown(
         )
         for kind, methods in ranked.items()
     }
-    bars = picture(method_ranking(ranked, title), "methods by score")
+    bars = plot_of(board, lambda: method_ranking(ranked, title), "methods by score")
     table = dg.MetadataValue.md(to_markdown(board))
-    return {"leaderboard": {"plot": bars, "leaderboard": table, **scatter}, "costs": scatter}
+    return {"leaderboard": {**bars, "leaderboard": table, **scatter}, "costs": scatter}

@@ -22,7 +22,7 @@ from gsum_assets.gae.settings import (
     TrainingSettings,
 )
 from gsum_assets.partitions import corpora, to_corpus
-from gsum_assets.presentation import picture
+from gsum_assets.presentation import picture, plot_of
 from gsum_assets.retrieval.collection import Collection
 from gsum_resources.progress import reporter
 from gsum_resources.settings_io import SettingsReader
@@ -114,9 +114,11 @@ def embeddings(
         for level in levels(Collection.from_tables(documents, chunks))
     }
     losses = {name: losses for name, (_, losses) in trained.items()}
-    png = loss_picture(losses, corpus)
-    context.add_asset_metadata({"plot": picture(png, "loss of the auto-encoder")})
-    return pa.concat_tables(rows for rows, _ in trained.values()).combine_chunks()
+    rows = pa.concat_tables(rows for rows, _ in trained.values()).combine_chunks()
+    context.add_asset_metadata(
+        plot_of(rows, lambda: loss_picture(losses, corpus), "loss of the auto-encoder")
+    )
+    return rows
 
 
 def _trained(

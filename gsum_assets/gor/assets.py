@@ -1,21 +1,16 @@
-"""Graph of Records as assets: the trained network, node embeddings, and the family's results."""
+"""Graph of Records as assets: the trained network and node embeddings."""
 
 import dagster as dg
 import pyarrow as pa
 
-from gsum_assets.corpus.chunk import n_word_pieces
 from gsum_assets.corpus.embed import vector_column
-from gsum_assets.evaluation.assets import Family, Inputs
-from gsum_assets.gor.contexts import nodes_within, top_nodes
+from gsum_assets.evaluation.family import Inputs
 from gsum_assets.gor.graphs import record_graphs, training_graphs
 from gsum_assets.gor.infer import infer, load_encoder
 from gsum_assets.gor.learn import learnt_from, trained_tables, with_global_questions
 from gsum_assets.gor.plots import training_curves
-from gsum_assets.gor.rank import rank
 from gsum_assets.gor.record_assets import GROUP, record_assets
 from gsum_assets.gor.settings import (
-    ContextSettings,
-    GorSettings,
     RankingSettings,
     TrainingSettings,
 )
@@ -204,39 +199,7 @@ def source_ranks(
     return rows
 
 
-def _rank(variant: str, inputs: Inputs) -> pa.Table:
-    without = variant in WITHOUT_NETWORK
-    return rank(
-        variant,
-        inputs.table("documents"),
-        inputs.table("record_nodes"),
-        inputs.table("record_edges"),
-        TABLES["gor.node_embeddings"].empty() if without else inputs.table("node_embeddings"),
-        inputs.table("queries"),
-        inputs.model("embedding_model"),
-    )
-
-
-def _contexts(_: str, inputs: Inputs) -> pa.Table:
-    chosen = ContextSettings.model_validate(inputs.settings("gor.contexts"))
-    rankings, nodes = inputs.table("rankings"), inputs.table("record_nodes")
-    if chosen.budget_tokens is not None:
-        return nodes_within(rankings, nodes, chosen.budget_tokens, n_word_pieces)
-    return top_nodes(rankings, nodes, chosen.k)
-
-
 TRAINED = (dg.AssetKey([GROUP, "model"]), dg.AssetKey([GROUP, "training_log"]))
 """What a training makes; the first is the model."""
 
 gor_assets = [*record_assets, gor_model, node_embeddings, source_ranks]
-
-GOR = Family(
-    name=GROUP,
-    settings=GorSettings,
-    variants=VARIANTS,
-    default=("gor",),
-    rank=_rank,
-    contexts=_contexts,
-    reads=("documents", "gor/record_nodes", "gor/record_edges"),
-    reads_by_variant=("node_embeddings",),
-)

@@ -13,8 +13,8 @@ from typing import Any, TypeVar
 
 import pyarrow as pa
 
+from gsum_assets.corpus.folder import GRAPH_FILES
 from gsum_assets.corpus.names import name_key
-from gsum_assets.corpus.observe import GRAPH_FILES
 from gsum_assets.corpus.settings import CorpusError
 from gsum_assets.graphrag.extract import ChunkGraph, Extracted, tabulated
 from gsum_assets.graphrag.given_rows import (

@@ -24,7 +24,7 @@ from gsum_assets.graphrag.settings import (
     ReportSettings,
 )
 from gsum_assets.partitions import corpora, corpus_buckets, to_corpus
-from gsum_assets.presentation import picture
+from gsum_assets.presentation import plot_of
 from gsum_assets.tables import TABLES, by_corpus
 from gsum_resources.settings_io import SettingsReader
 from gsum_resources.warehouse_io import Lazy, WarehouseIO, partition_of
@@ -38,8 +38,10 @@ _MENTIONS = {
 }
 
 
-def _out(purpose: str) -> dg.AssetOut:
-    return dg.AssetOut(key_prefix=GROUP, description=purpose, group_name=GROUP, code_version="1")
+def _out(purpose: str, code_version: str = "1") -> dg.AssetOut:
+    return dg.AssetOut(
+        key_prefix=GROUP, description=purpose, group_name=GROUP, code_version=code_version
+    )
 
 
 @dg.multi_asset(
@@ -187,10 +189,14 @@ def communities(
     values = corpus_settings.section(corpus, "graphrag.communities")
     found = find_communities(entities, relationships, CommunitySettings.model_validate(values))
     by_level = found.group_by("level").aggregate([("size", "count"), ("size", "max")])
-    png = communities_picture(found, entities, relationships, f"{corpus}: largest communities")
+    title = f"{corpus}: largest communities"
     context.add_asset_metadata(
         {
-            "plot": picture(png, "largest communities"),
+            **plot_of(
+                found,
+                lambda: communities_picture(found, entities, relationships, title),
+                "largest communities",
+            ),
             "communities_by_level": dg.MetadataValue.json(
                 {
                     str(row["level"]): {
@@ -208,8 +214,10 @@ def communities(
 @dg.multi_asset(
     name="graphrag__community_reports",
     outs={
-        "community_reports": _out("What a community is and why it matters: what answers rest on."),
-        "findings": _out("With the chunks that support it."),
+        "community_reports": _out(
+            "What a community is and why it matters: what answers rest on.", code_version="2"
+        ),
+        "findings": _out("With the chunks that support it.", code_version="2"),
     },
     partitions_def=corpora,
     pool="llm",

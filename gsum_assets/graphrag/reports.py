@@ -5,6 +5,7 @@ does not concern a community leaves its report in the memo. What matters most is
 but only as to what is left out when not all fits.
 """
 
+import re
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -252,17 +253,23 @@ class Reporter:
 def report_text(title: str, summary: str, findings: Sequence[Mapping]) -> str:
     """Title, summary and what the findings say beyond it."""
     said = summary
-    lines = [title, summary]
+    lines = [_as_heading(title), summary]
     for finding in findings:
         for text in (finding["summary"], finding["explanation"]):
             if text and text not in said:
-                lines.append(f"- {text}" if text == finding["summary"] else f"  {text}")
+                is_head = text == finding["summary"]
+                lines.append(f"- {_as_heading(text)}" if is_head else f"  {text}")
                 said = f"{said} {text}"
     return "\n".join(lines)
 
 
 def _by_name(elements: Sequence[Element]) -> list[Element]:
     return sorted(elements, key=lambda element: element.text)
+
+
+def _as_heading(text: str) -> str:
+    """A line that no reader joins with the next: where no mark ends it, a colon does."""
+    return text if re.search(r"[.!?…:][\"'”’)\]]*$", text) else f"{text}:"
 
 
 def _one_line(text: str) -> str:

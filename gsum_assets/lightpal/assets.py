@@ -3,26 +3,21 @@
 import dagster as dg
 import pyarrow as pa
 
-from gsum_assets.evaluation.assets import Family, Inputs
 from gsum_assets.lightpal.candidates import candidates as find_candidates
 from gsum_assets.lightpal.context_scores import context_scores as score_candidates
 from gsum_assets.lightpal.earlier import note, read_earlier
 from gsum_assets.lightpal.passage_edges import passage_edges as choose_edges
 from gsum_assets.lightpal.passage_graph import PassageGraphs
 from gsum_assets.lightpal.plots import passage_graph_picture
-from gsum_assets.lightpal.rank import Tables, rank
 from gsum_assets.lightpal.settings import (
-    ContextSettings,
     GraphSettings,
-    LightpalSettings,
     WalkSettings,
 )
-from gsum_assets.lightpal.variants import PASSAGE_WALK, PROMPTRANK, VARIANTS
+from gsum_assets.lightpal.variants import PASSAGE_WALK, VARIANTS
 from gsum_assets.lightpal.walk_trust import walk_trust as judge_graph
 from gsum_assets.partitions import corpora, to_corpus
-from gsum_assets.presentation import picture
-from gsum_assets.retrieval.collection import Collection, Questions
-from gsum_assets.retrieval.contexts import top_contexts
+from gsum_assets.presentation import plot_of
+from gsum_assets.retrieval.collection import Collection
 from gsum_assets.tables import TABLES
 from gsum_resources.parquet_store import ParquetStore
 from gsum_resources.progress import reporter
@@ -130,8 +125,9 @@ def passage_edges(
     collection = Collection.from_tables(documents, chunks)
     n_edges = _graph_settings(corpus_settings, corpus).n_edges
     edges = choose_edges(candidates, context_scores, collection, n_edges)
-    png = passage_graph_picture(edges, chunks, corpus)
-    context.add_asset_metadata({"plot": picture(png, "passage graph")})
+    context.add_asset_metadata(
+        plot_of(edges, lambda: passage_graph_picture(edges, chunks, corpus), "passage graph")
+    )
     return edges
 
 
@@ -165,48 +161,4 @@ def walk_trust(
     return trust
 
 
-def _rank(variant: str, inputs: Inputs) -> pa.Table:
-    collection = Collection.from_tables(
-        *(inputs.table(name) for name in ("documents", "chunks", "chunk_embeddings"))
-    )
-    trust = inputs.table("walk_trust") if variant == PASSAGE_WALK else _NO_TRUST
-    queries = inputs.table("queries")
-    vectors = inputs.model("embedding_model").embed_queries(queries["retrieval_text"].to_pylist())
-    return rank(
-        variant,
-        collection,
-        Questions.from_table(queries, vectors),
-        Tables(inputs.table("passage_edges"), trust),
-        inputs.settings("language"),
-        _retrieval_settings(variant, inputs),
-        lambda: inputs.model("passage_scorer"),
-    )
-
-
-def _retrieval_settings(variant: str, inputs: Inputs) -> LightpalSettings:
-    """The tables that a method reads; a change in another is none of its own."""
-    names = {PASSAGE_WALK: ["walk"], PROMPTRANK: ["retrieval", "promptrank"]}.get(
-        variant, ["retrieval"]
-    )
-    return LightpalSettings.model_validate({n: inputs.settings(f"lightpal.{n}") for n in names})
-
-
-def _contexts(_: str, inputs: Inputs) -> pa.Table:
-    chosen = ContextSettings.model_validate(inputs.settings("lightpal.contexts"))
-    return top_contexts(inputs.table("rankings"), inputs.table("chunks"), chosen.k)
-
-
 lightpal_assets = [candidates, context_scores, passage_edges, walk_trust]
-
-LIGHTPAL = Family(
-    name=GROUP,
-    settings=LightpalSettings,
-    variants=tuple(VARIANTS),
-    default=(PASSAGE_WALK,),
-    rank=_rank,
-    contexts=_contexts,
-    reads=("documents", "chunks", "chunk_embeddings"),
-    reads_by_corpus=("passage_edges", "walk_trust"),
-    models=("embedding_model", "passage_scorer"),
-)
-"""The published method, its ablation, its slow comparison, and the walk of our own."""

@@ -4,7 +4,7 @@ import dagster as dg
 
 from gsum_assets.presentation import kind_tags
 from gsum_resources.content_hash import hash_texts
-from gsum_resources.models import ModelsIO
+from gsum_resources.models_io import ModelsIO
 
 _MEANING = {
     "language_model": "Writes answers, questions and extractions. Observed: its version is "

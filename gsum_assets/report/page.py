@@ -23,6 +23,7 @@ from gsum_assets.report.costs import Cost, costs_of
 from gsum_assets.report.judges import duel_criteria
 from gsum_assets.report.questions import Detail, Question, detail, in_split
 from gsum_assets.report.stored import Stored
+from gsum_assets.suggest import did_you_mean
 from gsum_resources.arrow import pc
 
 if TYPE_CHECKING:
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 _N_LISTED = 12  # contexts of an answer that are named; more are links by number
+_N_DOCUMENTS = 100  # that are named by title
 _CONTROLS = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ufffe\uffff]")
 
 
@@ -99,8 +101,7 @@ def build(stored: Stored, split: str, n_questions: int) -> Page:
     splits = sorted({row["split"] for row in stored.queries.to_pylist()})
     if split not in (ALL, *splits):
         raise CorpusError(
-            f"corpus '{stored.corpus}' has no split '{split}'; choose from {', '.join(splits)}, or "
-            f"'{ALL}' for all of them"
+            f"corpus '{stored.corpus}' has no split '{split}'{did_you_mean(split, [*splits, ALL])}"
         )
     asked = in_split(stored.queries, split)
     kinds = sorted({row["kind"] for row in asked})
@@ -126,7 +127,11 @@ def build(stored: Stored, split: str, n_questions: int) -> Page:
 
 def render(page: Page) -> str:
     """The page as HTML; the same page gives the same text."""
-    return _environment().get_template("page.html").render(page=page, n_listed=_N_LISTED)
+    return (
+        _environment()
+        .get_template("page.html")
+        .render(page=page, n_listed=_N_LISTED, n_documents=_N_DOCUMENTS)
+    )
 
 
 def _environment() -> "Environment":

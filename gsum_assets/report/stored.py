@@ -6,7 +6,10 @@ from pathlib import Path
 
 import pyarrow as pa
 
+from gsum_assets.corpus.find import find_corpus
 from gsum_assets.corpus.settings import CorpusError, corpus_name_problem, load_settings
+from gsum_assets.report.corpus import Corpus, read_corpus
+from gsum_assets.suggest import did_you_mean
 from gsum_assets.tables import TABLES
 from gsum_resources.parquet_store import ParquetStore
 
@@ -23,6 +26,7 @@ class Stored:
     time : when the newest of the tables was written, ISO 8601, UTC.
     methods : whose results are shown, by name.
     titles : of the documents, by id.
+    known : what there is beside questions and answers.
     """
 
     corpus: str
@@ -30,6 +34,7 @@ class Stored:
     time: str
     methods: Sequence[str]
     titles: dict[str, str]
+    known: Corpus
     leaderboard: pa.Table
     comparisons: pa.Table
     costs: pa.Table
@@ -61,16 +66,17 @@ def read_stored(
         raise CorpusError(f"corpus '{corpus}': {problem}")
     times: list[str] = []
     tables = {name: _read(store, corpus, name, times) for name in _OTHERS}
-    if not store.partitions(TABLES["leaderboard"], corpus):
+    if not store.partitions(TABLES["documents"], corpus):
+        find_corpus(corpora, corpus)
         raise CorpusError(
-            f"corpus '{corpus}' has no table 'leaderboard' yet; run `gsum run {corpus}` first"
+            f"corpus '{corpus}' has no table 'documents' yet; run `gsum run {corpus}` first"
         )
     made = sorted({p.method or "" for p in store.partitions(TABLES["summaries"], corpus)})
     shown = made if methods is None else list(dict.fromkeys(methods))
     if unknown := [method for method in shown if method not in made]:
         raise CorpusError(
-            f"corpus '{corpus}' has no results of {', '.join(unknown)}; choose from "
-            f"{', '.join(made)}, or run `gsum run {corpus} --methods {','.join(unknown)}` first"
+            f"corpus '{corpus}' has no results of {', '.join(unknown)}, which `gsum run {corpus} "
+            f"--methods {','.join(unknown)}` makes of its questions{did_you_mean(unknown[0], made)}"
         )
     results = {name: _read(store, corpus, name, times, shown) for name in _RESULTS}
     documents = _read(store, corpus, "documents", times, columns=["document_id", "title"])
@@ -81,6 +87,7 @@ def read_stored(
         time=max(times, default=""),
         methods=shown,
         titles=dict(sorted(titles)),
+        known=read_corpus(store, corpus),
         **tables,
         **results,
     )

@@ -26,6 +26,15 @@ RETRIEVERS: Mapping[str, Callable[[Collection, Words], Retriever]] = {
     "full_context": lambda collection, _: FullContext(collection),
 }
 NEED_VECTORS = frozenset({"dense", "hybrid", "rrf"})
+DEFAULT_METHOD = "hybrid"
+"""The one method that a corpus without questions starts with, and that `gsum ask` takes.
+
+Chosen among bm25, dense, hybrid and rrf. On 93 questions of 12 QMSum training meetings, answered
+by the extractive model, they do not differ in ROUGE (ROUGE-1 28.5, 28.3, 28.8, 28.6), and rrf found
+more of the evidence within six passages (56.9 against 53.7 of hybrid). On ODSum-Story's train
+stories, whose questions are about a whole corpus as those of `gsum ask`, hybrid found more
+documents than dense (P@3 76.8 against 62.5).
+"""
 
 
 def rank(

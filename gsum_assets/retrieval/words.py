@@ -13,6 +13,9 @@ quote titles and full names.
 """
 
 import re
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import pairwise
@@ -119,6 +122,23 @@ def _stop_words(language: str) -> frozenset[str]:
 
 
 def _stemmer(language: str):
-    from nltk.stem.snowball import SnowballStemmer
+    with _absent("sklearn", "scipy.stats"):
+        from nltk.stem.snowball import SnowballStemmer
 
     return SnowballStemmer(language) if language in SnowballStemmer.languages else None
+
+
+@contextmanager
+def _absent(*modules: str) -> Iterator[None]:
+    """Let imports inside do without modules that are not loaded yet.
+
+    nltk imports all that it can use, which takes longer than a question to answer; what is
+    imported here uses neither.
+    """
+    hidden = [name for name in modules if name not in sys.modules]
+    sys.modules.update(dict.fromkeys(hidden))  # type: ignore[arg-type] - None: import fails
+    try:
+        yield
+    finally:
+        for name in hidden:
+            del sys.modules[name]

@@ -6,6 +6,7 @@ import re
 import time
 from collections.abc import Mapping
 
+from gsum_resources.endpoint.key import is_keyless
 from gsum_resources.protocols import (
     EmbedderUnavailableError,
     JudgeUnavailableError,
@@ -95,7 +96,8 @@ def unavailable(
     answered : whether the server has answered a request before, so that its address is right.
     """
     url, where = settings.base_url, f"[{settings.table}] of gsum.toml"
-    if failure.status in _REFUSED_KEY and settings.api_key_env:
+    is_sent = bool(settings.api_key_env) and not is_keyless(settings)
+    if failure.status in _REFUSED_KEY and is_sent:
         what = (
             f"refuses the key in environment variable {settings.api_key_env} ({failure}); put a "
             "valid key there"

@@ -1,8 +1,10 @@
 """The key of a server: read from the environment, sent to the server, shown to nobody."""
 
+import ipaddress
 import os
 import re
 from collections.abc import Mapping
+from urllib.parse import urlsplit
 
 from gsum_resources.settings import EndpointSettings, SettingsError
 
@@ -10,6 +12,7 @@ HIDDEN = "[key]"
 _RUN = 6  # characters in a row of the key that give a word away as a part of it
 _SECRET_FROM = 12  # shorter "keys" are words such as `ollama`, which a reply may well hold
 _WORD = re.compile(r"[^\s\"'`,;:()<>{}\[\]]+")
+_PRIVATE_NAMES = (".localhost", ".local", ".internal", ".lan", ".home.arpa")
 _MASKED = re.compile(r"\*{3,}|\.{3,}|…|•{3,}|x{6,}", re.IGNORECASE)
 
 
@@ -55,6 +58,28 @@ class Key:
         return bool(_MASKED.search(word)) and (start in word or end in word)
 
 
+def is_keyless(settings: EndpointSettings, environment: Mapping[str, str] = os.environ) -> bool:
+    """Return whether no key is sent to a server of one's own, since nobody set or named one.
+
+    True where the host is this machine or in a private network, `api_key_env` is the default, and
+    that variable is unset or empty.
+    """
+    variable = settings.api_key_env
+    is_default = variable == type(settings).model_fields["api_key_env"].default
+    is_unset = not environment.get(variable, "").strip()
+    return is_default and is_unset and _is_private(settings.base_url)
+
+
+def _is_private(url: str) -> bool:
+    """Return whether a host is a name or an address that no public network knows."""
+    host = (urlsplit(url).hostname or "").rstrip(".")
+    try:
+        address = ipaddress.ip_address(host)
+    except ValueError:
+        return host != "" and ("." not in host or host.endswith(_PRIVATE_NAMES))
+    return address.is_private or address.is_loopback or address.is_link_local
+
+
 def read_key(
     settings: EndpointSettings, table: str, environment: Mapping[str, str] = os.environ
 ) -> Key:
@@ -70,7 +95,7 @@ def read_key(
         If the variable is not set, or holds what cannot be a key.
     """
     variable = settings.api_key_env
-    if not variable:
+    if not variable or is_keyless(settings, environment):
         return Key("", "")
     value = environment.get(variable, "").strip()
     if not value:

@@ -67,6 +67,7 @@ def duplicate(rows: pa.Table) -> pa.Table:
 
 def reject(rows: pa.Table) -> pa.Table:
     row = {"document_id": "b", "file": "b.txt", "line": 0, "reason": "not | UTF-8"}
+    row["is_other_type"] = False
     return pa.Table.from_pylist([row], rows.schema)
 
 

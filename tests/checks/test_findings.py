@@ -126,7 +126,8 @@ def test_keys_are_counted(keys: list[tuple[str, int]]) -> None:
 
 def test_only_the_first_offenders_are_named() -> None:
     rows = pa.table({"file": [f"{i}.txt" for i in range(50)], "line": [0] * 50})
-    finding = none_rejected(rows.append_column("reason", [["empty"] * 50]), "tales")
+    rows = rows.append_column("reason", [["empty"] * 50])
+    finding = none_rejected(rows.append_column("is_other_type", [[False] * 50]), "tales")
     assert finding.n_wrong == 50
     assert len(finding.offenders) == SHOWN
     assert "50 rejected documents (first: 0.txt: empty)" in finding.problem

@@ -384,7 +384,7 @@ def test_multihop_rag(tmp_path):
 
 
 def test_unknown_names_and_sources(tmp_path):
-    with pytest.raises(CorpusError, match="no benchmark 'qmsun'; choose one of qmsum"):
+    with pytest.raises(CorpusError, match="no benchmark 'qmsun'; did you mean 'qmsum'"):
         import_benchmark("qmsun", tmp_path, tmp_path)
     with pytest.raises(CorpusError, match="does not exist; expected QMSum's jsonl"):
         import_benchmark("qmsum", tmp_path / "none", tmp_path)

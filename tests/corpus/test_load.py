@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from gsum_assets.automation.sensors import find_changes
 from gsum_assets.corpus.load import Document, bucket_of, load, scan
 from gsum_assets.corpus.rows import rows_of
 from gsum_assets.corpus.settings import CorpusError, CorpusSettings, DocumentSettings
@@ -61,7 +62,10 @@ def test_any_mix_of_formats(tmp_path):
         pa.table({"document_id": ["p"], "text": ["parquet"]}), tmp_path / "documents.parquet"
     )
     documents, rejected = load(tmp_path, SETTINGS)
-    assert rejected == []
+    assert [(r.document_id, r.is_other_type) for r in rejected] == [
+        ("image.png:0", True),
+        ("sub/documents.jsonl:0", True),
+    ]
     assert documents == [
         Document("b", "b", "plain"),
         Document("c", "C", "two\nlines, one cell"),
@@ -76,7 +80,9 @@ def test_any_mix_of_formats(tmp_path):
         ("7", "documents.csv", 4),
         ("j", "documents.jsonl.gz", 1),
         ("p", "documents.parquet", 1),
+        ("image.png:0", "image.png", 0),
         ("notes--2024--a", "notes/2024/a.md", 0),
+        ("sub/documents.jsonl:0", "sub/documents.jsonl", 0),
     ]
 
 
@@ -295,7 +301,7 @@ def test_damaged_archives_keep_the_rest(tmp_path, keep):
 def test_folders_without_documents_are_errors(tmp_path, make):
     folder = tmp_path / "corpus"
     if make:
-        _write(folder, {"queries.jsonl": "{}", "corpus.toml": "", "a.pdf": "x"})
+        _write(folder, {"queries.jsonl": "{}", "corpus.toml": "", "a.jpg": "x"})
     with pytest.raises(CorpusError) as error:
         scan(folder, SETTINGS)
     assert str(folder) in str(error.value)
@@ -403,3 +409,22 @@ def test_buckets_are_stable_and_even():
         counts[int(bucket_of(f"document {i}"))] += 1
     assert max(abs(count - 1000) for count in counts) < 120  # four standard deviations
     assert {bucket_of(str(i), 3) for i in range(50)} == {"00", "01", "02"}
+
+
+def test_a_link_to_what_is_not_mounted_is_not_forgotten(tmp_path):
+    _write(tmp_path / "papers", {"a.txt": "good"})
+    root = tmp_path / "corpora"
+    root.mkdir()
+    (root / "linked").symlink_to(tmp_path / "papers")
+    known = frozenset({"linked", "removed"})
+
+    def found():
+        return find_changes(root, known, {}, lambda *_: None, 0.0)
+
+    assert (found().changed, found().gone) == (["linked"], ["removed"])
+    (tmp_path / "papers").rename(tmp_path / "away")
+    assert (found().changed, found().gone) == ([], ["removed"])
+    with pytest.raises(CorpusError, match=r"is a link to .*papers, which does not exist; mount"):
+        scan(root / "linked", SETTINGS)
+    (root / "linked").unlink()
+    assert found().gone == ["linked", "removed"]

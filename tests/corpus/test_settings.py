@@ -44,8 +44,9 @@ def test_settings_cannot_be_changed():
     [
         ("x = 1\ntitle = \n", ["not valid TOML", "line 2"]),
         (b"title = '\xff'", ["not UTF-8 at byte 9"]),
-        ("colour = 'red'", ["unknown key 'colour'", "'red'", "chunking", "language"]),
+        ("colour = 'red'", ["unknown key 'colour'", "'red'", "known: answer, chunking"]),
         ("[chunking]\nsize = 3", ["unknown key 'chunking.size'", "max_tokens", "overlap_lines"]),
+        ("[chunking]\nmaxtokens = 3", ["'chunking.maxtokens'", "did you mean 'max_tokens' or"]),
         ("kind = 'podcast'", ["key 'kind'", "'podcast'", "meeting"]),
         ("[chunking]\nmax_tokens = '9'", ["key 'chunking.max_tokens'", "'9'", "integer"]),
         ("[chunking]\nmax_tokens = 0", ["chunking.max_tokens", "0", "greater than or equal to 1"]),

@@ -21,6 +21,32 @@ def test_it_is_read_from_the_variable_that_the_settings_name() -> None:
     assert read_key(settings(""), "llm", {}).reveal() == ""
 
 
+@pytest.mark.parametrize(
+    ("url", "needs_key"),
+    [
+        ("http://localhost:11434/v1", False),
+        ("http://127.0.0.1:8000", False),
+        ("http://[::1]:8000/v1", False),
+        ("http://192.168.2.7/v1", False),
+        ("http://ollama:11434/v1", False),
+        ("https://models.example.local/v1", False),
+        ("https://api.openai.com/v1", True),
+        ("https://8.8.8.8/v1", True),
+        ("https://localhost.example.com/v1", True),
+    ],
+)
+def test_a_server_of_ones_own_needs_no_key(url: str, needs_key: bool) -> None:
+    unset = LlmSettings(backend="openai_compatible", model="m", base_url=url)
+    assert read_key(unset, "llm", {"OPENAI_API_KEY": VALUE}).reveal() == VALUE
+    named = unset.model_copy(update={"api_key_env": "MY_KEY"})
+    for settings_, environment in ((unset, {}), (unset, {"OPENAI_API_KEY": ""}), (named, {})):
+        if needs_key or settings_ is named:
+            with pytest.raises(SettingsError, match="is not set"):
+                read_key(settings_, "llm", environment)
+        else:
+            assert read_key(settings_, "llm", environment).reveal() == ""
+
+
 @pytest.mark.parametrize("value", ["", "  ", "two words", "schlüssel", "line\nline"])
 def test_what_cannot_be_a_key_is_told_without_it(value: str) -> None:
     with pytest.raises(SettingsError, match="environment variable MY_KEY") as error:

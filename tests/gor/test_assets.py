@@ -111,6 +111,7 @@ def weights(house: House, method: str) -> bytes:
 def test_nothing_of_it_is_missed_unless_asked_for(house: House) -> None:
     pipeline = house.pipeline()
     with house.instance() as instance:
+        # results are wanted once there is a question
         for method, families in (("bm25", {"retrieval"}), ("node2vec", {"retrieval", "gor"})):
             pipeline.requests.add(CORPUS, [method])
             look = pipeline.new_look(instance)
@@ -267,5 +268,5 @@ def test_a_table_of_the_settings_concerns_the_assets_that_read_it(
         assert due("[gor.contexts]\nk = 3\n") == {"contexts"}
         assert due("[gor.training.encoder]\nname = 'gcn'\n") == {"gor.model"}
         settings.write_text("[gor]\nk = 3\n")
-        with pytest.raises(CorpusError, match=r"unknown key 'k'.*known keys here: contexts"):
+        with pytest.raises(CorpusError, match=r"unknown key 'k'.*; known: contexts"):
             house.pipeline().section(CORPUS, "gor.training")

@@ -76,7 +76,9 @@ def test_walks_are_repeatable_and_rows_may_come_in_any_order():
     scores = node2vec(queries, nodes, edges)
     np.testing.assert_array_equal(scores, node2vec(queries, nodes, shuffled(edges)))
     order = np.random.default_rng(4).permutation(9)
-    np.testing.assert_array_equal(scores[:, order], node2vec(queries, nodes.take(order), edges))
+    # other columns of a product may be summed in another order: one step of the rounding at most
+    turned = node2vec(queries, nodes.take(order), edges)
+    np.testing.assert_allclose(scores[:, order], turned, rtol=0, atol=1.1e-6)
 
 
 def test_edges_of_other_documents_do_not_count():

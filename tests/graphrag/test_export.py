@@ -128,7 +128,9 @@ def test_what_is_missing_is_told_with_its_remedy(store: ParquetStore, tmp_path: 
     write_rows(store, "graphrag.entities", ENTITIES, "half")
     write_rows(store, "graphrag.entities", [], "empty")
     write_graph(store)
+    (tmp_path / "home/corpora/elsewhere").mkdir(parents=True)
     for arguments, parts in (
+        (["elsewher"], ["'elsewher' does not exist", "did you mean 'elsewhere'?"]),
         (["elsewhere"], ["'graphrag.entities'", "gsum run elsewhere --methods graphrag"]),
         (["half"], ["'graphrag.relationships'", "gsum run half --methods graphrag"]),
         (["empty"], ["corpus 'empty'", "no entities"]),

@@ -138,7 +138,7 @@ def test_a_leaf_is_told_all_that_is_known_of_it() -> None:
     )
     row = done.reports["b, a, c"]
     assert (row["n_elements"], row["n_read"], row["n_substituted"]) == (7, 7, 0)
-    assert row["text"] == "A report\nIn short.\n- An insight.\n  At length."
+    assert row["text"] == "A report:\nIn short.\n- An insight.\n  At length."
     assert (row["calls"], row["rating"], row["title"]) == (1, 7.0, "A report")
     assert row["prompt_tokens"] >= prompt_length(request)
 
@@ -147,7 +147,9 @@ def test_one_entity_alone_is_told_without_asking() -> None:
     done = run(graph([], alone=["y", "z"]), claims=[claim("z", "z is alone.")])
     assert done.model.asked == []
     row = done.reports["z"]
-    assert row["text"] == "z\nz (thing). About z.\n  z (thing). About z. Claim about z. z is alone."
+    assert (
+        row["text"] == "z:\nz (thing). About z.\n  z (thing). About z. Claim about z. z is alone."
+    )
     assert (row["calls"], row["model"], row["n_findings"], row["n_read"]) == (0, "", 1, 0)
     assert [f["entity_ids"] for f in done.findings] == [["y"], ["z"]]
     assert [f["chunk_ids"] for f in done.findings] == [["c-y"], ["c-z"]]
@@ -216,7 +218,7 @@ def test_a_part_is_not_told_by_a_report_that_is_longer() -> None:
 
     done = run(given, say, ReportSettings(prompt_tokens=2000), found=found)
     shown = done.model.calls[-1][0].passages
-    assert [text.split("\n")[0] for text in shown if text.startswith("On ")] == ["On m"]
+    assert [text.split("\n")[0] for text in shown if text.startswith("On ")] == ["On m:"]
     assert len([text for text in shown if text.startswith("b")]) == 8
     assert prompt_length(done.model.calls[-1][0]) <= 2000
 
@@ -351,4 +353,4 @@ def test_a_report_says_nothing_twice() -> None:
         {"summary": "In winter.", "explanation": ""},
     ]
     text = report_text("Boat", "The boat. It sank.", findings)
-    assert text == "Boat\nThe boat. It sank.\n  It sank. In winter.\n- It is old."
+    assert text == "Boat:\nThe boat. It sank.\n  It sank. In winter.\n- It is old."

@@ -20,7 +20,7 @@ from gsum_assets.definitions import Pipeline
 from gsum_assets.partitions import partitions_of, variant_key
 from gsum_assets.tables import TABLES
 from gsum_resources.lineage import feeds
-from gsum_resources.models import ModelsIO
+from gsum_resources.models_io import ModelsIO
 from gsum_resources.parquet_store import Partition
 from gsum_resources.settings_io import SettingsIO
 
@@ -81,6 +81,7 @@ class Workshop:
         inputs = {
             name: self._read(asset, name, key, partitions, step)
             for name, key in asset.keys_by_input_name.items()
+            if not _is_in_the_graph_alone(asset.op, name)
         }
         outputs = self._called(asset, keys, inputs, step)
         for name, key in asset.keys_by_output_name.items():
@@ -104,6 +105,7 @@ class Workshop:
             step_context=step,
             log=_LOG,
             add_asset_metadata=lambda *_, **__: None,
+            selected_output_names=list(asset.keys_by_output_name),
             resources=SimpleNamespace(**self._doors),
             op_execution_context=SimpleNamespace(
                 selected_output_names=list(asset.keys_by_output_name)
@@ -141,6 +143,12 @@ class Workshop:
 def _inputs_of(op: dg.OpDefinition) -> Mapping[str, dg.In]:
     """Made anew by Dagster each time that somebody asks."""
     return op.ins
+
+
+def _is_in_the_graph_alone(op: dg.OpDefinition, name: str) -> bool:
+    """Whether an input is an edge of the lineage graph that nothing is read through."""
+    kind = _inputs_of(op)[name].dagster_type
+    return isinstance(kind, dg.DagsterType) and kind.is_nothing
 
 
 @contextmanager

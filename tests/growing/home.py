@@ -21,10 +21,11 @@ from gsum_resources.content_hash import content_hash
 from gsum_resources.home import Home
 from gsum_resources.llm.extractive import ExtractiveModel
 from gsum_resources.models import Models
-from gsum_resources.parquet_store import ParquetStore
+from gsum_resources.parquet_store import ParquetStore, Partition
 from gsum_resources.protocols import CompletionError, OnReply, Reply, Request
 from gsum_resources.scoring.unigram import UnigramScorer
 from gsum_resources.settings import Settings
+from gsum_resources.table import Table
 from tests.conftest import keep_no_step_logs
 from tests.growing.by_hand import Workshop, look_at
 from tests.models import HashEmbedder
@@ -185,23 +186,35 @@ def made_from_nothing(place: Place, grown: Place, chosen: Chosen, corpus: str) -
     workshop = Workshop(pipeline)
     for asset in workshop.assets():
         node = workshop.nodes[min(asset.keys)]
-        wanted = [p for p in node.partitions(corpus) if node.is_wanted(p, frozenset(asked or ()))]
+        look = _look(pipeline)  # once `queries` is made, what is made for questions is wanted
+        wanted = [p for p in node.partitions(corpus) if look.is_wanted(node.key, p)]
         if wanted and table_of(node.key.path).name not in GIVEN:
             for partitions in [wanted] if wanted[0].bucket else [[one] for one in wanted]:
                 workshop.make(asset, partitions)
 
 
 def contents(place: Place, corpus: str) -> dict[str, str]:
-    """Content hash of every table of a corpus and the partitions that it has, rows in order."""
+    """Content hash of every table of a corpus and the partitions that it has, rows in order.
+
+    Of a corpus without questions, the partitions that have rows: results that were made while it
+    had some stay as empty ones.
+    """
     found, store = {}, place.store
+    has_questions = store.count(TABLES["queries"], corpus)
     for name, table in TABLES.items():
         if name not in LEDGERS:
             partitions = store.partitions(table, corpus)
             rows = store.read(table, partitions)[0]
             keys = [(key, "ascending") for key in (*table.dimensions, *table.key)]
             digest = content_hash(rows.sort_by(keys).combine_chunks(), table.measured)
-            found[name] = " ".join([digest, *(p.path for p in partitions)])
+            kept = [p for p in partitions if has_questions or _n_rows(store, table, p)]
+            found[name] = " ".join([digest, *(p.path for p in kept)])
     return found
+
+
+def _n_rows(store: ParquetStore, table: Table, partition: Partition) -> int:
+    footer = store.provenance(table, partition)
+    return footer.rows if footer else 0
 
 
 def tables_that_mention(place: Place, corpus: str, ids: Sequence[str]) -> list[str]:

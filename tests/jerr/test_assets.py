@@ -8,14 +8,14 @@ from pathlib import Path
 import dagster as dg
 import pytest
 
+from gsum_assets.answer_lines import answer_lines
 from gsum_assets.ask import ask
 from gsum_assets.corpus.settings import CorpusError
 from gsum_assets.run import RunReport, drive
 from gsum_assets.tables import TABLES
-from gsum_assets.terminal import print_answer
 from gsum_resources.llm.extractive import ExtractiveModel
 from tests.checks.indexed import evaluations, failing
-from tests.conftest import CORPUS, House, document_in, made_by
+from tests.conftest import CORPUS, READ_TOGETHER, House, document_in, made_by
 from tests.evaluation.judges.scripted_judges import judging
 from tests.models import HashEmbedder
 from tests.pipeline.homes import (
@@ -54,7 +54,7 @@ PEOPLE = ["Marit Olsen", "Dov Hallam", "Wren Tarry", "Ines Quell", "Teo Lisk", "
 PLACES = ["Tarnholt", "Quarry Landing", "Sallow Point", "Little Maule", "Hethering"]
 OWN = [name for name in TABLES if name.startswith("jerr.")]
 ANSWERED_FROM = [*OWN, "jerr.rankings", "jerr.contexts"]
-READ = ["documents", "rejected_documents", "jerr.line_chunks", "jerr.synopses"]
+READ = [*READ_TOGETHER, "jerr.line_chunks", "jerr.synopses"]
 READ += ["jerr.atomic_facts", "jerr.elements", "jerr.relations"]
 ALL_READ = [*READ, "chunks", "chunk_embeddings", "generated_questions", "queries"]
 ALL_READ += ANSWERED_FROM
@@ -268,7 +268,7 @@ def test_over_http_a_bad_reply_costs_its_chunk_and_is_asked_again(tmp_path: Path
 @pytest.mark.parametrize("method", METHODS)
 @pytest.mark.parametrize("document_id", [None, DOCUMENTS[1]])
 def test_a_question_is_answered_and_explained_from_the_stored_index(
-    indexed: House, method: str, document_id: str | None, capsys: pytest.CaptureFixture[str]
+    indexed: House, method: str, document_id: str | None
 ) -> None:
     answer = ask(indexed.pipeline(), CORPUS, QUESTION, method, document_id, explain=True)
     assert answer.text
@@ -276,9 +276,8 @@ def test_a_question_is_answered_and_explained_from_the_stored_index(
     told = answer.explanation
     assert ("keywords: " in told) == ("best path: " in told) == (method == "jerr")
     assert "read again (" in told
-    print_answer(answer)
-    shown = capsys.readouterr().out
-    assert 0 < shown.index(told) < shown.index("\nfrom:\n")
+    shown = "\n".join(answer_lines(answer, Path("gsum.toml")))
+    assert 0 < shown.index(told) < shown.index("\nsources:\n")
 
 
 def test_only_what_has_something_to_explain_explains(indexed: House) -> None:

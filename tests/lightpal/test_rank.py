@@ -118,8 +118,9 @@ def test_a_question_does_not_depend_on_others(variant):
     for query_id in ("q9", "q2", "q8"):
         one, other = (t.filter(pc.equal(t["query_id"], query_id)) for t in (few, rows))
         assert one["item_id"].equals(other["item_id"])
-        # a cosine that is rounded to 6 decimals may end on either side
-        assert one["score"].to_pylist() == pytest.approx(other["score"].to_pylist(), abs=1e-5)
+        # a cosine that is rounded to 6 decimals may end on either side; scaling seeds of a narrow
+        # range to 0..1 makes more of that (1.7e-5 seen on one processor)
+        assert one["score"].to_pylist() == pytest.approx(other["score"].to_pylist(), abs=1e-4)
 
 
 @pytest.mark.parametrize(

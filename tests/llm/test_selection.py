@@ -1,6 +1,7 @@
 """Selection keeps its budget, avoids repetition and follows the question."""
 
 import numpy as np
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -8,6 +9,7 @@ from gsum_resources.llm.classical.ranking import centrality, relevance
 from gsum_resources.llm.classical.rendering import render_sentences
 from gsum_resources.llm.classical.selection import (
     SelectionSettings,
+    is_statement,
     readability,
     select_sentences,
     word_weights,
@@ -113,3 +115,31 @@ def test_what_was_rendered_reads_back():
     ]
     read = read_sentences([render_sentences(sentences)])
     assert [(s.speaker, s.text) for s in read] == [(s.speaker, s.text) for s in sentences]
+
+
+@pytest.mark.parametrize(
+    ("text", "states"),
+    [
+        ("The ferry was late.", True),
+        ("No ferry before noon on Sundays.", True),
+        ("GNU LESSER GENERAL PUBLIC LICENSE Version 3, 29 June 2007", False),
+        ("Sunday, 29 June 2007.", False),
+        ("Pattern book, father's long muffler and foolish rumour:", False),
+        ("It's a long way to the harbour", True),
+        ("Planet Stories Winter Planet Stories Winter (thing)", False),
+        ("the terms of the former and the latter", False),
+    ],
+)
+def test_headings_and_date_lines_state_nothing(text, states):
+    assert is_statement(Sentence(text, "", 0)) is states
+
+
+def test_what_a_border_cuts_is_no_statement():
+    assert not is_statement(Sentence("The boat was seen near the", "", 0, whole=False))
+    assert is_statement(Sentence("we saw the boat near the", "Ann", 0, whole=False))
+
+
+def test_a_heading_is_taken_only_if_nothing_is_said():
+    heading = "Boat Lamp River Clerk Winter Bridge"
+    assert select(prose(heading, "The boat was seen near the river."), 30) == [1]
+    assert select(prose(heading), 30) == [0]

@@ -57,3 +57,7 @@ def test_cut_borders_are_marked():
 
 def test_noise_alone_gives_nothing():
     assert read_sentences(["A: Um.\nB: Mm-hmm.\nA: Uh."]) == []
+
+
+def test_a_heading_ends_with_its_line():
+    assert split_sentences("# The Hull\nIt leaked\nbadly.") == ["The Hull", "It leaked badly."]

@@ -1,5 +1,8 @@
 """One question over stored tables: answered from them, and nothing is made but its own traces."""
 
+import os
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -7,7 +10,7 @@ import pytest
 
 from gsum_assets.ask import Answer, ask
 from gsum_assets.corpus.settings import CorpusError
-from gsum_assets.retrieval.assets import RETRIEVAL
+from gsum_assets.retrieval.family import RETRIEVAL
 from tests.conftest import CORPUS, House, text_of
 from tests.pipeline.homes import WITHOUT_BERTSCORE, house_at, write_lines
 
@@ -84,9 +87,13 @@ def test_the_corpus_is_searched_as_a_whole(indexed: House) -> None:
 @pytest.mark.parametrize(
     ("wrong", "parts"),
     [
-        ({"document_id": "oak"}, [f"'{CORPUS}'", "no document 'oak'", "it has 3", "ash, birch"]),
-        ({"method": "bm52"}, ["unknown method 'bm52'", "choose from", "bm25"]),
-        ({"corpus": "nowhere"}, ["'nowhere'", "'documents'", "`gsum run nowhere --methods dense`"]),
+        ({"document_id": "oak"}, [f"'{CORPUS}'", "no document 'oak'", "known: ash, birch, cedar"]),
+        ({"method": "bm52"}, ["unknown method 'bm52'; did you mean 'bm25'"]),
+        ({"corpus": "nowhere"}, ["'nowhere' does not exist", f"known: {CORPUS}"]),
+        (
+            {"method": "gor"},
+            ["'gor.record_nodes'", f"`gsum run {CORPUS} --methods gor`", "answer now:", "hybrid"],
+        ),
         ({"question": " \n"}, ["question is empty", "write one"]),
     ],
 )
@@ -100,3 +107,33 @@ def test_errors_name_object_and_remedy(indexed: House, wrong: dict, parts: list[
     for part in parts:
         assert part in str(error.value)
     assert files(indexed) == before
+
+
+def test_a_comparison_reads_each_document(indexed: House) -> None:
+    whole = asked(indexed, "How do these documents differ?")
+    assert {p["document_id"] for p in whole.passages[:3]} == DOCUMENTS
+    assert [p["rank"] for p in whole.passages] == list(range(1, len(whole.passages) + 1))
+
+
+@pytest.mark.parametrize("method", ["bm25", "dense", "hybrid"])
+def test_a_named_document_alone_is_read(indexed: House, method: str) -> None:
+    found = asked(indexed, "What met the boat according to Cedar?", method)
+    assert {source.title for source in found.sources} == {"cedar"}
+    assert all(" of " in source.place for source in found.sources)
+    both = asked(indexed, "What met the boat in Cedar and in Ash?", method)
+    assert {p["document_id"] for p in both.passages} == {"cedar", "ash"}
+
+
+def test_the_shell_answers_without_dagster_and_torch(indexed: House) -> None:
+    code = (
+        "import sys; from gsum_assets.cli import main\n"
+        "main(sys.argv[1:], standalone_mode=False)\n"
+        "heavy = {'dagster', 'torch', 'transformers', 'sklearn', 'matplotlib'} & set(sys.modules)\n"
+        "assert not heavy, heavy"
+    )
+    command = [sys.executable, "-c", code, "ask", CORPUS, QUESTION, "--method", "bm25"]
+    environment = {**os.environ, "GSUM_HOME": str(indexed.home.root)}
+    ended = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+    assert ended.returncode == 0, ended.stderr
+    assert "sources:" in ended.stdout
+    assert "it is not a language model" in ended.stdout

@@ -148,7 +148,7 @@ def test_bad_input_is_not_tried_again_and_a_repair_is_seen(changeable: House) ->
 def no_documents(house: House) -> None:
     for file in house.folder.iterdir():
         file.unlink()
-    (house.folder / "notes.pdf").touch()
+    (house.folder / "notes.jpg").touch()
 
 
 def no_folder(house: House) -> None:
@@ -164,13 +164,13 @@ def settings(text: str) -> Callable[[House], None]:
 
 BROKEN = [
     (no_documents, ["holds no document", "put in any of", "*.txt"]),
-    (no_folder, ["does not exist", "create it"]),
+    (no_folder, ["does not exist", "does not exist"]),
     (settings("[chunkin]\nmax_tokens = 9\n"), ["corpus.toml", "unknown key 'chunkin'", "chunking"]),
     (settings("[chunking]\nmax_tokens = 'x'\n"), ["'chunking.max_tokens'", "'x'", "correct"]),
     (settings("[chunking]\nmax_tokens = 16\n"), ["overlap_tokens (32)", "max_tokens (16)"]),
     (settings("kind = 'opera'\n"), ["'kind'", "'opera'", "'meeting'"]),
     (settings("title = \n"), ["corpus.toml", "not valid TOML", "line 1"]),
-    (settings("methods = ['bm52']\n"), ["unknown methods bm52", "choose from", "bm25"]),
+    (settings("methods = ['bm52']\n"), ["unknown method 'bm52'; did you mean 'bm25'?"]),
 ]
 
 
@@ -201,7 +201,8 @@ def test_bad_name_of_a_corpus_is_told_before_anything_is_made(hostile: House, na
 
 def test_unknown_method_is_told_with_those_known(changeable: House) -> None:
     with pytest.raises(
-        CorpusError, match=f"'{CORPUS}': unknown methods bm52, x; choose from.*bm25"
+        CorpusError,
+        match=f"'{CORPUS}': unknown method 'x'; known.*unknown method 'bm52'; did you mean 'bm25'",
     ):
         changeable.run(["x", "bm25", "bm52"])
     assert made_by(changeable.run()) == []  # nothing was asked for

@@ -25,13 +25,13 @@ from gsum_assets.execute import Made
 from gsum_assets.run import drive
 from gsum_assets.tables import TABLES
 from gsum_resources.parquet_store import Partition
-from tests.conftest import CORPUS, House, document_in, keep_no_step_logs
+from tests.conftest import CORPUS, READ_TOGETHER, House, document_in, keep_no_step_logs
 from tests.pipeline.homes import BAD, GOOD, contents, furnish, house_at
 from tests.quick import without_what_no_table_shows
 from tests.servers.scripted import ScriptedServer, scripted_server
 
 TICK_S = 2.0  # the sensor looks every 15 s; here a run takes less
-DOCUMENTS = [dg.AssetKey("documents"), dg.AssetKey("rejected_documents")]
+DOCUMENTS = [dg.AssetKey(name) for name in READ_TOGETHER]
 MODELS = "backend = 'openai_compatible'\nmodel = 'scripted'\napi_key_env = ''\nbase_url = '{}'\n"
 
 

@@ -12,12 +12,12 @@ import pytest
 from gsum_assets.run import RunReport
 from gsum_assets.tables import TABLES
 from gsum_resources.home import Home
-from tests.conftest import House, document_in, furnish, made_by, text_of
+from tests.conftest import READ_TOGETHER, House, document_in, furnish, made_by, text_of
 from tests.models import HashEmbedder
 from tests.pipeline.homes import LEDGERS, contents, copy_of, house_at, write_lines
 
 pytestmark = pytest.mark.usefixtures("tables_alone")
-DOCUMENT_LEVEL = ("documents", "rejected_documents", "chunks", "chunk_embeddings")
+DOCUMENT_LEVEL = (*READ_TOGETHER, "chunks", "chunk_embeddings")
 RESULTS = tuple(f"retrieval/{t}" for t in ("rankings", "contexts", "summaries", "scores"))
 BOARD = ("comparisons[]", "costs[]", "leaderboard[]")  # made in one step
 METHODS = ["bm25", "dense"]
@@ -82,6 +82,7 @@ def test_first_run_makes_everything_once(first_run: tuple[House, RunReport]) -> 
     made = made_by(first_run[1])
     expected = [f"{asset}[0{b}]" for asset in DOCUMENT_LEVEL for b in range(8)]
     expected += [f"{asset}[{method}]" for asset in RESULTS for method in METHODS]
+    expected.append("retrieval/index[]")
     judged = ["generated_questions[]", "judgements[]", "win_rates[]"]  # once, and empty
     assert made == sorted([*expected, "queries[]", *judged, *BOARD])
 
@@ -97,15 +98,16 @@ def test_touched_file_makes_nothing(indexed: House) -> None:
 
 def test_edit_makes_one_bucket_and_what_rests_on_it(edited: tuple[House, RunReport]) -> None:
     made = made_by(edited[1])
-    expected = ["documents[03]", "rejected_documents[03]", "chunks[03]", "chunk_embeddings[03]"]
+    expected = [f"{asset}[03]" for asset in DOCUMENT_LEVEL]
     expected += [f"{asset}[{method}]" for asset in RESULTS for method in METHODS]
+    expected.append("retrieval/index[]")
     # the questions were read again and came out as they were: nothing rests on that
     assert made == sorted([*expected, "queries[]", *BOARD])
 
 
 def test_blanks_at_the_end_stop_at_the_documents(indexed: House) -> None:
     indexed.write_document(document_in(3), text_of(document_in(3)) + " \n\n")
-    assert made_by(indexed.run(METHODS)) == ["documents[03]", "rejected_documents[03]"]
+    assert made_by(indexed.run(METHODS)) == sorted(f"{asset}[03]" for asset in READ_TOGETHER)
 
 
 def test_a_title_alone_stops_at_what_shows_none(indexed: House) -> None:
@@ -140,6 +142,7 @@ def test_changed_embedding_model_makes_its_descendants_only(indexed: House) -> N
     made = made_by(indexed.run())
     expected = [f"chunk_embeddings[0{b}]" for b in range(8)]
     expected += [f"{asset}[dense]" for asset in RESULTS]
+    expected.append("retrieval/index[]")
     assert made == sorted([*expected, *BOARD])
     kind = indexed.table("chunk_embeddings").schema.field("embedding").type
     assert kind == pa.list_(pa.float32(), 12)

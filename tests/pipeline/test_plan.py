@@ -228,7 +228,7 @@ def test_a_family_stands_for_its_variants(house: House) -> None:
     assert methods.wanted(root, CORPUS, ["letters"]) == ["a", "b"]
     assert methods.wanted(root, CORPUS, ["gor"]) == ["gor"]
     assert "bm25" in METHODS.wanted(root, CORPUS, ["retrieval"])
-    with pytest.raises(CorpusError, match="unknown methods words"):
+    with pytest.raises(CorpusError, match="unknown method 'words'"):
         methods.wanted(root, CORPUS, ["words"])
 
 
@@ -239,8 +239,8 @@ def test_the_command_names_what_is_wrong_and_prints_the_plan(house: House, tmp_p
         return f"{result.exit_code} {' '.join(result.output.split())}"
 
     assert said("nowhere").startswith("1 Error: corpus")
-    assert str(house.home.corpora / "nowhere") in said("nowhere")
-    assert "unknown methods bm26; choose from" in said(CORPUS, "--methods", "bm26")
+    assert f"not exist in {house.home.corpora}; known: {CORPUS}" in said("nowhere")
+    assert "unknown method 'bm26'; did you mean" in said(CORPUS, "--methods", "bm26")
     with served(house, tmp_path / "log.jsonl") as server:
         found = said(CORPUS, "--methods", "bm25")
         assert server.lines() == []

@@ -7,6 +7,8 @@ from pathlib import Path
 import pytest
 
 from gsum_assets.report.page import build, render
+from gsum_assets.report.stored import read_stored
+from gsum_resources.parquet_store import ParquetStore, Partition
 from tests.report import toys
 from tests.report.reading import Document
 
@@ -137,7 +139,8 @@ def test_a_split_shows_its_questions_alone(tmp_path: Path) -> None:
 def test_what_was_never_made_is_told(tmp_path: Path) -> None:
     page = Document(page_of(tmp_path, left_out=toys.JUDGED))
     assert "No judge has compared these answers" in page.text
-    assert "There are no costs yet" in page.text
+    assert "There are no costs of these methods yet" in page.text
+    assert "No model has been called for this corpus so far" in page.text
     assert "no pair of methods to compare" in page.text
 
 
@@ -150,4 +153,31 @@ def test_without_scores_answers_can_still_be_read(tmp_path: Path) -> None:
 
 def test_no_question_at_all(tmp_path: Path) -> None:
     page = Document(page_of(tmp_path, n=0, left_out=("win_rates", "judgements")))
-    assert "No answer was scored" in page.text
+    assert "There is no question, so there is no answer to measure" in page.text
+
+
+def test_a_corpus_without_questions_is_told_as_it_is(tmp_path: Path) -> None:
+    store = ParquetStore(str(tmp_path / "warehouse"))
+    rejected = {"document_id": "scan", "file": "scan.pdf", "line": 0, "reason": "holds no text"}
+    rejected["is_other_type"] = False
+    document = {"document_id": "harbour", "title": "The harbour", "text": "A b c.", "n_words": 3}
+    chunk = {"chunk_id": "c", "document_id": "harbour", "position": 0, "start": 0, "end": 6}
+    chunk |= {"text": "A b c.", "n_tokens": 4}
+    for name, row in (("documents", document), ("rejected_documents", rejected), ("chunks", chunk)):
+        toys._write(store, name, Partition(toys.CORPUS, "00"), toys._table(name, [row]))
+    page = Document(render(build(read_stored(store, tmp_path, toys.CORPUS), "all", 5)))
+    text = " ".join(page.text.split())
+    for part in (
+        "no question",
+        "There is no question, so there is no answer to measure",
+        "gsum run tales --methods default",
+        "1 document of 3 words in 1 passage; 1 could not be taken in",
+        "scan.pdfholds no text",
+        "The harbour",
+        "chunks1passage of a document",
+        "No model has been called for this corpus so far",
+    ):
+        assert part in text, part
+    for part in ("Answers written by", "How to read this", "0 methods", "Judges"):
+        assert part not in text
+    assert {target[1:] for target, _ in page.links} <= set(page.ids)

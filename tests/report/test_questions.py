@@ -56,16 +56,17 @@ def test_evidence_is_marked(tmp_path: Path) -> None:
 def test_what_is_missing_is_told_with_its_remedy(tmp_path: Path) -> None:
     store = toys.write_tables(tmp_path / "warehouse")
     empty = ParquetStore(str(tmp_path / "empty"))
+    (tmp_path / "corpora" / "tales").mkdir(parents=True)
     for bad_store, corpus, methods, parts in (
-        (store, "fables", None, ["'fables'", "leaderboard", "gsum run fables"]),
-        (empty, "tales", None, ["'tales'", "leaderboard", "gsum run tales"]),
+        (store, "fables", None, ["'fables' does not exist", "did you mean 'tales'"]),
+        (empty, "tales", None, ["'tales'", "no table 'documents'", "gsum run tales"]),
         (store, "../tales", None, ["use letters"]),
-        (store, "tales", ["gor"], ["no results of gor", "bm25, dense", "--methods gor"]),
+        (store, "tales", ["gor"], ["no results of gor", "known: bm25, dense", "--methods gor"]),
     ):
         with pytest.raises(CorpusError) as told:
-            read_stored(bad_store, tmp_path, corpus, methods)
+            read_stored(bad_store, tmp_path / "corpora", corpus, methods)
         assert all(part in str(told.value) for part in parts)
-    with pytest.raises(CorpusError, match="no split 'exam'; choose from dev, test"):
+    with pytest.raises(CorpusError, match="no split 'exam'; known: dev, test, all"):
         build(read_stored(store, tmp_path, "tales"), "exam", 5)
 
 

@@ -11,7 +11,8 @@ from gsum_assets.models.assets import model_assets
 from gsum_assets.tables import TABLES
 from gsum_resources.appended import read_appended
 from gsum_resources.lineage import Reads
-from gsum_resources.models import Models, ModelsIO
+from gsum_resources.models import Models
+from gsum_resources.models_io import ModelsIO
 from gsum_resources.parquet_store import ParquetStore
 from gsum_resources.settings import Settings
 from gsum_resources.warehouse_io import Lazy

@@ -15,33 +15,31 @@ PATIENCE_S = 900.0  # against hanging alone: a slow machine is no failure
 
 
 @contextmanager
-def served(home: Path) -> Iterator[str]:
-    """Serve the home; gives the UI's address. Everything started ends with the context."""
+def served(home: Path, interval_s: int = 10) -> Iterator[str]:
+    """Serve the home; gives the UI's address. Everything started ends with the context.
+
+    Parameters
+    ----------
+    interval_s : between two evaluations of a sensor; more often takes more of the machine.
+    """
     port = free_port()
     log = home / "ui.log"
     environment = {**os.environ, "GSUM_HOME": str(home), "OMP_NUM_THREADS": "1"}
-    environment["GSUM_AUTOMATION_INTERVAL_S"] = "10"  # more often takes more of the machine
+    environment["GSUM_AUTOMATION_INTERVAL_S"] = str(interval_s)
     command = [str(Path(sys.executable).with_name("gsum")), "ui", "--host", "127.0.0.1"]
-    # under a shell that runs the tests in its background, what they start would ignore Ctrl-C
-    signal.signal(signal.SIGINT, signal.default_int_handler)
     with log.open("w") as output:
         process = subprocess.Popen(
             [*command, "--port", str(port)],
             env=environment,
             stdout=output,
             stderr=subprocess.STDOUT,
-            start_new_session=True,
         )
     try:
         wait_for(f"http://127.0.0.1:{port}/server_info", process, log)
         yield f"http://127.0.0.1:{port}"
     finally:
-        os.killpg(process.pid, signal.SIGINT)  # as Ctrl-C in a terminal: children end, too
-        try:
-            process.wait(30)
-        except subprocess.TimeoutExpired:
-            os.killpg(process.pid, signal.SIGKILL)
-            process.wait()
+        process.send_signal(signal.SIGINT)
+        process.wait(30)
 
 
 def eventually(happened: Callable[[], bool], what: str, log: Path) -> None:

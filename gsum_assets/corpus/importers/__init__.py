@@ -10,6 +10,7 @@ from gsum_assets.corpus.importers.question_answering import MUSIQUE, NARRATIVEQA
 from gsum_assets.corpus.importers.squality import SQUALITY
 from gsum_assets.corpus.importers.summarization import ACADEMICEVAL, BOOKSUM, GOVREPORT, WCEP
 from gsum_assets.corpus.settings import CorpusError, corpus_name_problem
+from gsum_assets.suggest import did_you_mean
 
 BENCHMARKS: dict[str, Benchmark] = {
     "qmsum": QMSUM,
@@ -48,8 +49,7 @@ def import_benchmark(
     """
     benchmark = BENCHMARKS.get(name)
     if benchmark is None:
-        known = ", ".join(BENCHMARKS)
-        raise CorpusError(f"no benchmark '{name}'; choose one of {known}")
+        raise CorpusError(f"no benchmark '{name}'{did_you_mean(name, BENCHMARKS)}")
     corpus = name if corpus is None else corpus
     if problem := corpus_name_problem(corpus):
         raise CorpusError(f"corpus name '{corpus}' cannot be used: {problem}")

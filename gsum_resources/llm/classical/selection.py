@@ -22,6 +22,7 @@ _HANGING = re.compile(
     r"(?:which|that (?:is|was|you|we|they|are)|to|than|whereas|of|as|with)\b", re.I
 )
 _IMPRINT = re.compile(r"https?://|www\.|\bcopyright\b|transcriber's note|\bISBN\b", re.IGNORECASE)
+_POSSESSIVE = re.compile(r"(?<!\bit)(?<!\bhe)(?<!\bthat)(?<!\bthere)['’]s\b", re.IGNORECASE)
 _FINITE = re.compile(
     r"\b(?:is|are|am|was|were|be|been|has|have|had|do|does|did|can|could|will|would|shall|should|may"
     r"|might|must|need|needs|let|i|you|he|she|we|they|who|[a-z]{3,}ed|isn|aren|don|doesn|didn|said"
@@ -103,7 +104,11 @@ def select_sentences(
     stems = [frozenset(content_stems(s.text)) for s in sentences]
     weights = word_weights(stems, settings.word_power)
     sizes = [count_words(s.text) for s in sentences]
-    proper = {i for i, n in enumerate(sizes) if settings.shortest <= n <= settings.longest}
+    proper = {
+        i
+        for i, n in enumerate(sizes)
+        if settings.shortest <= n <= settings.longest and is_statement(sentences[i])
+    }
     budget = max_words * (1 + settings.slack)
     chosen: list[int] = []
     for pool in (proper, set(range(len(sentences))) - proper):
@@ -128,6 +133,23 @@ def select_sentences(
             said = np.flatnonzero(vectors @ vectors[best] >= settings.same)
             pool -= {best, *said.tolist()}
     return sorted(chosen)
+
+
+def is_statement(sentence: Sentence) -> bool:
+    """Return whether a sentence states something: a heading, a date line or a bare name does not.
+
+    Nor does prose that a passage's border cuts, or that ends in a colon and announces what
+    follows. Without a sign of a finite verb, prose needs a mark at its end and a word that begins
+    small; the 's of a possessive is no such sign.
+    """
+    if sentence.speaker:
+        return True
+    if not sentence.whole or sentence.text.endswith(":"):
+        return False
+    if _FINITE.search(_POSSESSIVE.sub("", sentence.text)):
+        return True
+    ends = re.search(r"[.!?…][\"'”’)\]]*$", sentence.text)
+    return bool(ends and re.search(r"(?<!\w)[^\W\d_A-Z]{3,}", sentence.text))
 
 
 def _length(chosen: list[int], sentences: Sequence[Sentence], sizes: list[int]) -> int:

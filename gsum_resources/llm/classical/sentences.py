@@ -24,6 +24,7 @@ _ABBREVIATIONS = word_set(
 )
 _BOUNDARY = re.compile(r"([.!?…]+)([\"'”’)\]]*)\s+(?=[\"'“‘(\[]*[A-Z0-9À-ÞΑ-ЯЁ£$€—])")
 _BREAK = re.compile(r"\n\s*\n|\n(?=[ \t]*(?:[-*•#]|\d{1,2}[.)])[ \t])|(?<=[.!?:…\"”])[ \t]*\n")
+_HEADING = re.compile(r"^([ \t]*#{1,6}[ \t].*)$", re.MULTILINE)
 _MARKUP = re.compile(r"^(?:#{1,6}|[-*•]|\d{1,2}[.)])[ \t]+")
 _CLAUSE = re.compile(r"(?:;|,) (?=(?:and|but|so|because|cuz|then|which means|or) \w)|; ")
 # Where a transcript breaks off a sentence unmarked, the next one begins with a capital.
@@ -116,7 +117,7 @@ def split_sentences(text: str) -> list[str]:
     closing punctuation; elsewhere they are wrapping.
     """
     sentences = []
-    for block in _BREAK.split(text):
+    for block in _BREAK.split(_HEADING.sub(r"\1\n", text)):  # a heading ends with its line
         block = re.sub(r"\s+", " ", _MARKUP.sub("", (block or "").strip())).strip()
         start = 0
         for match in _BOUNDARY.finditer(block):

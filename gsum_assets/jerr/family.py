@@ -5,11 +5,10 @@ from collections.abc import Mapping
 import pyarrow as pa
 
 from gsum_assets.corpus.chunk import n_word_pieces
-from gsum_assets.evaluation.assets import Family, Inputs, Made, ModelStep
+from gsum_assets.evaluation.family import Family, Inputs, Made, ModelStep
 from gsum_assets.evaluation.passages import context_rows
 from gsum_assets.jerr.contexts import GraphContexts, Room, gist_contexts
 from gsum_assets.jerr.explain import explained
-from gsum_assets.jerr.index_assets import GROUP
 from gsum_assets.jerr.keywords import ask_keywords
 from gsum_assets.jerr.long_units import long_units, rank_units, unit_contexts
 from gsum_assets.jerr.look_up import look_ups
@@ -174,7 +173,7 @@ def _explain(variant: str, inputs: Inputs) -> str:
 
 
 JERR = Family(
-    name=GROUP,
+    name="jerr",
     settings=JerrSettings,
     variants=tuple(VARIANTS),
     default=(),

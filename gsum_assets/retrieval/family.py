@@ -3,7 +3,7 @@
 import pyarrow as pa
 
 from gsum_assets.corpus.settings import checked_section
-from gsum_assets.evaluation.assets import Family, Inputs
+from gsum_assets.evaluation.family import Family, Inputs
 from gsum_assets.retrieval.contexts import full_contexts, top_contexts
 from gsum_assets.retrieval.settings import RetrievalSettings
 from gsum_assets.retrieval.variants import NEED_VECTORS, RETRIEVERS, rank
@@ -34,7 +34,7 @@ def _contexts(variant: str, inputs: Inputs) -> pa.Table:
 RETRIEVAL = Family(
     name="retrieval",
     variants=tuple(RETRIEVERS),
-    default=tuple(RETRIEVERS),
+    default=("bm25", "dense", "hybrid"),
     rank=_rank,
     contexts=_contexts,
     reads=("documents", "chunks", "chunk_embeddings"),

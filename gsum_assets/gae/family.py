@@ -6,8 +6,7 @@ import pyarrow as pa
 
 from gsum_assets.corpus.chunk import n_word_pieces
 from gsum_assets.evaluation.asked import Asked
-from gsum_assets.evaluation.assets import Family, Inputs, Made, ModelStep
-from gsum_assets.gae.graph_assets import GROUP
+from gsum_assets.evaluation.family import Family, Inputs, Made, ModelStep
 from gsum_assets.gae.levels import levels
 from gsum_assets.gae.rank import ChosenClusters, Tables, rank
 from gsum_assets.gae.refine import refined_contexts, unrefined_contexts
@@ -138,7 +137,7 @@ def _refine_settings(inputs: Inputs) -> RefineSettings:
 
 
 GAE = Family(
-    name=GROUP,
+    name="gae",
     settings=GaeSettings,
     variants=tuple(VARIANTS),
     default=(),

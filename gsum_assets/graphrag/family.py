@@ -3,7 +3,7 @@
 import pyarrow as pa
 
 from gsum_assets.corpus.chunk import n_word_pieces
-from gsum_assets.evaluation.assets import Family, Inputs, Made, ModelStep
+from gsum_assets.evaluation.family import Family, Inputs, Made, ModelStep
 from gsum_assets.evaluation.passages import Choose, context_rows
 from gsum_assets.graphrag.contexts import (
     all_chunks,
@@ -11,7 +11,6 @@ from gsum_assets.graphrag.contexts import (
     nearest_chunks,
 )
 from gsum_assets.graphrag.index import Index
-from gsum_assets.graphrag.index_assets import GROUP
 from gsum_assets.graphrag.local import Around
 from gsum_assets.graphrag.map_reduce import partial_answers, reduced_contexts
 from gsum_assets.graphrag.rank import rank
@@ -102,7 +101,7 @@ def _reduced_contexts(_: str, inputs: Inputs) -> Made:
 
 
 GRAPHRAG = Family(
-    name=GROUP,
+    name="graphrag",
     settings=GraphRagSettings,
     variants=tuple(VARIANTS),
     default=(),
@@ -116,12 +115,14 @@ GRAPHRAG = Family(
             "partial_answers",
             _partial_answers,
             "The question answered from one pack of passages, and how much that helps.",
+            reads_index=False,
         ),
         ModelStep(
             "reduced_contexts",
             _reduced_contexts,
             "The most helpful partial answers, as many as one prompt takes; passages themselves "
             "where all fit.",
+            reads_index=False,
         ),
     ),
 )

@@ -1,0 +1,44 @@
+"""What `gsum ask` prints."""
+
+import textwrap
+from collections.abc import Iterator
+from pathlib import Path
+
+from gsum_assets.ask import Answer
+from gsum_assets.sources import with_numbers
+from gsum_resources.llm.extractive import NAME as EXTRACTIVE
+
+_WIDTH = 96
+
+
+def answer_lines(answer: Answer, settings_file: Path, ids: bool = False) -> Iterator[str]:
+    """Yield the answer, how it came about where that is wanted, its sources, and who wrote it.
+
+    Parameters
+    ----------
+    settings_file : where a model is set.
+    ids : whether to show the ids of documents and passages, as the tables have them.
+    """
+    for line in with_numbers(answer.text, answer.sources).splitlines():  # a speaker's turn each
+        yield from textwrap.wrap(line, _WIDTH)
+    if answer.explanation:
+        yield from ("", answer.explanation)
+    if answer.sources:
+        yield from ("", "sources:")
+    for number, source in enumerate(answer.sources, 1):
+        known = f" ({source.document_id or '-'} {source.node_id})" if ids else ""
+        yield f"{number:3d}. {source}{known}"
+        text = textwrap.shorten(source.text, 2 * _WIDTH, placeholder=" …")
+        yield from textwrap.wrap(text, _WIDTH, initial_indent=" " * 5, subsequent_indent=" " * 5)
+    yield from ("", f"found by {answer.method}; {_writer(answer.model, settings_file)}")
+
+
+def _writer(model: str, settings_file: Path) -> str:
+    if not model:
+        return "no model was called"
+    if model != EXTRACTIVE:
+        return f"written by {model}"
+    return (
+        f"written by {EXTRACTIVE}, which selects sentences; it is not a language model. A model "
+        f"is set in [llm] of {settings_file}"
+    )

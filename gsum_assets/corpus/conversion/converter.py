@@ -1,0 +1,126 @@
+"""Has files converted by a process that may crash or hang without harm to this one."""
+
+import json
+import os
+import select
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from types import TracebackType
+
+from gsum_assets.corpus.conversion.formats import ConversionError, Converted
+
+SILENCE_S = 60.0
+"""Seconds without a page done after which a file is given up."""
+
+# -P: a file email.py in the current folder is not the module of that name
+_COMMAND = (sys.executable, "-P", "-m", "gsum_assets.corpus.conversion.worker")
+_PACKAGES = str(Path(__file__).parents[3])  # so that the worker is the one beside this file
+
+
+class Converter:
+    """One process that converts file after file; a new one where that crashed or hung.
+
+    Use as a context manager: the process ends with it.
+
+    Parameters
+    ----------
+    on_page : called with the number of pages done, and of all pages of the file.
+    silence_s : seconds without a page done after which a file is given up.
+    command : starts the process.
+    """
+
+    def __init__(
+        self,
+        on_page: Callable[[int, int], None] = lambda done, total: None,
+        silence_s: float = SILENCE_S,
+        command: tuple[str, ...] = _COMMAND,
+    ) -> None:
+        self._on_page = on_page
+        self._silence_s = silence_s
+        self._command = command
+        self._process: subprocess.Popen[bytes] | None = None
+        self._unread = b""
+
+    def __enter__(self) -> "Converter":
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._end()
+
+    def convert(self, suffix: str, content: bytes) -> Converted:
+        """Return the text of a file with this extension.
+
+        Raises
+        ------
+        ConversionError
+            If it cannot be converted, or the process crashed or hung over it.
+        """
+        process = self._process or self._start()
+        try:
+            header = json.dumps({"suffix": suffix, "size": len(content)}).encode()
+            assert process.stdin is not None
+            process.stdin.write(header + b"\n" + content)
+            process.stdin.flush()
+            message = self._answer(process)
+        except BaseException as error:
+            self._end()
+            if isinstance(error, BrokenPipeError | EOFError):
+                raise ConversionError(
+                    "the converter crashed on it; save it anew in another program, or remove it"
+                ) from error
+            raise
+        if problem := message.get("problem"):
+            raise ConversionError(problem)
+        return Converted(message["title"], message["text"], tuple(message["page_starts"]))
+
+    def _answer(self, process: subprocess.Popen[bytes]) -> dict:
+        """The last message on a file; those on its progress are passed on."""
+        while True:
+            message = json.loads(self._line(process))
+            if "done" not in message:
+                return message
+            self._on_page(message["done"], message["total"])
+
+    def _line(self, process: subprocess.Popen[bytes]) -> bytes:
+        assert process.stdout is not None
+        last = time.monotonic() + self._silence_s
+        parts = [self._unread]
+        while b"\n" not in parts[-1]:
+            left = max(0.0, last - time.monotonic())
+            if not select.select([process.stdout], [], [], left)[0]:
+                raise ConversionError(
+                    f"no page was converted within {self._silence_s:.0f} s; split it, or save it "
+                    "anew in another program"
+                )
+            part = os.read(process.stdout.fileno(), 1 << 20)
+            if not part:
+                raise EOFError
+            parts.append(part)
+        line, _, self._unread = b"".join(parts).partition(b"\n")
+        return line
+
+    def _start(self) -> subprocess.Popen[bytes]:
+        pipe = subprocess.PIPE
+        paths = [_PACKAGES, *filter(None, [os.environ.get("PYTHONPATH")])]
+        self._process = subprocess.Popen(
+            self._command,
+            stdin=pipe,
+            stdout=pipe,
+            stderr=subprocess.DEVNULL,
+            env={**os.environ, "PYTHONPATH": os.pathsep.join(paths)},
+        )
+        return self._process
+
+    def _end(self) -> None:
+        process, self._process, self._unread = self._process, None, b""
+        if process is not None:
+            process.kill()
+            process.communicate()

@@ -1,0 +1,95 @@
+"""Text of EPUB books."""
+
+import io
+import posixpath
+import zipfile
+from collections.abc import Callable
+from typing import Any
+from urllib.parse import unquote
+
+from gsum_assets.corpus.conversion.formats import ConversionError, Converted
+from gsum_assets.corpus.conversion.html import decoded, html_to_markdown
+from gsum_assets.corpus.conversion.titles import useful_title
+
+_NAMES = {
+    "c": "urn:oasis:names:tc:opendocument:xmlns:container",
+    "o": "http://www.idpf.org/2007/opf",
+    "d": "http://purl.org/dc/elements/1.1/",
+    "e": "http://www.w3.org/2001/04/xmlenc#",
+}
+_PAGES = ("application/xhtml+xml", "text/html")
+
+
+def convert_epub(content: bytes, report: Callable[[int, int], None]) -> Converted:
+    """Return the chapters of a book as Markdown, in reading order.
+
+    Parameters
+    ----------
+    report : called with the number of chapters read, and of all chapters.
+
+    Raises
+    ------
+    ConversionError
+        If the file is damaged or encrypted, or holds no text.
+    """
+    try:
+        with zipfile.ZipFile(io.BytesIO(content)) as archive:
+            package = _package_path(archive)
+            root = _xml(archive.read(package))
+            chapters = _chapters(root, posixpath.dirname(package))
+            if locked := _encrypted(archive) & set(chapters):
+                raise ConversionError(
+                    f"encrypted (digital rights management, {min(locked)}); put in a copy that is "
+                    "free of it"
+                )
+            texts = []
+            for number, name in enumerate(chapters, start=1):
+                html = decoded(archive.read(name))
+                texts.append(html_to_markdown(html, whole=True).text)
+                report(number, len(chapters))
+    except (zipfile.BadZipFile, KeyError, EOFError, OSError, ValueError, RuntimeError) as error:
+        said = " ".join(str(error).split())[:120]
+        raise ConversionError(f"not readable as EPUB ({said}); fetch it again") from error
+    text = "\n\n".join(text for text in texts if text.strip())
+    if not text:
+        raise ConversionError("the book holds no text, perhaps pictures alone; remove it")
+    title = root.findtext(".//d:title", "", _NAMES)
+    return Converted(useful_title(title), text)
+
+
+def _xml(content: bytes) -> Any:
+    from lxml import etree  # pyright: ignore[reportAttributeAccessIssue] - it is native
+
+    parser = etree.XMLParser(resolve_entities=False, no_network=True, recover=True)
+    root = etree.fromstring(content, parser)
+    if root is None:
+        raise ValueError("a file that describes the book is not XML")
+    return root
+
+
+def _package_path(archive: zipfile.ZipFile) -> str:
+    """The path of the file that lists the book's parts."""
+    found = _xml(archive.read("META-INF/container.xml")).find(".//c:rootfile", _NAMES)
+    if found is None:
+        raise ValueError("META-INF/container.xml names no rootfile")
+    return found.get("full-path")
+
+
+def _chapters(package: Any, folder: str) -> list[str]:
+    """The paths of the chapters within the archive, in reading order."""
+    items = {
+        item.get("id"): item.get("href")
+        for item in package.iterfind(".//o:manifest/o:item", _NAMES)
+        if item.get("media-type") in _PAGES and "nav" not in (item.get("properties") or "").split()
+    }
+    order = (part.get("idref") for part in package.iterfind(".//o:spine/o:itemref", _NAMES))
+    hrefs = (unquote(items[name].partition("#")[0]) for name in order if name in items)
+    return [posixpath.normpath(posixpath.join(folder, href)) for href in hrefs]
+
+
+def _encrypted(archive: zipfile.ZipFile) -> set[str]:
+    """Paths of the parts that are encrypted; of many a book these are fonts alone."""
+    if "META-INF/encryption.xml" not in archive.namelist():
+        return set()
+    found = _xml(archive.read("META-INF/encryption.xml"))
+    return {unquote(part.get("URI")) for part in found.iterfind(".//e:CipherReference", _NAMES)}

@@ -1,0 +1,61 @@
+"""Which files are converted, and what a conversion gives."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cache
+from importlib.metadata import version
+
+_LIBRARIES = {
+    "pdf": ("pypdfium2",),
+    "docx": ("mammoth", "beautifulsoup4", "lxml", "markdownify"),
+    "pptx": ("python-pptx",),
+    "html": ("beautifulsoup4", "lxml", "markdownify"),
+    "epub": ("beautifulsoup4", "lxml", "markdownify"),
+    "mail": ("beautifulsoup4", "lxml", "markdownify"),
+}
+_OWN_VERSION = "2"  # raise it when the text of a file may differ
+FORMATS = {
+    ".pdf": "pdf",
+    ".docx": "docx",
+    ".pptx": "pptx",
+    ".html": "html",
+    ".htm": "html",
+    ".xhtml": "html",
+    ".epub": "epub",
+    ".eml": "mail",
+    ".mbox": "mail",
+}
+"""The converter of each file name extension."""
+
+
+class ConversionError(Exception):
+    """A file that cannot be converted; the message is the reason and the remedy."""
+
+
+@dataclass(frozen=True)
+class Converted:
+    """The text of a file.
+
+    Attributes
+    ----------
+    title : as the document gives it, "" where it gives none that is of use.
+    text : plain text or Markdown.
+    page_starts : the character at which each page, or slide, starts; empty for other formats.
+    """
+
+    title: str
+    text: str
+    page_starts: Sequence[int] = ()
+
+
+@cache
+def converter_version(suffix: str) -> str:
+    """Return what converts files of this extension, as `pdf-1 pypdfium2-5.15.2`."""
+    name = FORMATS[suffix]
+    return " ".join([f"{name}-{_OWN_VERSION}", *(f"{p}-{version(p)}" for p in _LIBRARIES[name])])
+
+
+@cache
+def converters_version() -> str:
+    """Return the versions of all converters."""
+    return "; ".join(sorted({converter_version(suffix) for suffix in FORMATS}))

@@ -1,0 +1,140 @@
+"""Markdown of web pages: their main part, without navigation, links and pictures."""
+
+import codecs
+import re
+from typing import Any
+
+from gsum_assets.corpus.conversion.formats import ConversionError, Converted
+from gsum_assets.corpus.conversion.titles import useful_title
+
+_UNREAD = (
+    "script, style, noscript, template, nav, svg, iframe, button, select, [hidden], "
+    "[aria-hidden=true], [role=navigation], [role=search], [role=banner], [role=contentinfo], "
+    "a.headerlink, body > header, body > footer, body > aside"
+)
+_NAVIGATION = re.compile(
+    r"(nav|navbar|navigation|navheader|navfooter|related|sidebar|sphinxsidebar|breadcrumbs?|menu|"
+    r"footer|site-header|site-footer|cookie-banner|skip-link)",
+    re.IGNORECASE,
+)
+_MAIN = ("main", "[role=main]", "article")
+_MAIN_SHARE = 0.5  # a main part with less of the text than this is not the main part
+_EMPTY_TAG = re.compile(r"<(title|script|a|div|span|p|i|b|em)(\s[^<>]*)?/>", re.IGNORECASE)
+_BLANK_LINES = re.compile(r"\n[ \t]*(\n[ \t]*)+\n")
+_PLAIN = ["a", "img", "b", "strong", "i", "em", "u", "code", "kbd", "samp", "sub", "sup", "del"]
+
+
+def convert_html(content: bytes) -> Converted:
+    """Return the main text of a web page as Markdown.
+
+    Raises
+    ------
+    ConversionError
+        If its characters cannot be decoded, or it has no text.
+    """
+    found = html_to_markdown(decoded(content))
+    if not found.text:
+        raise ConversionError("the page holds no text; save the page as your browser shows it")
+    return found
+
+
+def decoded(content: bytes, charset: str | None = None) -> str:
+    """Return the characters of a page: by its mark, `charset` or its own declaration, or UTF-8.
+
+    Raises
+    ------
+    ConversionError
+        If it declares no charset and is not UTF-8.
+    """
+    from bs4.dammit import EncodingDetector
+
+    unmarked, by_mark = EncodingDetector.strip_byte_order_mark(content)
+    declared = by_mark or charset or EncodingDetector.find_declared_encoding(unmarked, is_html=True)
+    codec = _codec(declared)
+    if codec is not None:
+        return unmarked.decode(codec, "replace")
+    try:
+        return unmarked.decode("utf-8")
+    except UnicodeDecodeError as error:
+        raise ConversionError(
+            f"not UTF-8 at byte {error.start}, and no charset is declared; save it as UTF-8, or "
+            'declare its charset: <meta charset="…">'
+        ) from error
+
+
+def _codec(name: str | None) -> str | None:
+    """Python's name of a declared charset; browsers read Latin-1 as Windows-1252."""
+    try:
+        codec = codecs.lookup(name or "").name
+    except LookupError:
+        return None
+    return "cp1252" if codec in ("iso8859-1", "ascii") else codec
+
+
+def html_to_markdown(html: str, whole: bool = False) -> Converted:
+    """Return title and Markdown of a page.
+
+    Parameters
+    ----------
+    whole : keep all of it, as in a book or a mail, where nothing is navigation.
+    """
+    from bs4 import BeautifulSoup, Comment
+
+    soup = BeautifulSoup(_EMPTY_TAG.sub(r"<\1\2></\1>", html), "lxml")
+    title = _title(soup)
+    for found in soup.find_all(string=lambda text: isinstance(text, Comment)):
+        found.extract()
+    for tag in soup.select("script, style, template, svg, head" if whole else _UNREAD):
+        tag.decompose()
+    root: Any = soup.body or soup
+    if not whole:
+        for tag in [tag for tag in root.find_all(["div", "ul", "table", "p"]) if _navigates(tag)]:
+            tag.decompose()
+        root = _main(root)
+    return Converted(title, _markdown(root))
+
+
+def _navigates(tag: Any) -> bool:
+    if tag.attrs is None:  # inside one that was removed
+        return False
+    names = [*(tag.get("class") or []), tag.get("id") or ""]
+    return any(_NAVIGATION.fullmatch(name) for name in names)
+
+
+def _main(root: Any) -> Any:
+    """The part that the page calls its main one, where that holds most of its text."""
+    whole = len(root.get_text(strip=True))
+    for selector in _MAIN:
+        parts = root.select(selector)
+        if len(parts) == 1 and len(parts[0].get_text(strip=True)) >= _MAIN_SHARE * whole:
+            return parts[0]
+    return root
+
+
+def _title(soup: Any) -> str:
+    """The page's only heading of the first level where its title begins so, else its title."""
+    title = useful_title(soup.title.get_text() if soup.title else "")
+    for link in soup.select("a.headerlink"):
+        link.decompose()
+    headings = [useful_title(tag.get_text()) for tag in soup.find_all("h1")]
+    if len(headings) == 1 and headings[0] and (not title or title.startswith(headings[0])):
+        return headings[0]
+    return title
+
+
+def _markdown(root: Any) -> str:
+    from markdownify import MarkdownConverter
+
+    converter = MarkdownConverter(
+        heading_style="ATX",
+        bullets="-",
+        strip=_PLAIN,
+        escape_asterisks=False,
+        escape_underscores=False,
+        escape_misc=False,
+        wrap=True,  # joins the lines of a paragraph
+        wrap_width=None,
+    )
+    text = converter.convert_soup(root).replace("\r\n", "\n").replace("\r", "\n").replace("\0", "")
+    text = "\n".join(line.rstrip() for line in text.replace("\xa0", " ").split("\n"))
+    return _BLANK_LINES.sub("\n\n", text).strip("\n")

@@ -1,0 +1,85 @@
+"""Text of mail: single messages and mailboxes."""
+
+import email
+import re
+from email.message import EmailMessage
+from email.policy import default
+from typing import cast
+
+from gsum_assets.corpus.conversion.formats import ConversionError, Converted
+from gsum_assets.corpus.conversion.html import decoded, html_to_markdown
+from gsum_assets.corpus.conversion.titles import useful_title
+
+_HEADERS = ("From", "To", "Cc", "Date")
+_MESSAGE = re.compile(rb"^From [^\n]*\d{4}[^\n]*\n", re.MULTILINE)  # begins a message of a mailbox
+
+
+def convert_eml(content: bytes) -> Converted:
+    """Return a message as Markdown: its subject as heading, who wrote when to whom, its text.
+
+    Raises
+    ------
+    ConversionError
+        If it is no message or holds no text.
+    """
+    message = cast(EmailMessage, email.message_from_bytes(content, policy=default))
+    subject = _header(message, "Subject")
+    if not any(_header(message, name) for name in (*_HEADERS, "Subject")):
+        raise ConversionError("no mail: it has no header From, To, Date or Subject; save it anew")
+    body = _body(message)
+    if not body.strip() and not subject:
+        raise ConversionError("the message holds no text; remove it")
+    head = [f"{name}: {value}" for name in _HEADERS if (value := _header(message, name))]
+    attached = [part.get_filename() or "a file" for part in message.iter_attachments()]
+    tail = [f"Attached, not read: {', '.join(attached)}"] if attached else []
+    blocks = [f"# {subject or 'No subject'}", "\n".join(head), body.strip(), *tail]
+    return Converted(useful_title(subject), "\n\n".join(block for block in blocks if block))
+
+
+def convert_mbox(content: bytes) -> Converted:
+    """Return all messages of a mailbox, one after the other.
+
+    Raises
+    ------
+    ConversionError
+        If it holds no message.
+    """
+    normalized = content.replace(b"\r\n", b"\n")
+    begins = list(_MESSAGE.finditer(normalized))
+    starts = [found.end() for found in begins]
+    ends = [*(found.start() for found in begins[1:]), len(normalized)]
+    if not starts or not _MESSAGE.match(normalized):
+        raise ConversionError('no mailbox: it does not begin with a line "From …"; export it anew')
+    texts = []
+    for start, end in zip(starts, ends, strict=True):
+        message = re.sub(rb"^>(>*From )", rb"\1", normalized[start:end], flags=re.MULTILINE)
+        try:
+            texts.append(convert_eml(message).text)
+        except ConversionError:  # an empty message of a mailbox is no loss
+            continue
+    if not texts:
+        raise ConversionError("the mailbox holds no text; remove it")
+    return Converted("", "\n\n".join(texts))
+
+
+def _header(message: EmailMessage, name: str) -> str:
+    """A header on one line; one that is malformed counts as missing."""
+    try:
+        value = str(message.get(name) or "")
+    except Exception:  # the parser of headers fails in many ways on malformed ones
+        return ""
+    return " ".join(value.encode("utf-8", "replace").decode().replace("\0", "").split())
+
+
+def _body(message: EmailMessage) -> str:
+    """The plain text of a message, or its HTML as Markdown."""
+    part = message.get_body(("plain", "html"))
+    if part is None:
+        return ""
+    payload = part.get_payload(decode=True)
+    content = payload if isinstance(payload, bytes) else b""
+    charset = part.get_content_charset()
+    if part.get_content_subtype() == "html":
+        return html_to_markdown(decoded(content, charset), whole=True).text
+    text = decoded(content, charset).replace("\r\n", "\n").replace("\r", "\n")
+    return text.replace("\0", "")

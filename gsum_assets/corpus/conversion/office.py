@@ -1,0 +1,134 @@
+"""Text of Word and PowerPoint files."""
+
+import io
+import zipfile
+from collections.abc import Callable, Iterator
+from itertools import accumulate
+from typing import Any
+
+from gsum_assets.corpus.conversion.formats import ConversionError, Converted
+from gsum_assets.corpus.conversion.html import html_to_markdown
+from gsum_assets.corpus.conversion.titles import useful_title
+
+_OLE = bytes.fromhex("d0cf11e0a1b11ae1")  # encrypted files, and those of Office 97
+_BREAK = "\n\n"
+
+
+def convert_docx(content: bytes) -> Converted:
+    """Return a Word file as Markdown; headings are those of its styles.
+
+    Raises
+    ------
+    ConversionError
+        If the file is encrypted or damaged, or holds no text.
+    """
+    import mammoth
+
+    properties = _open(content, "Word", "word/document.xml")
+    try:
+        without_images = mammoth.images.img_element(lambda image: {"src": ""})
+        html = mammoth.convert_to_html(io.BytesIO(content), convert_image=without_images).value
+    except MemoryError:
+        raise
+    except Exception as error:  # whatever a damaged file makes it raise
+        raise _damaged("Word", error) from error
+    found = html_to_markdown(html, whole=True)
+    if not found.text.strip():
+        raise ConversionError("the document holds no text; fill it or remove it")
+    return Converted(useful_title(properties), found.text)
+
+
+def convert_pptx(content: bytes, report: Callable[[int, int], None]) -> Converted:
+    """Return a PowerPoint file as Markdown: each slide's title as a heading, and its notes.
+
+    Parameters
+    ----------
+    report : called with the number of slides read, and of all slides.
+
+    Raises
+    ------
+    ConversionError
+        If the file is encrypted or damaged, or holds no text.
+    """
+    from pptx import Presentation
+
+    title = _open(content, "PowerPoint", "ppt/presentation.xml")
+    try:
+        slides = list(Presentation(io.BytesIO(content)).slides)
+        texts = []
+        for number, slide in enumerate(slides, start=1):
+            texts.append("\n\n".join(_blocks(slide)))
+            report(number, len(slides))
+    except MemoryError:
+        raise
+    except Exception as error:  # whatever a damaged file makes it raise
+        raise _damaged("PowerPoint", error) from error
+    if not any(text.strip() for text in texts):
+        raise ConversionError(
+            f"no text on its {len(texts):,} slides, perhaps pictures alone; write what they show, "
+            "or remove it"
+        )
+    starts = accumulate((len(text) + len(_BREAK) for text in texts[:-1]), initial=0)
+    return Converted(useful_title(title), _BREAK.join(texts), tuple(starts))
+
+
+def _open(content: bytes, program: str, part: str) -> str:
+    """Check that the archive can be read, and return the title among its properties."""
+    from lxml import etree  # pyright: ignore[reportAttributeAccessIssue] - it is native
+
+    if content.startswith(_OLE):
+        raise ConversionError(
+            f"encrypted, or of {program} 97; save it in {program} without a password, in the "
+            "present format"
+        )
+    try:
+        with zipfile.ZipFile(io.BytesIO(content)) as archive:
+            archive.getinfo(part)
+            properties = archive.read("docProps/core.xml") if _has_title(archive) else b"<none/>"
+    except (zipfile.BadZipFile, KeyError, EOFError, OSError) as error:
+        raise _damaged(program, error) from error
+    parser = etree.XMLParser(resolve_entities=False, no_network=True, recover=True)
+    root = etree.fromstring(properties, parser)
+    found = None if root is None else root.find("{http://purl.org/dc/elements/1.1/}title")
+    return "" if found is None else found.text or ""
+
+
+def _has_title(archive: zipfile.ZipFile) -> bool:
+    return "docProps/core.xml" in archive.namelist()
+
+
+def _damaged(program: str, error: Exception) -> ConversionError:
+    said = " ".join(str(error).split())[:120] or type(error).__name__
+    return ConversionError(
+        f"not readable as {program} ({said}); open it in {program} and save it anew, or fetch it "
+        "again"
+    )
+
+
+def _blocks(slide: Any) -> Iterator[str]:
+    """The texts of a slide as Markdown."""
+    title = slide.shapes.title
+    if title is not None and title.text_frame.text.strip():
+        yield f"## {' '.join(title.text_frame.text.split())}"
+    for shape in slide.shapes:
+        if title is None or shape.shape_id != title.shape_id:
+            yield from _texts(shape)
+    if slide.has_notes_slide and (notes := slide.notes_slide.notes_text_frame):
+        yield from [f"Notes: {_clean(notes.text)}"] if notes.text.strip() else []
+
+
+def _texts(shape: Any) -> Iterator[str]:
+    if hasattr(shape, "shapes"):  # a group
+        for inner in shape.shapes:
+            yield from _texts(inner)
+    elif getattr(shape, "has_table", False):
+        rows = [[" ".join(cell.text.split()) for cell in row.cells] for row in shape.table.rows]
+        yield "\n".join(f"| {' | '.join(cells)} |" for cells in rows)
+    elif shape.has_text_frame and shape.text_frame.text.strip():
+        yield _clean(shape.text_frame.text)
+
+
+def _clean(text: str) -> str:
+    """Lines without blanks around them; PowerPoint breaks lines with a vertical tab."""
+    lines = (line.strip() for line in text.replace("\v", "\n").splitlines())
+    return "\n".join(line for line in lines if line)

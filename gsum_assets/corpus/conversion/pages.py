@@ -1,0 +1,106 @@
+"""Text of printed pages: without running headers, and lines of a paragraph joined."""
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Sequence
+
+import numpy as np
+
+_EDGE_LINES = 2  # at the top and the bottom of a page that may be a running header or footer
+_MIN_PAGES = 4  # of fewer, what repeats may be text
+_REPEATED = 0.3  # share of the pages; headers of left and right pages may differ
+_NEAR = 4  # pages before and after one, of which two repeat its chapter's header
+_FULL = 0.75  # of the usual width: a shorter line ends its paragraph
+_NUMBER = re.compile(r"\d+")
+_WORD_END = re.compile(r"([^\W\d_]+)-$")
+_WORD_START = re.compile(r"([^\W\d_]+)")
+_ITEM = re.compile(r"([•▪◦‣∙*–—-]|\(?\w{1,3}[.)])\s|\d+(\.\d+)+\s")
+_LEADER = re.compile(r"(\. ?){4,}|…{2,}|_{4,}")  # of a table of contents, or of a form
+
+
+def without_running_lines(pages: Sequence[Sequence[str]]) -> list[list[str]]:
+    """Return the lines of each page without headers and footers.
+
+    These are lines at the edges of a page that many pages repeat, or several nearby, such as the
+    title of a chapter. Numbers count as equal, so that page numbers repeat, too.
+    """
+    if len(pages) < _MIN_PAGES:
+        return [list(lines) for lines in pages]
+    keys = [{_key(lines[i]) for i in _edges(lines)} for lines in pages]
+    counts = Counter(key for of_page in keys for key in of_page)
+    least = max(_MIN_PAGES - 1, _REPEATED * len(pages))
+    everywhere = {key for key, n in counts.items() if n >= least}
+    found = []
+    for i, lines in enumerate(pages):
+        near = Counter(
+            key for of_page in keys[max(0, i - _NEAR) : i + _NEAR + 1] for key in of_page
+        )
+        nearby = {key for key, n in near.items() if n >= _MIN_PAGES - 1}
+        found.append(_without(lines, everywhere | nearby))
+    return found
+
+
+def _without(lines: Sequence[str], repeated: set[str]) -> list[str]:
+    edges = set(_edges(lines))
+    return [line for i, line in enumerate(lines) if i not in edges or _key(line) not in repeated]
+
+
+def _edges(lines: Sequence[str]) -> list[int]:
+    """Positions of the first and the last lines that are not blank."""
+    filled = [i for i, line in enumerate(lines) if line.strip()]
+    return filled[:_EDGE_LINES] + filled[_EDGE_LINES:][-_EDGE_LINES:]
+
+
+def _key(line: str) -> str:
+    return _NUMBER.sub("#", " ".join(line.split()))
+
+
+def paragraphs(pages: Sequence[Sequence[str]]) -> list[str]:
+    """Return the text of each page with a line for each paragraph.
+
+    A line is joined with the next one where it is about as wide as lines of the document are, or
+    the next one goes on in lower case; never with an item of a list or a line of a table of
+    contents. A word that was hyphenated at a line's end is made whole, unless the document writes
+    it with its hyphen elsewhere.
+    """
+    lengths = [len(line) for lines in pages for line in lines if line.strip()]
+    full = _FULL * float(np.percentile(lengths, 90)) if lengths else 0.0
+    hyphenated = {word.lower() for lines in pages for line in lines for word in _compounds(line)}
+    return ["\n".join(_joined(lines, full, hyphenated)) for lines in pages]
+
+
+def _compounds(line: str) -> Iterable[str]:
+    return re.findall(r"[^\W\d_]+-[^\W\d_]+", line)
+
+
+def _joined(lines: Sequence[str], full: float, hyphenated: set[str]) -> list[str]:
+    found: list[str] = []
+    last = ""
+    for line in (" ".join(line.split()) for line in lines):
+        if found and _goes_on(last, line, full):
+            found[-1] = _glued(found[-1], line, hyphenated)
+        else:
+            found.append(line)
+        last = line
+    return [line for line in found if line]
+
+
+def _goes_on(line: str, following: str, full: float) -> bool:
+    """Whether `following` continues the paragraph of `line`."""
+    if not line or not following or _ITEM.match(following):
+        return False
+    if _LEADER.search(line) or _LEADER.search(following):
+        return False
+    return len(line) >= full or (bool(_WORD_END.search(line)) and following[0].islower())
+
+
+def _glued(text: str, line: str, hyphenated: set[str]) -> str:
+    """Two lines as one; a hyphen between them is kept where it belongs to the word."""
+    if text.endswith("/"):  # of a path or an address
+        return text + line
+    if not text.endswith("-"):
+        return f"{text} {line}"
+    head, tail = _WORD_END.search(text), _WORD_START.match(line)
+    if head and tail and line[0].islower() and f"{head[1]}-{tail[1]}".lower() not in hyphenated:
+        return text[:-1] + line
+    return text + line

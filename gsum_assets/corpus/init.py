@@ -1,0 +1,183 @@
+"""Makes a folder a corpus: a commented `corpus.toml`, and a link where it lies elsewhere."""
+
+import json
+import re
+import textwrap
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, get_args
+
+from pydantic import BaseModel
+from pydantic.fields import FieldInfo
+from pydantic_core import PydanticUndefined
+
+from gsum_assets.corpus.folder import OWN_FILES, READS, is_other_type, walk
+from gsum_assets.corpus.settings import (
+    SETTINGS_FILE,
+    CorpusError,
+    CorpusSettings,
+    corpus_name_problem,
+)
+from gsum_resources.home import Home
+
+_WIDTH = 100
+_HEADER = """\
+# Settings of this corpus, all optional: a key that is not set has the default that stands here.
+# Remove the "# " before a key, and before the [table] that it stands in, to set it.
+"""
+
+
+@dataclass(frozen=True)
+class NewCorpus:
+    """A folder that is a corpus now; `lines` say what was done and found."""
+
+    corpus: str
+    lines: Sequence[str]
+
+
+def init_corpus(
+    folder: Path, home: Home, name: str | None, tables: Mapping[str, type[BaseModel]]
+) -> NewCorpus:
+    """Make `folder` a corpus of `home`; documents, and a `corpus.toml` that is there, stay.
+
+    Parameters
+    ----------
+    name : of the corpus; None: made from the folder's.
+    tables : settings of the tables that `CorpusSettings` keeps as they stand.
+
+    Raises
+    ------
+    CorpusError
+        If the name is unusable or another folder has it, or the folder holds the home.
+    """
+    target = folder.resolve()
+    link, is_inside = _place(target, home, name)
+    lines = []
+    settings = target / SETTINGS_FILE
+    if settings.exists():
+        lines.append(f"{settings}: is there already, left as it is")
+    else:
+        settings.write_text(commented_toml(tables), "utf-8")
+        lines.append(f"{settings}: written; every key is commented out")
+    if not is_inside and not link.is_symlink():
+        link.parent.mkdir(parents=True, exist_ok=True)
+        link.symlink_to(target, target_is_directory=True)
+    if not is_inside:
+        lines.append(f"{link}: a link to {target}")
+    return NewCorpus(link.name, [*lines, found_in(target)])
+
+
+def _place(target: Path, home: Home, name: str | None) -> tuple[Path, bool]:
+    """The path of a corpus in the home, and whether the folder itself lies there."""
+    corpora = home.corpora.resolve()
+    if target == corpora or target in corpora.parents:
+        raise CorpusError(
+            f"folder {target} holds the home {home.root} itself; choose a folder of documents "
+            "alone, or move GSUM_HOME out of it"
+        )
+    is_inside = target.parent == corpora
+    if is_inside and name not in (None, target.name):
+        raise CorpusError(
+            f"folder {target} is the corpus '{target.name}' already; leave out --corpus, or rename "
+            "the folder"
+        )
+    corpus = name or (target.name if is_inside else corpus_name(target.name))
+    if problem := corpus_name_problem(corpus):
+        raise CorpusError(f"corpus '{corpus}': {problem}")
+    link = corpora / corpus
+    is_taken = link.exists() or link.is_symlink()
+    if not is_inside and is_taken and link.resolve() != target:
+        raise CorpusError(
+            f"corpus '{corpus}' exists, and is another folder: {link.resolve()}; choose a name "
+            "with --corpus"
+        )
+    return link, is_inside
+
+
+def corpus_name(folder: str) -> str:
+    """Return a usable corpus name made from a folder's."""
+    name = re.sub(r"[^A-Za-z0-9._-]+", "-", folder).strip("-._")[:100]
+    return name or "corpus"
+
+
+def found_in(folder: Path) -> str:
+    """Return how many files of each type a folder holds, none of them opened."""
+    counts: Counter[str] = Counter()
+    others: Counter[str] = Counter()
+    for name, path in walk(folder):
+        if name not in OWN_FILES:
+            kind = path.suffix.lower() or "without extension"
+            (others if is_other_type(name) else counts)[kind] += 1
+    found = f"found {_listed(counts)}" if counts else f"found no documents; {READS}"
+    return found + (f"; not read: {_listed(others)} ({READS})" if others and counts else "")
+
+
+def _listed(counts: Counter[str]) -> str:
+    ordered = sorted(counts.items(), key=lambda item: (-item[1], item[0]))
+    return ", ".join(f"{n:,} {suffix}" for suffix, n in ordered)
+
+
+def commented_toml(tables: Mapping[str, type[BaseModel]]) -> str:
+    """Return a `corpus.toml` with every key, its default and its meaning, commented out.
+
+    Parameters
+    ----------
+    tables : settings of the tables that `CorpusSettings` keeps as they stand.
+    """
+    return _HEADER + "\n".join(_table("", CorpusSettings, tables)) + "\n"
+
+
+def _table(
+    path: str, model: type[BaseModel], tables: Mapping[str, type[BaseModel]]
+) -> Iterator[str]:
+    """Lines of a table: its keys first, then the tables inside it."""
+    inner = {}
+    for name, field in model.model_fields.items():
+        nested = tables.get(name) if not path else None
+        nested = nested or _model_of(field.annotation)
+        if nested is not None:
+            inner[name] = nested
+        elif not _is_free_table(field):
+            yield from _key(name, field)
+    for name, nested in inner.items():
+        inside = f"{path}.{name}".lstrip(".")
+        yield ""
+        summary = " ".join((nested.__doc__ or "").split()).partition(": ")[2]
+        yield from _comment(summary) if summary else ()
+        yield f"# [{inside}]"
+        yield from _table(inside, nested, {})
+
+
+def _model_of(annotation: Any) -> type[BaseModel] | None:
+    return next(
+        (
+            kind
+            for kind in (annotation, *get_args(annotation))
+            if isinstance(kind, type) and issubclass(kind, BaseModel)
+        ),
+        None,
+    )
+
+
+def _is_free_table(field: FieldInfo) -> bool:
+    return field.default_factory is dict
+
+
+def _key(name: str, field: FieldInfo) -> Iterator[str]:
+    default = field.get_default(call_default_factory=True)
+    yield from _comment(field.description or "")
+    unset = default is None or default is PydanticUndefined
+    yield f"# {name} = " + ("…  (unset)" if unset else _value(default))
+
+
+def _comment(text: str) -> list[str]:
+    return textwrap.wrap(text, _WIDTH, initial_indent="## ", subsequent_indent="## ")
+
+
+def _value(value: Any) -> str:
+    """A value as TOML writes it: strings, numbers, truth values and lists as JSON does."""
+    if isinstance(value, tuple | set | frozenset):
+        value = list(value)
+    return json.dumps(value, ensure_ascii=False)

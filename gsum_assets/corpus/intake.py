@@ -1,0 +1,86 @@
+"""What became of the files of a corpus folder, in one line that a person reads."""
+
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
+
+import pyarrow as pa
+
+from gsum_assets.corpus.folder import READS
+from gsum_assets.corpus.load import load
+from gsum_assets.corpus.rows import rows_of
+from gsum_assets.corpus.settings import load_settings
+from gsum_assets.tables import TABLES
+from gsum_resources.arrow import pc
+from gsum_resources.parquet_store import ParquetStore
+
+SHOWN = 3  # rejected files that are named
+_REASON_CHARS = 160
+
+
+def intake(n_documents: int, rejected: pa.Table) -> str:
+    """Return how many documents were taken in, which were rejected, and what was not read.
+
+    Parameters
+    ----------
+    rejected : rows of `rejected_documents` of one corpus.
+
+    Returns
+    -------
+    line : as `47 documents; 1 rejected: a.pdf: encrypted …; not read: 4 .jpg (gsum reads …)`.
+    """
+    others = others_by_type(rejected)
+    reasons = [f"{_place(row)}: {_short(row['reason'])}" for row in real_rejections(rejected)]
+    parts = [f"{n_documents:,} {'document' if n_documents == 1 else 'documents'}"]
+    if reasons:
+        named = [*reasons[:SHOWN], *(["…"] if len(reasons) > SHOWN else [])]
+        parts.append(f"{len(reasons):,} rejected: {'; '.join(named)}")
+    if others:
+        counts = ", ".join(f"{n:,} {suffix}" for suffix, n in others)
+        parts.append(f"not read: {counts} ({READS})")
+    return "; ".join(parts)
+
+
+def stored_intake(store: ParquetStore, corpus: str) -> str:
+    """Return the same of a corpus as its tables have it."""
+    rejections = TABLES["rejected_documents"]
+    rejected, _ = store.read(rejections, store.partitions(rejections, corpus))
+    return intake(store.count(TABLES["documents"], corpus), rejected)
+
+
+def folder_intake(folder: Path) -> str:
+    """Return the same of a corpus folder that was not run yet; its documents are read for it.
+
+    Raises
+    ------
+    CorpusError
+        If the folder or its settings cannot be read.
+    """
+    documents, rejected = load(folder, load_settings(folder))
+    return intake(len(documents), rows_of(TABLES["rejected_documents"], rejected, folder.name))
+
+
+def real_rejections(rejected: pa.Table) -> Sequence[dict]:
+    """Return the rows of documents that could not be read, in the order of files and lines."""
+    rows = rejected.filter(pc.invert(rejected["is_other_type"]))
+    return rows.sort_by([("file", "ascending"), ("line", "ascending")]).to_pylist()
+
+
+def others_by_type(rejected: pa.Table) -> list[tuple[str, int]]:
+    """Return the file name extensions that are not read with their number, most files first."""
+    files = rejected.filter(rejected["is_other_type"])["file"].to_pylist()
+    counts = Counter(_type(file) for file in files)
+    return sorted(counts.items(), key=lambda item: (-item[1], item[0]))
+
+
+def _type(file: str) -> str:
+    name, dot, suffix = file.rpartition("/")[2].rpartition(".")
+    return f".{suffix.lower()}" if dot and name else "without extension"
+
+
+def _place(row: dict) -> str:
+    return f"{row['file']}, line {row['line']}" if row["line"] else row["file"]
+
+
+def _short(reason: str) -> str:
+    return reason if len(reason) <= _REASON_CHARS else reason[: _REASON_CHARS - 1] + "…"

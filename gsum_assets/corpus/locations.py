@@ -1,0 +1,53 @@
+"""Where in its document a passage stands, as a reader would say it."""
+
+import pyarrow as pa
+
+from gsum_resources.arrow import pc
+
+_STEP = " › "
+
+
+def location_of(rows: pa.Table, document_id: str, start: int, end: int) -> str:
+    """Return the location of the characters `start` to `end` of a document.
+
+    Parameters
+    ----------
+    rows : rows of `document_sections`, of any documents of one corpus.
+
+    Returns
+    -------
+    location : `page 12`, `pages 3-4`, `slide 7`, `section "Scope › Exceptions"`, or "" where the
+        document has neither pages nor headings before `end`.
+    """
+    own = rows.filter(pc.equal(rows["document_id"], document_id))
+    sections = own.sort_by([("start", "ascending"), ("position", "ascending")]).to_pylist()
+    pages = [row for row in sections if row["kind"] != "heading"]
+    if pages:
+        return _pages(pages, start, end)
+    path = _path([row for row in sections if row["kind"] == "heading"], start, end)
+    return f'section "{_STEP.join(path)}"' if path else ""
+
+
+def _pages(pages: list[dict], start: int, end: int) -> str:
+    """The pages that the characters lie on; `pages` in the order of their starts."""
+    kind = pages[0]["kind"]
+    first = max((row["position"] for row in pages if row["start"] <= start), default=1)
+    last = max((row["position"] for row in pages if row["start"] < end), default=first)
+    return f"{kind} {first}" if last <= first else f"{kind}s {first}-{last}"
+
+
+def _path(headings: list[dict], start: int, end: int) -> list[str]:
+    """The headings that the characters stand under, outermost first.
+
+    Where they begin before the first heading, those that the first heading among them is under;
+    the title of the whole document, the only heading of its level, is left out.
+    """
+    before = [row for row in headings if row["start"] <= start]
+    before = before or [row for row in headings if row["start"] < end][:1]
+    path: list[dict] = []
+    for row in before:
+        path = [outer for outer in path if outer["level"] < row["level"]] + [row]
+    top = [row for row in headings if path and row["level"] == path[0]["level"]]
+    if len(path) > 1 and len(top) == 1:
+        path = path[1:]
+    return [row["label"] for row in path]

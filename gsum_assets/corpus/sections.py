@@ -1,0 +1,67 @@
+"""Pages and headings of a document, by the character at which each starts."""
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from gsum_assets.corpus.conversion.formats import FORMATS
+
+_MARKDOWN = frozenset({".md", *(s for s, f in FORMATS.items() if f not in ("pdf", "pptx"))})
+_HEADING = re.compile(r" {0,3}(#{1,6})[ \t]+(\S.*)$")
+_FENCE = re.compile(r" {0,3}(```+|~~~+)")
+
+
+@dataclass(frozen=True)
+class Section:
+    """A page, slide or heading, see `document_sections` in `tables.py`."""
+
+    document_id: str
+    kind: str
+    position: int
+    level: int
+    label: str
+    start: int
+
+
+def is_markdown(suffix: str) -> bool:
+    """Return whether lines that begin with "#" are headings in files of this type."""
+    return suffix in _MARKDOWN
+
+
+def sections_of(
+    document_id: str, text: str, suffix: str, page_starts: Sequence[int]
+) -> list[Section]:
+    """Return the pages or slides of a document, then its headings.
+
+    Parameters
+    ----------
+    suffix : the file name extension, in lower case.
+    page_starts : the character at which each page starts.
+    """
+    kind = "slide" if suffix == ".pptx" else "page"
+    pages = [
+        # blanks at the end of the text were removed, and pages that were blank with them
+        Section(document_id, kind, number, 0, str(number), min(start, len(text)))
+        for number, start in enumerate(page_starts, start=1)
+    ]
+    headings = _headings(text) if is_markdown(suffix) else ()
+    return pages + [
+        Section(document_id, "heading", number, level, label, start)
+        for number, (start, level, label) in enumerate(headings, start=1)
+    ]
+
+
+def _headings(text: str) -> Iterator[tuple[int, int, str]]:
+    """Start, level and text of each Markdown heading outside of code."""
+    start, fence = 0, ""
+    for line in text.splitlines(keepends=True):
+        mark = _FENCE.match(line)
+        if mark and not fence:
+            fence = mark[1]
+        elif mark and mark[1].startswith(fence):
+            fence = ""
+        elif not fence and (heading := _HEADING.match(line.rstrip())):
+            label = " ".join(heading[2].rstrip("#").split())
+            if label:
+                yield start, len(heading[1]), label
+        start += len(line)

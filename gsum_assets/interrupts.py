@@ -1,0 +1,123 @@
+"""Ends this process at once on Ctrl-C or SIGTERM, whatever it is at work on.
+
+What a run writes is complete or absent at every moment, as after `kill -9`. So nothing has to be
+unwound: a thread, that also works while the main thread is in native code, says what happened,
+gives back what other processes would wait for, and ends the process.
+"""
+
+import os
+import signal
+import socket
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+
+SIGNALS = (signal.SIGINT, signal.SIGTERM)
+_LONGEST_S = 4.0
+_CLEAR_LINE = b"\r\x1b[2K\x1b[?25h"  # of a progress bar, which also hides the cursor
+
+
+class Ending:
+    """How this process ends on a signal.
+
+    Parameters
+    ----------
+    message : printed to stderr, and nothing after it.
+    """
+
+    def __init__(self, message: str) -> None:
+        self._message = message
+        self._tidy_up: Callable[[], None] = lambda: None
+        self._began = threading.Event()
+        self._once = threading.Lock()
+        self._output, self._errors = os.dup(1), os.dup(2)
+
+    def tidy_up_by(self, tidy_up: Callable[[], None]) -> None:
+        """Call that before the end."""
+        self._tidy_up = tidy_up
+
+    def hold(self) -> None:
+        """Begin nothing any more once a signal was received: wait for the end."""
+        if self._began.is_set():
+            threading.Event().wait(2 * _LONGEST_S)
+
+    def watch(self, signals: socket.socket) -> None:
+        """End the process at the first signal, without delay at the second."""
+        number = _next(signals)
+        if number is None:
+            return
+        self._began.set()
+        silence = os.open(os.devnull, os.O_WRONLY)
+        for output in (1, 2):
+            os.dup2(silence, output)
+        threading.Thread(target=self._tidily, args=(number,), daemon=True).start()
+        signals.settimeout(_LONGEST_S)
+        with suppress(TimeoutError):
+            _next(signals)
+        self._end(number)
+
+    def close(self) -> None:
+        """Free what a process that goes on does not need."""
+        os.close(self._output)
+        os.close(self._errors)
+
+    def _tidily(self, number: int) -> None:
+        try:
+            self._tidy_up()
+        finally:  # an error here must not hold back the end; the next run tidies up then
+            self._end(number)
+
+    def _end(self, number: int) -> None:
+        with self._once:
+            if os.isatty(self._output):
+                os.write(self._output, _CLEAR_LINE)
+            os.write(self._errors, f"{self._message}\n".encode())
+            os._exit(128 + number)
+
+
+@contextmanager
+def ended_by_signals(message: str) -> Iterator[Ending]:
+    """Let a signal end the process with status 130 (SIGINT) or 143 (SIGTERM).
+
+    Also where the shell that started it ignores Ctrl-C for it, as for jobs in the background.
+
+    Parameters
+    ----------
+    message : printed to stderr, and nothing after it.
+    """
+    ending = Ending(message)
+    if threading.current_thread() is not threading.main_thread():  # has no signals
+        yield ending
+        ending.close()
+        return
+    received, sent = socket.socketpair()
+    sent.setblocking(False)
+    before = {number: signal.signal(number, lambda *_: None) for number in SIGNALS}
+    woken = signal.set_wakeup_fd(sent.fileno(), warn_on_full_buffer=False)
+    watcher = threading.Thread(target=ending.watch, args=(received,), daemon=True)
+    watcher.start()
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, SIGNALS)  # `cli.script` blocks them until here
+    try:
+        yield ending
+    finally:
+        ending.hold()
+        signal.set_wakeup_fd(woken)
+        for number, handler in before.items():
+            signal.signal(number, handler)
+        sent.close()
+        watcher.join()
+        received.close()
+        ending.close()
+
+
+def _next(signals: socket.socket) -> int | None:
+    """The next of the signals that end; None where nobody sends any more."""
+    while data := signals.recv(1):
+        if data[0] in SIGNALS:
+            return data[0]
+    return None
+
+
+def named(corpora: Sequence[str]) -> str:
+    """What an interrupted `gsum run` of these corpora prints."""
+    return f"interrupted; what was made is kept; `gsum run {' '.join(corpora)}` goes on"

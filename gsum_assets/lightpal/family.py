@@ -1,0 +1,58 @@
+"""LightPAL, its ablation and its comparisons as a family of methods."""
+
+import pyarrow as pa
+
+from gsum_assets.evaluation.family import Family, Inputs
+from gsum_assets.lightpal.rank import Tables, rank
+from gsum_assets.lightpal.settings import ContextSettings, LightpalSettings
+from gsum_assets.lightpal.variants import PASSAGE_WALK, PROMPTRANK, VARIANTS
+from gsum_assets.retrieval.collection import Collection, Questions
+from gsum_assets.retrieval.contexts import top_contexts
+from gsum_assets.tables import TABLES
+
+_NO_TRUST = TABLES["lightpal.walk_trust"].empty()
+
+
+def _rank(variant: str, inputs: Inputs) -> pa.Table:
+    collection = Collection.from_tables(
+        *(inputs.table(name) for name in ("documents", "chunks", "chunk_embeddings"))
+    )
+    trust = inputs.table("walk_trust") if variant == PASSAGE_WALK else _NO_TRUST
+    queries = inputs.table("queries")
+    vectors = inputs.model("embedding_model").embed_queries(queries["retrieval_text"].to_pylist())
+    return rank(
+        variant,
+        collection,
+        Questions.from_table(queries, vectors),
+        Tables(inputs.table("passage_edges"), trust),
+        inputs.settings("language"),
+        _retrieval_settings(variant, inputs),
+        lambda: inputs.model("passage_scorer"),
+    )
+
+
+def _retrieval_settings(variant: str, inputs: Inputs) -> LightpalSettings:
+    """The tables that a method reads; a change in another is none of its own."""
+    names = {PASSAGE_WALK: ["walk"], PROMPTRANK: ["retrieval", "promptrank"]}.get(
+        variant, ["retrieval"]
+    )
+    return LightpalSettings.model_validate({n: inputs.settings(f"lightpal.{n}") for n in names})
+
+
+def _contexts(_: str, inputs: Inputs) -> pa.Table:
+    chosen = ContextSettings.model_validate(inputs.settings("lightpal.contexts"))
+    return top_contexts(inputs.table("rankings"), inputs.table("chunks"), chosen.k)
+
+
+LIGHTPAL = Family(
+    name="lightpal",
+    settings=LightpalSettings,
+    variants=tuple(VARIANTS),
+    default=(PASSAGE_WALK,),
+    rank=_rank,
+    contexts=_contexts,
+    reads=("documents", "chunks", "chunk_embeddings"),
+    reads_by_corpus=("passage_edges", "walk_trust"),
+    models=("embedding_model", "passage_scorer"),
+)
+"""The published method, its ablation, its slow comparison, and the walk of our own."""

@@ -1,0 +1,83 @@
+"""What there is of a corpus beside answers: documents, rejected ones, the index and its cost."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from gsum_assets.evaluation.costs import is_of_index, spent_by_asset
+from gsum_assets.tables import TABLES
+from gsum_resources.appended import read_appended
+from gsum_resources.parquet_store import ParquetStore
+
+_IN_THE_FOLDER = ("documents", "rejected_documents")
+_MADE_LATER = ("leaderboard", "comparisons", "costs", "win_rates", "generated_questions")
+_LEDGERS = ("llm_calls", "embedding_calls")
+
+
+class IndexTable(NamedTuple):
+    """A table that is made before a question is asked; `row` completes "One row per …"."""
+
+    name: str
+    row: str
+    n: int
+
+
+class Spent(NamedTuple):
+    """What an asset's distinct requests to models took; `calls` of language models alone."""
+
+    asset: str
+    calls: int
+    tokens_in: int
+    tokens_out: int
+    seconds: float
+    dollars: float
+
+
+class Rejected(NamedTuple):
+    """A document that could not be taken in."""
+
+    file: str
+    reason: str
+
+
+@dataclass(frozen=True)
+class Corpus:
+    """What is known of a corpus whether or not it has questions."""
+
+    n_words: int
+    n_chunks: int
+    rejected: Sequence[Rejected]
+    index: Sequence[IndexTable]
+    spent: Sequence[Spent]
+
+
+def read_corpus(store: ParquetStore, corpus: str) -> Corpus:
+    """Read what is stored of a corpus; texts are left unread."""
+    words, _ = store.read(
+        TABLES["documents"], store.partitions(TABLES["documents"], corpus), ["n_words"]
+    )
+    columns = ["file", "reason"]
+    table = TABLES["rejected_documents"]
+    rejected, _ = store.read(table, store.partitions(table, corpus), columns)
+    return Corpus(
+        n_words=sum(words["n_words"].to_pylist()),
+        n_chunks=store.count(TABLES["chunks"], corpus),
+        rejected=sorted(Rejected(row["file"], row["reason"]) for row in rejected.to_pylist()),
+        index=_index(store, corpus),
+        spent=_spent(store, corpus),
+    )
+
+
+def _index(store: ParquetStore, corpus: str) -> list[IndexTable]:
+    found = []
+    for name, table in TABLES.items():
+        is_index = is_of_index(table) and not name.startswith("source_")
+        if is_index and name not in (*_IN_THE_FOLDER, *_MADE_LATER, *_LEDGERS):
+            n = store.count(table, corpus)
+            found += [IndexTable(name, table.row, n)] if n else []
+    return found
+
+
+def _spent(store: ParquetStore, corpus: str) -> list[Spent]:
+    ledgers = (read_appended(store, TABLES[name], corpus) for name in _LEDGERS)
+    return [Spent(asset, *amounts) for asset, amounts in sorted(spent_by_asset(*ledgers).items())]

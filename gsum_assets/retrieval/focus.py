@@ -1,0 +1,227 @@
+"""Which documents a question over a whole corpus is about: those that it names, or all of them.
+
+A ranking of passages knows neither that "GPL version 3" is the title of a document nor that a
+question which compares documents needs a passage of each. Both are read from the question's own
+words. The rules are strict, so that an ordinary question is left alone: a name without a number
+has to be written with capitals or in quotation marks, a comparison has to speak of documents.
+"""
+
+import re
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import zip_longest
+
+MOST_DOCUMENTS = 12  # whose passages a comparison reads; more would leave a sentence for each
+
+_FEWEST_WORDS = 3  # that a search needs
+_MOST_INITIALS = 6  # words of a question that an acronym may stand for, beyond a name's own
+_TOKEN = re.compile(r"\d+(?:\.\d+)*|[^\W\d_]+")
+_FILLERS = frozenset(
+    ["a", "an", "and", "at", "by", "for", "in", "of", "on", "or", "the", "to", "v", "version"]
+)
+_NOUNS = (
+    r"(?:documents?|texts?|files?|papers?|articles?|reports?|stories|tales|books?|chapters?"
+    r"|meetings?|transcripts?|licen[cs]es|contracts?|agreements?|policies|laws|treaties|manuals?"
+    r"|guides?|letters?|e-?mails?|interviews?|essays?|sources)"
+)
+_PLURAL = _NOUNS.replace("s?", "s")
+_COMPARING = re.compile(
+    r"\b(?:compar\w+|contrast\w*|differ|differs|differed|different(?:ly)?|differences?"
+    r"|similarit\w+|in common|versus|vs)\b",
+    re.IGNORECASE,
+)
+_DOCUMENTS = re.compile(rf"\b(?:\w+ )?{_PLURAL}\b", re.IGNORECASE)
+_EACH = re.compile(
+    rf"\b(?:across|each(?: one)? of|every one of|all(?: of)?|which(?: of)?|in all)"
+    rf"(?: all)?(?: the| these| those)?(?: \w+)? {_PLURAL}\b|\beach {_NOUNS}\b",
+    re.IGNORECASE,
+)
+
+
+_Mention = tuple[int, int, list[str]]
+
+
+@dataclass(frozen=True)
+class Focus:
+    """What a question is about.
+
+    Attributes
+    ----------
+    mentions : ids of the documents that each name in the question stands for, in its order.
+    compares : whether it wants something of several documents: of those named, else of all.
+    rest : the question without the names, to search a named document with, all of which is about
+        its name; the question itself where little else is left.
+    """
+
+    mentions: Sequence[Sequence[str]] = ()
+    compares: bool = False
+    rest: str = ""
+
+
+@dataclass(frozen=True)
+class _Word:
+    text: str
+    is_marked: bool  # written with a capital inside the sentence, or in quotation marks
+    start: int
+    end: int
+
+
+def focus_of(question: str, titles: Mapping[str, str]) -> Focus:
+    """Return the documents that `question` names, and whether it compares documents.
+
+    Parameters
+    ----------
+    titles : of the documents by id; an id, which often is a file's name, counts as a title too.
+    """
+    found = _mentions(_words(question), _names(titles))
+    mentions = [ids for *_, ids in found]
+    distinct = {document_id for ids in mentions for document_id in ids}
+    compares = len(mentions) > 1 and len(distinct) > 1
+    compares |= bool(
+        _EACH.search(question) or (_COMPARING.search(question) and _DOCUMENTS.search(question))
+    )
+    return Focus(mentions, compares, _without(question, [(a, b) for a, b, _ in found]))
+
+
+def in_order(mentions: Sequence[Sequence[str]], ranked: Sequence[str]) -> list[str]:
+    """Return the mentioned documents: the best of each mention, then the second of each.
+
+    Parameters
+    ----------
+    ranked : ids of documents, best first; those that are missing count least.
+    """
+    rank = {document_id: i for i, document_id in enumerate(ranked)}
+    groups = [sorted(ids, key=lambda i: rank.get(i, len(rank))) for ids in mentions]
+    return list(dict.fromkeys(i for row in zip_longest(*groups) for i in row if i is not None))
+
+
+def spread(passages: Sequence[Sequence[dict]], n: int) -> list[dict]:
+    """Return `n` passages, the best of each document first, then the second of each.
+
+    Parameters
+    ----------
+    passages : of each document, best first; documents in the order in which they count.
+    """
+    rounds = zip_longest(*passages)
+    return [one for several in rounds for one in several if one is not None][:n]
+
+
+def _words(text: str) -> list[_Word]:
+    """Words and numbers, without articles and the like; "GPLv3" is two."""
+    text = re.sub(r"(?<=[A-Za-z])v(?=\d)", " ", text)
+    quoted = [m.span() for m in re.finditer(r"[\"“‘«]([^\"”’»]+)[\"”’»]", text)]
+    found = []
+    for match in _TOKEN.finditer(text):
+        word, start = match.group(), match.start()
+        opens = not re.search(r"\w", re.split(r"[.?!:]\s", text[:start])[-1])
+        capital = word[0].isupper() and (not opens or (word.isupper() and len(word) > 1))
+        marked = capital or any(first <= start < last for first, last in quoted)
+        if word.lower() not in _FILLERS:
+            marked |= word[0].isdigit()
+            found.append(_Word(_plain(word), marked, start, match.end()))
+    return found
+
+
+def _plain(word: str) -> str:
+    """`3.0` as `3`, everything in lower case."""
+    return re.sub(r"(?:\.0)+$", "", word.lower())
+
+
+def _names(titles: Mapping[str, str]) -> dict[tuple[str, ...], list[str]]:
+    """Documents by each form of their names, as tokens.
+
+    Several documents may share a form: sections of one story, or two versions of one licence
+    whose numbers the question leaves out. Where one document lacks fewer words of its name than
+    another, the form is that document's alone: "gpl 3" of "GNU General Public License 3" is not
+    of "GNU Lesser General Public License 3".
+    """
+    least: dict[tuple[str, ...], int] = {}
+    owners: defaultdict[tuple[str, ...], list[str]] = defaultdict(list)
+    for document_id, title in titles.items():
+        forms: dict[tuple[str, ...], int] = {}
+        number = re.search(r"\d[\d.]*$", document_id)
+        numbered = f"{title} {number.group()}" if number else title
+        for name in dict.fromkeys((title, document_id, numbered)):
+            for form, n_left_out in _forms(name):
+                forms[form] = min(n_left_out, forms.get(form, n_left_out))
+        for form, n_left_out in forms.items():
+            if n_left_out < least.get(form, n_left_out + 1):
+                least[form] = n_left_out
+                owners[form] = []
+            if n_left_out == least[form]:
+                owners[form].append(document_id)
+    return {form: ids for form, ids in owners.items() if len(ids) < len(titles)}
+
+
+def _forms(name: str) -> Iterator[tuple[tuple[str, ...], int]]:
+    """Forms under which a name may be mentioned, and how many of its words each leaves out."""
+    for text in dict.fromkeys((name, re.split(r"\s[-–—]\s|[:(]", name)[0])):
+        tokens = [word.text for word in _words(text)]
+        if len(tokens) > 1 and tokens[0].isdigit() and not tokens[1][0].isdigit():
+            tokens = tokens[1:]  # a number that puts files in order
+        yield from _with_acronyms(tokens)
+
+
+def _with_acronyms(tokens: list[str]) -> Iterator[tuple[tuple[str, ...], int]]:
+    n_words = next((i for i, t in enumerate(tokens) if t[0].isdigit()), len(tokens))
+    words, rest = tokens[:n_words], tuple(tokens[n_words:])
+    heads = [(tuple(words), 0)]
+    heads += [((_initials(words[first:]),), first) for first in range(len(words) - 2)]
+    for head, n_left_out in heads:
+        if any(len(word) > 2 for word in head):
+            for n_kept in {0, 1, len(rest)} if rest else {0}:
+                yield (*head, *rest[:n_kept]), n_left_out + len(rest) - n_kept
+
+
+def _initials(words: Sequence[str]) -> str:
+    return "".join(word[0] for word in words)
+
+
+def _mentions(words: list[_Word], names: Mapping[tuple[str, ...], list[str]]) -> list[_Mention]:
+    """Names in the question; of those that overlap, the longest.
+
+    Returns
+    -------
+    First character, one past the last, and the documents of each, in order.
+    """
+    longest = max(map(len, names), default=0)
+    found: list[tuple[int, int, list[str]]] = []
+    for start in range(len(words)):
+        for end in range(start + 1, min(len(words), start + longest + _MOST_INITIALS) + 1):
+            span = words[start:end]
+            ids = next((names[form] for form in _asked_forms(span) if form in names), None)
+            is_cut = end < len(words) and words[end].text[0].isdigit()  # another one's number
+            if ids and _is_name(span) and not is_cut:
+                found.append((start, end, ids))
+    found.sort(key=lambda m: (m[0] - m[1], not words[m[1] - 1].text[0].isdigit(), m[0]))
+    kept: list[tuple[int, int, list[str]]] = []
+    for start, end, ids in found:
+        if all(end <= first or last <= start for first, last, _ in kept):
+            kept.append((start, end, ids))
+    kept.sort(key=lambda mention: mention[0])
+    return [(words[first].start, words[last - 1].end, ids) for first, last, ids in kept]
+
+
+def _without(question: str, spans: Sequence[tuple[int, int]]) -> str:
+    """The question without its spans; the whole where fewer than three words would be left."""
+    rest = question
+    for start, end in reversed(spans):
+        rest = f"{rest[:start]} {rest[end:]}"
+    return " ".join(rest.split()) if len(_words(rest)) >= _FEWEST_WORDS else question
+
+
+def _asked_forms(span: Sequence[_Word]) -> Iterator[tuple[str, ...]]:
+    """A span as it stands, and with its words put as an acronym."""
+    texts = [word.text for word in span]
+    yield tuple(texts)
+    n_words = next((i for i, text in enumerate(texts) if text[0].isdigit()), len(texts))
+    if n_words > 2 and all(word.is_marked for word in span):
+        yield (_initials(texts[:n_words]), *texts[n_words:])
+
+
+def _is_name(span: list[_Word]) -> bool:
+    """Whether the words stand for a name here, and not just for what they mean."""
+    if any(word.text[0].isdigit() for word in span) and len(span) > 1:
+        return True
+    return all(word.is_marked for word in span)

@@ -1,0 +1,98 @@
+"""Where an answer comes from: its passages as a reader would look them up."""
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+from gsum_assets.evaluation.answer import reading_order
+from gsum_resources.llm.classical.sentences import split_sentences
+
+Locate = Callable[[str, int, int], str]
+"""Document, first character and one past the last to "page 12", or "" where there are no pages."""
+
+
+@dataclass(frozen=True)
+class Source:
+    """A passage that an answer was written from.
+
+    Attributes
+    ----------
+    title : of its document, or what kind of text it is where it comes from several.
+    place : within the document, "page 4" or "passage 3 of 14"; "" where it has none.
+    text : the passage.
+    document_id, node_id : as in `contexts`.
+    """
+
+    title: str
+    place: str
+    text: str
+    document_id: str | None
+    node_id: str
+
+    def __str__(self) -> str:
+        return f"{self.title}, {self.place}" if self.place else self.title
+
+
+def sources_of(
+    passages: Sequence[dict],
+    titles: Mapping[str, str],
+    chunks: Sequence[dict],
+    locate: Locate,
+) -> list[Source]:
+    """Return the sources of an answer, in the order in which its model read them.
+
+    Parameters
+    ----------
+    passages : rows of `contexts`, best first.
+    titles : of the documents by id.
+    chunks : rows of `chunks`, of the passages' documents at least, without their texts.
+    locate : returns pages and headings.
+    """
+    by_id = {chunk["chunk_id"]: chunk for chunk in chunks}
+    n_chunks: dict[str, int] = {}
+    for chunk in chunks:
+        n_chunks[chunk["document_id"]] = n_chunks.get(chunk["document_id"], 0) + 1
+    found = []
+    for row in reading_order(passages):
+        document_id, chunk = row["document_id"], by_id.get(row["node_id"])
+        kind = row["node_kind"].replace("_", " ")
+        title = titles.get(document_id or "", document_id) or f"{kind} over several documents"
+        place = kind if document_id else ""
+        if chunk:
+            place = locate(chunk["document_id"], chunk["start"], chunk["end"])
+            if place in ("", f'section "{title}"'):  # which says nothing more than the title
+                place = f"passage {chunk['position'] + 1} of {n_chunks[chunk['document_id']]}"
+        found.append(Source(title, place, row["text"], document_id, row["node_id"]))
+    return found
+
+
+def with_numbers(text: str, sources: Sequence[Source]) -> str:
+    """Return an answer with "[2]" behind what stands in source 2 word for word.
+
+    A sentence that stands in none, or that a language model has put in its own words, has none.
+    """
+    plain = [_plain(source.text) for source in sources]
+    return "\n".join(_numbered(line, plain) for line in text.splitlines())
+
+
+def _numbered(line: str, sources: Sequence[str]) -> str:
+    sentences = split_sentences(line)
+    if not sentences:
+        return line
+    numbers = [_first_with(_plain(sentence), sources) for sentence in sentences]
+    shown = []
+    for i, (sentence, number) in enumerate(zip(sentences, numbers, strict=True)):
+        ends = i + 1 == len(sentences) or numbers[i + 1] != number
+        shown.append(f"{sentence} [{number}]" if number and ends else sentence)
+    return " ".join(shown)
+
+
+def _first_with(sentence: str, sources: Sequence[str]) -> int:
+    """The number, from 1, of the first source that holds a sentence; 0: none does."""
+    spoken = re.sub(r"^[^:]{1,40}: ", "", sentence)  # without the name of its speaker
+    places = (i for i, source in enumerate(sources, 1) if sentence in source or spoken in source)
+    return next(places, 0)
+
+
+def _plain(text: str) -> str:
+    return " ".join(text.split()).strip("–… ").casefold()

@@ -1,0 +1,89 @@
+"""Starts the Dagster UI in a session of its own, and ends with it all that it started."""
+
+import os
+import signal
+import subprocess
+import time
+from collections.abc import Sequence
+from types import FrameType
+
+import psutil
+
+_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+_ORDERLY_S = 3.0  # all have ended within 5 s of a signal
+_LOOK_S = 0.1
+
+
+def serve(command: Sequence[str]) -> int:
+    """Run a command until it ends or a signal is received; its status, or 130 (INT), 143 (TERM).
+
+    Signals are received also where a shell ignores Ctrl-C for its jobs in the background. Nothing
+    that the command started, however indirectly, goes on afterwards.
+    """
+    received: list[int] = []
+
+    def note(number: int, _: FrameType | None) -> None:
+        received.append(number)
+
+    before = {number: signal.signal(number, note) for number in _SIGNALS}
+    process = subprocess.Popen(command, start_new_session=True)
+    try:
+        status = _wait(process, received)
+        end_session(process)
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+    return 128 + received[0] if received else status
+
+
+def _wait(process: subprocess.Popen, received: Sequence[int]) -> int:
+    """Wait for the end of a process, or for a signal."""
+    while not received:
+        try:
+            return process.wait(_LOOK_S)
+        except subprocess.TimeoutExpired:
+            continue
+    return 0
+
+
+def end_session(process: subprocess.Popen) -> None:
+    """End a process that leads a session, and everything in it: politely, then by force."""
+    deadline = time.monotonic() + _ORDERLY_S
+    known = _members(process.pid)
+    for member in known:
+        _send(member, signal.SIGTERM)
+    while known and time.monotonic() < deadline:
+        process.poll()  # takes leave of it, once it has ended
+        _, known = psutil.wait_procs(known, timeout=_LOOK_S)
+        known = [*known, *(m for m in _members(process.pid) if m not in known)]
+    while members := {*known, *_members(process.pid)}:  # also those that were started meanwhile
+        for member in members:
+            _send(member, signal.SIGKILL)
+        process.poll()
+        _, known = psutil.wait_procs(list(members), timeout=_LOOK_S)
+
+
+def _members(leader: int) -> list[psutil.Process]:
+    """The living processes of a session, and what they started in sessions of their own."""
+    found = set[psutil.Process]()
+    for process in psutil.process_iter():
+        try:
+            if os.getsid(process.pid) == leader or process.pid == leader:
+                found |= {process, *process.children(recursive=True)}
+        except (psutil.Error, ProcessLookupError):
+            continue
+    return [process for process in found if _lives(process)]
+
+
+def _lives(process: psutil.Process) -> bool:
+    try:
+        return process.is_running() and process.status() != psutil.STATUS_ZOMBIE
+    except psutil.Error:
+        return False
+
+
+def _send(process: psutil.Process, number: int) -> None:
+    try:
+        process.send_signal(number)
+    except psutil.Error:  # it has ended
+        return

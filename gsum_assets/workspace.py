@@ -1,0 +1,51 @@
+"""A home opened: its store, its models and the settings of its corpora; no Dagster."""
+
+from dataclasses import dataclass
+from typing import Any
+
+from pydantic import BaseModel
+
+from gsum_assets.corpus.settings import checked_section, load_settings
+from gsum_assets.families import FAMILIES
+from gsum_assets.tables import TABLES
+from gsum_resources.home import Home
+from gsum_resources.models import Models
+from gsum_resources.parquet_store import ParquetStore
+
+_SETTINGS = {family.name: family.settings for family in FAMILIES if family.settings}
+
+
+@dataclass(frozen=True)
+class Workspace:
+    """What is needed to read one home and to call its models."""
+
+    home: Home
+    store: ParquetStore
+    models: Models
+
+    def section(self, corpus: str, name: str) -> Any:
+        """Return a section of a corpus's `corpus.toml`, "answer" or "gor.training", as JSON.
+
+        Raises
+        ------
+        CorpusError
+            If the file cannot be read or gives a bad value.
+        """
+        settings = load_settings(self.home.corpora / corpus)
+        table, _, part = name.partition(".")
+        value: Any = getattr(settings, table) if table else settings
+        if part:
+            value = getattr(checked_section(_SETTINGS[table], table, value), part)
+        return value.model_dump(mode="json") if isinstance(value, BaseModel) else value
+
+
+def open_workspace(home: Home, models: Models | None = None, quick: bool = False) -> Workspace:
+    """Open `home` with the models of its `gsum.toml`, or with those given.
+
+    Parameters
+    ----------
+    quick : for a process that answers one question and ends, see `Models`.
+    """
+    store = ParquetStore(home.warehouse)
+    models = models or Models(home.settings(), store, TABLES["llm_calls"], quick=quick)
+    return Workspace(home, store, models)

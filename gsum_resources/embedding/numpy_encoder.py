@@ -1,0 +1,156 @@
+"""A BERT in numpy: vectors of a few texts in less time than it takes to import torch.
+
+A process that answers one question would spend four fifths of its time on importing torch and
+transformers (4.3 of 5.2 s of processor time with the packaged model). Whatever embeds more than a
+question and the sentences of its passages is better off with torch.
+"""
+
+from collections.abc import Callable, Mapping
+from functools import cached_property
+from pathlib import Path
+
+import numpy as np
+
+from gsum_resources.embedding.batches import equal_form_batches
+from gsum_resources.embedding.encoder import TextEncoder
+from gsum_resources.embedding.model_files import read_json, transformer_folder, weight_files
+from gsum_resources.embedding.windows import Windows
+
+_BATCH_TOKENS = 1024  # what one layer needs of them stays within the second-level cache
+Weights = Mapping[str, np.ndarray]
+
+
+def is_plain_bert(folder: Path) -> bool:
+    """Return whether `NumpyEncoder` can run the model: a BERT with GELU, in one safetensors file.
+
+    Parameters
+    ----------
+    folder : the model's files.
+    """
+    config = read_json(transformer_folder(folder) / "config.json")
+    files = weight_files(folder)
+    return (
+        config.get("model_type") == "bert"
+        and config.get("hidden_act") == "gelu"
+        and config.get("position_embedding_type", "absolute") == "absolute"
+        and len(files) == 1
+        and files[0].suffix == ".safetensors"
+    )
+
+
+class NumpyEncoder(TextEncoder):
+    """The transformer of a plain BERT without torch; vectors agree with torch's to about 1e-6.
+
+    Sums run in another order than in torch, so that its vectors have an identity of their own.
+    """
+
+    @cached_property
+    def _config(self) -> Mapping:
+        return read_json(transformer_folder(self.folder) / "config.json")
+
+    @cached_property
+    def _weights(self) -> Weights:
+        from safetensors.numpy import load_file
+
+        loaded = load_file(weight_files(self.folder)[0])
+        return {
+            name.removeprefix("bert."): np.asarray(value, np.float32)
+            for name, value in loaded.items()
+        }
+
+    def encode(
+        self,
+        windows: Windows,
+        batch_tokens: int | None,
+        on_batch: Callable[[np.ndarray], None] | None = None,
+    ) -> np.ndarray:
+        """Pooled vectors of windows, as `TextEncoder.encode` returns them."""
+        vectors = np.empty((len(windows.ids), self.settings.dimension), np.float32)
+        lengths = np.array([len(ids) for ids in windows.ids], np.int64)
+        batches = equal_form_batches(lengths, windows.full_length, batch_tokens or _BATCH_TOKENS)
+        for run_length, batch in batches:
+            ids = np.full((len(batch), run_length), self.settings.pad_id, np.int64)
+            for row, window in enumerate(batch):
+                ids[row, : lengths[window]] = windows.ids[window]
+            present = np.arange(run_length) < lengths[batch][:, None]  # (rows, length)
+            hidden = bert(self._weights, self._config, ids, present)
+            vectors[batch] = pooled(hidden, present, self.settings.pooling)
+            if on_batch is not None:
+                on_batch(batch)
+        return vectors
+
+
+def bert(weights: Weights, config: Mapping, ids: np.ndarray, present: np.ndarray) -> np.ndarray:
+    """Output of the last layer, `(rows, length, dim)` (Devlin et al. 2019).
+
+    Parameters
+    ----------
+    ids : tokens, `(rows, length)`.
+    present : False for padding, `(rows, length)`.
+    """
+    eps = float(config["layer_norm_eps"])
+    n_rows, length = ids.shape
+    x = (
+        weights["embeddings.word_embeddings.weight"][ids]
+        + weights["embeddings.position_embeddings.weight"][:length]
+        + weights["embeddings.token_type_embeddings.weight"][0]
+    ).reshape(n_rows * length, -1)
+    x = _layer_norm(weights, "embeddings.LayerNorm", x, eps)
+    mask = np.where(present, 0, np.finfo(np.float32).min).astype(np.float32)
+    for layer in range(config["num_hidden_layers"]):
+        name = f"encoder.layer.{layer}."
+        attended = _attention(weights, name, x, mask, config["num_attention_heads"])
+        attended = _linear(weights, name + "attention.output.dense", attended)
+        x = _layer_norm(weights, name + "attention.output.LayerNorm", x + attended, eps)
+        inner = _gelu(_linear(weights, name + "intermediate.dense", x))
+        inner = _linear(weights, name + "output.dense", inner)
+        x = _layer_norm(weights, name + "output.LayerNorm", x + inner, eps)
+    return x.reshape(n_rows, length, -1)
+
+
+def pooled(hidden: np.ndarray, present: np.ndarray, pooling: str) -> np.ndarray:
+    """Token vectors `(rows, length, dim)` to one vector a row, `(rows, dim)`."""
+    if pooling == "cls":
+        return hidden[:, 0]
+    if pooling == "last":
+        return hidden[np.arange(len(hidden)), present.sum(1) - 1]
+    kept = present[:, :, None]
+    if pooling == "max":
+        return np.where(kept, hidden, -np.inf).max(1)
+    return (hidden * kept).sum(1) / kept.sum(1)
+
+
+def _linear(weights: Weights, name: str, x: np.ndarray) -> np.ndarray:
+    return x @ weights[f"{name}.weight"].T + weights[f"{name}.bias"]
+
+
+def _layer_norm(weights: Weights, name: str, x: np.ndarray, eps: float) -> np.ndarray:
+    centred = x - x.mean(1, keepdims=True)
+    spread = np.sqrt((centred * centred).mean(1, keepdims=True) + eps)
+    return centred / spread * weights[f"{name}.weight"] + weights[f"{name}.bias"]
+
+
+def _attention(
+    weights: Weights, name: str, x: np.ndarray, mask: np.ndarray, n_heads: int
+) -> np.ndarray:
+    """Self-attention of all heads, `(rows * length, dim)`; `mask` `(rows, length)` is added."""
+    n_rows, length = mask.shape
+
+    def heads(part: str) -> np.ndarray:  # (rows, heads, length, dim / heads)
+        projected = _linear(weights, f"{name}attention.self.{part}", x)
+        return projected.reshape(n_rows, length, n_heads, -1).transpose(0, 2, 1, 3)
+
+    queries, keys, values = heads("query"), heads("key"), heads("value")
+    scores = queries @ keys.transpose(0, 1, 3, 2)  # (rows, heads, length, length)
+    scores *= np.float32(queries.shape[-1] ** -0.5)
+    scores += mask[:, None, None, :]
+    scores -= scores.max(-1, keepdims=True)
+    shares = np.exp(scores)
+    shares /= shares.sum(-1, keepdims=True)
+    return (shares @ values).transpose(0, 2, 1, 3).reshape(n_rows * length, -1)
+
+
+def _gelu(x: np.ndarray) -> np.ndarray:
+    from scipy.special import erf
+
+    return x * np.float32(0.5) * (1 + erf(x * np.float32(0.5**0.5)))

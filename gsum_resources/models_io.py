@@ -1,0 +1,60 @@
+"""Dagster's door to the models: handed to assets with memo and ledger."""
+
+from functools import partial
+
+import dagster as dg
+
+from gsum_resources.embedding_ledger import EmbeddingLedger
+from gsum_resources.lazy import Lazy
+from gsum_resources.lineage import Reads
+from gsum_resources.llm.ledger import Ledger, LedgeredModel
+from gsum_resources.memo import MemoizedEmbedder
+from gsum_resources.models import Models
+from gsum_resources.progress import reporter
+from gsum_resources.scoring.memoized import MemoizedScorer
+from gsum_resources.table import Table
+from gsum_resources.warehouse_io import partition_of, step_of
+
+
+class ModelsIO(dg.IOManager):
+    """Hands the observed model assets to those that use them, and notes that they did."""
+
+    def __init__(self, models: Models, reads: Reads, embedding_table: Table) -> None:
+        self.models = models
+        self._reads = reads
+        self._embedding_table = embedding_table
+
+    def load_input(self, context: dg.InputContext) -> Lazy:
+        """A `Lazy` whose `get` gives a `LedgeredModel`, `MemoizedEmbedder` or `MemoizedScorer`."""
+        name = context.asset_key.path[-1]
+        step = step_of(context)
+        asset = context.step_context.step.key.replace("__", "/")  # as people write it
+        corpus = _corpus_of(context)
+
+        def read() -> LedgeredModel | MemoizedEmbedder | MemoizedScorer:
+            self._reads.other(step, f"model:{name}", self.models.identity(name))
+            info = context.log.info if context.log else print
+            booked = EmbeddingLedger(self.models.store, self._embedding_table, corpus, asset)
+            failed = partial(self._reads.failure, step)
+            if name == "embedding_model":
+                told = reporter(f"{asset}: texts embedded", info)
+                return self.models.embedder.reporting(told, booked.enter)
+            if name == "passage_scorer":
+                told = reporter(f"{asset}: passages scored", info)
+                return self.models.scorer.reporting(told, booked.enter, failed)
+            store, table = self.models.store, self.models.ledger_table
+            ledger = Ledger(store, table, corpus, asset, run_id=step[0])
+            answered = reporter(f"{asset}: requests answered", info)
+            return self.models.language_model(ledger, answered, failed, name)
+
+        return Lazy(read)
+
+    def handle_output(self, context: dg.OutputContext, obj: object) -> None:
+        """Models are observed, never written."""
+        raise NotImplementedError(f"{context.asset_key}: a model is observed, not materialized")
+
+
+def _corpus_of(context: dg.InputContext) -> str:
+    """The corpus whose partition the step makes."""
+    step = context.step_context
+    return partition_of(step.partition_key_range.start).corpus

@@ -1,0 +1,45 @@
+"""What a message adds to a word that names nothing: the nearest known names, or some of all."""
+
+import difflib
+from collections.abc import Collection
+
+_N_NEAR = 3
+_N_SHOWN = 8
+
+
+def did_you_mean(word: str, known: Collection[str]) -> str:
+    """Return the end of a message about an unknown name: "; did you mean 'dense'?".
+
+    Parameters
+    ----------
+    word : the unknown name.
+    known : names that may stand in its place, in the order in which they are to be shown.
+
+    Returns
+    -------
+    str
+        At most three names that begin with `word` or resemble it, the nearest first; without any,
+        the first known names and their number: "; known: a, b, c … (47 in all)"; "" without names.
+    """
+    near = _near(word, known)
+    if near:
+        *others, last = [f"'{name}'" for name in near]
+        return f"; did you mean {' or '.join([', '.join(others), last] if others else [last])}?"
+    if not known:
+        return ""
+    shown = ", ".join(list(known)[:_N_SHOWN])
+    return f"; known: {shown}" + (f" … ({len(known)} in all)" if len(known) > _N_SHOWN else "")
+
+
+def _near(word: str, known: Collection[str]) -> list[str]:
+    """Names that differ from `word` in case, continue it or resemble it, without repeats."""
+    folded = word.casefold()
+    by_folded = {name.casefold(): name for name in known}
+    continued = [name for name in by_folded if folded and name.startswith(folded)]
+    resembling = difflib.get_close_matches(folded, by_folded, _N_NEAR)
+    ordered = sorted({*continued, *resembling}, key=lambda name: (-_ratio(folded, name), name))
+    return [by_folded[name] for name in ordered[:_N_NEAR]]
+
+
+def _ratio(left: str, right: str) -> float:
+    return difflib.SequenceMatcher(None, left, right).ratio()

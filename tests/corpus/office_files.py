@@ -1,0 +1,143 @@
+"""Small files of the formats that are converted, as their programs write them."""
+
+import base64
+import io
+import zipfile
+from collections.abc import Sequence
+
+_ENCRYPTED = (
+    "JVBERi0xLjMKJeLjz9MKMSAwIG9iago8PAovUHJvZHVjZXIgPGFkMjNhMmNiZDQ+Cj4+CmVuZG9iagoyIDAgb2Jq"
+    "Cjw8Ci9UeXBlIC9QYWdlcwovQ291bnQgMQovS2lkcyBbIDQgMCBSIF0KPj4KZW5kb2JqCjMgMCBvYmoKPDwKL1R5"
+    "cGUgL0NhdGFsb2cKL1BhZ2VzIDIgMCBSCj4+CmVuZG9iago0IDAgb2JqCjw8Ci9UeXBlIC9QYWdlCi9SZXNvdXJj"
+    "ZXMgPDwKPj4KL01lZGlhQm94IFsgMC4wIDAuMCA3MiA3MiBdCi9QYXJlbnQgMiAwIFIKPj4KZW5kb2JqCjUgMCBv"
+    "YmoKPDwKL1YgMgovUiAzCi9MZW5ndGggMTI4Ci9QIDQyOTQ5NjcyOTIKL0ZpbHRlciAvU3RhbmRhcmQKL08gPDBl"
+    "NTIyOTI1YTNlNGU4NzRjM2NmYWNiZWY1MTFhNzNhYzRlYzJiZDg2NWRjZDNkNDYyNzYxNDkxN2FiZmQ3ZTQ+Ci9V"
+    "IDw1MmQ4ODdiZGJhMzcxNTMwYTE5N2ZhODkxZjZlMWRiYzI4YmY0ZTVlNGU3NThhNDE2NDAwNGU1NmZmZmEwMTA4"
+    "Pgo+PgplbmRvYmoKeHJlZgowIDYKMDAwMDAwMDAwMCA2NTUzNSBmIAowMDAwMDAwMDE1IDAwMDAwIG4gCjAwMDAw"
+    "MDAwNTkgMDAwMDAgbiAKMDAwMDAwMDExOCAwMDAwMCBuIAowMDAwMDAwMTY3IDAwMDAwIG4gCjAwMDAwMDAyNTkg"
+    "MDAwMDAgbiAKdHJhaWxlcgo8PAovU2l6ZSA2Ci9Sb290IDMgMCBSCi9JbmZvIDEgMCBSCi9JRCBbIDw0OTE5ZjU5"
+    "MzBkOTk0YzgxN2ZhODk4OTliMjc3YWJlNj4gPDQ5MTlmNTkzMGQ5OTRjODE3ZmE4OTg5OWIyNzdhYmU2PiBdCi9F"
+    "bmNyeXB0IDUgMCBSCj4+CnN0YXJ0eHJlZgo0NzQKJSVFT0YK"
+)
+
+
+def encrypted_pdf() -> bytes:
+    """An empty page behind a password."""
+    return base64.b64decode(_ENCRYPTED)
+
+
+def pdf(pages: Sequence[Sequence[str]], title: str = "") -> bytes:
+    """Pages of lines of ASCII; a page without lines is as a scan's, without text."""
+    n = len(pages)
+    kids = " ".join(f"{4 + 2 * i} 0 R" for i in range(n))
+    objects = [
+        "<< /Type /Catalog /Pages 2 0 R >>",
+        f"<< /Type /Pages /Kids [{kids}] /Count {n} >>",
+        "<< /Type /Font /Subtype /Type1 /BaseFont /Helvetica >>",
+    ]
+    for i, lines in enumerate(pages):
+        drawn = "".join(f"({_escaped(line)}) Tj T*\n" for line in lines)
+        stream = f"BT /F1 10 Tf 12 TL 50 800 Td\n{drawn}ET"
+        objects.append(
+            f"<< /Type /Page /Parent 2 0 R /MediaBox [0 0 595 842] /Contents {5 + 2 * i} 0 R "
+            "/Resources << /Font << /F1 3 0 R >> >> >>"
+        )
+        objects.append(f"<< /Length {len(stream)} >>\nstream\n{stream}\nendstream")
+    objects.append(f"<< /Title ({_escaped(title)}) >>")
+    body, offsets = "%PDF-1.4\n", []
+    for number, content in enumerate(objects, start=1):
+        offsets.append(len(body))
+        body += f"{number} 0 obj\n{content}\nendobj\n"
+    table = "".join(f"{offset:010d} 00000 n \n" for offset in offsets)
+    size = len(objects) + 1
+    body += (
+        f"xref\n0 {size}\n0000000000 65535 f \n{table}trailer\n"
+        f"<< /Size {size} /Root 1 0 R /Info {len(objects)} 0 R >>\n"
+        f"startxref\n{len(body)}\n%%EOF\n"
+    )
+    return body.encode("ascii")
+
+
+def _escaped(text: str) -> str:
+    return text.replace("\\", r"\\").replace("(", r"\(").replace(")", r"\)")
+
+
+def archive(files: dict[str, str]) -> bytes:
+    """A ZIP archive of texts."""
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w") as packed:
+        for name, text in files.items():
+            packed.writestr(name, text)
+    return buffer.getvalue()
+
+
+def docx(paragraphs: Sequence[tuple[str, str]], title: str = "") -> bytes:
+    """A Word file; paragraphs as style and text, the style "" or "Heading1"."""
+    word = "http://schemas.openxmlformats.org/wordprocessingml/2006/main"
+    office = "http://schemas.openxmlformats.org/officeDocument/2006/relationships"
+    package = "http://schemas.openxmlformats.org/package/2006"
+    mime = "application/vnd.openxmlformats-officedocument.wordprocessingml"
+    body = "".join(
+        f'<w:p><w:pPr><w:pStyle w:val="{style}"/></w:pPr><w:r><w:t>{text}</w:t></w:r></w:p>'
+        for style, text in paragraphs
+    )
+    style = '<w:style w:type="paragraph" w:styleId="Heading1"><w:name w:val="heading 1"/></w:style>'
+    return archive(
+        {
+            "[Content_Types].xml": f'<Types xmlns="{package}/content-types">'
+            f'<Override PartName="/word/document.xml" ContentType="{mime}.document.main+xml"/>'
+            "</Types>",
+            "_rels/.rels": f'<Relationships xmlns="{package}/relationships"><Relationship Id="r1" '
+            f'Type="{office}/officeDocument" Target="word/document.xml"/></Relationships>',
+            "word/_rels/document.xml.rels": f'<Relationships xmlns="{package}/relationships">'
+            f'<Relationship Id="r1" Type="{office}/styles" Target="styles.xml"/></Relationships>',
+            "word/styles.xml": f'<w:styles xmlns:w="{word}">{style}</w:styles>',
+            "word/document.xml": f'<w:document xmlns:w="{word}"><w:body>{body}</w:body>'
+            "</w:document>",
+            "docProps/core.xml": f'<p:coreProperties xmlns:p="{package}/metadata/core-properties" '
+            f'xmlns:dc="http://purl.org/dc/elements/1.1/"><dc:title>{title}</dc:title>'
+            "</p:coreProperties>",
+        }
+    )
+
+
+def pptx(slides: Sequence[tuple[str, str, str]]) -> bytes:
+    """A PowerPoint file; slides as title, text and notes."""
+    from pptx import Presentation
+
+    deck = Presentation()
+    for title, text, notes in slides:
+        slide = deck.slides.add_slide(deck.slide_layouts[1])
+        slide.shapes.title.text = title
+        slide.placeholders[1].text = text
+        if notes:
+            slide.notes_slide.notes_text_frame.text = notes
+    buffer = io.BytesIO()
+    deck.save(buffer)
+    return buffer.getvalue()
+
+
+def epub(chapters: Sequence[str], title: str = "", encrypted: str = "") -> bytes:
+    """A book; chapters as HTML, read in reverse of their order in the archive.
+
+    `encrypted` names a chapter that is.
+    """
+    names = [f"c{i}.xhtml" for i in range(len(chapters))]
+    items = "".join(
+        f'<item id="{n}" href="{n}" media-type="application/xhtml+xml"/>' for n in names
+    )
+    spine = "".join(f'<itemref idref="{name}"/>' for name in names)
+    files = {
+        "META-INF/container.xml": '<container xmlns="urn:oasis:names:tc:opendocument:xmlns:'
+        'container"><rootfiles><rootfile full-path="O/b.opf"/></rootfiles></container>',
+        "O/b.opf": '<package xmlns="http://www.idpf.org/2007/opf" '
+        f'xmlns:dc="http://purl.org/dc/elements/1.1/"><metadata><dc:title>{title}</dc:title>'
+        f"</metadata><manifest>{items}</manifest><spine>{spine}</spine></package>",
+    }
+    if encrypted:
+        files["META-INF/encryption.xml"] = (
+            '<e xmlns:n="http://www.w3.org/2001/04/xmlenc#"><n:EncryptedData>'
+            f'<n:CipherReference URI="O/{encrypted}"/></n:EncryptedData></e>'
+        )
+    pages = reversed(list(zip(names, chapters, strict=True)))
+    return archive(files | {f"O/{name}": html for name, html in pages})

@@ -1,0 +1,110 @@
+"""`gsum init`: a commented corpus.toml that is right, and a folder that is a corpus."""
+
+import re
+import tomllib
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner
+from pydantic import BaseModel
+
+from gsum_assets.cli import main
+from gsum_assets.corpus.init import commented_toml, corpus_name, init_corpus
+from gsum_assets.corpus.settings import CorpusError, CorpusSettings, load_settings
+from gsum_assets.definitions import SETTINGS_TABLES
+from gsum_resources.home import Home
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Home:
+    return Home(tmp_path / "home", str(tmp_path / "home" / "warehouse"))
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    made = tmp_path / "My papers, 2026"
+    (made / "deep").mkdir(parents=True)
+    for name in ("a.pdf", "deep/b.PDF", "c.txt", "d.jpg", ".hidden.txt", "queries.jsonl"):
+        (made / name).touch()
+    return made
+
+
+def uncommented() -> dict[str, Any]:
+    """What the file sets once every key of it that has a default is put in force."""
+    lines = commented_toml(SETTINGS_TABLES).splitlines()
+    keys = [line[2:] for line in lines if re.match(r"# (\[|\w+ = (?!…))", line)]
+    return tomllib.loads("\n".join(keys))
+
+
+def test_every_key_stands_there_with_its_default() -> None:
+    found = uncommented()
+    assert CorpusSettings.model_validate(found, strict=True).model_dump(
+        exclude=set(SETTINGS_TABLES)
+    ) == CorpusSettings().model_dump(exclude=set(SETTINGS_TABLES))
+    for name, model in SETTINGS_TABLES.items():
+        assert model.model_validate(found[name], strict=True) == model()
+    assert {"chunking", "documents", "answer", *SETTINGS_TABLES} <= found.keys()
+
+
+def keys_of(model: type[BaseModel]) -> set[str]:
+    return set(model.model_fields)
+
+
+def test_a_key_without_a_default_stands_there_too() -> None:
+    text = commented_toml(SETTINGS_TABLES)
+    for model in (CorpusSettings, *SETTINGS_TABLES.values()):
+        for key in keys_of(model):
+            assert re.search(rf"^# (\[.*\b{key}\]|{key} = )", text, re.MULTILINE), key
+
+
+def test_a_folder_elsewhere_becomes_a_link(home: Home, folder: Path) -> None:
+    made = init_corpus(folder, home, None, SETTINGS_TABLES)
+    assert made.corpus == "My-papers-2026"
+    assert (home.corpora / made.corpus).resolve() == folder
+    assert load_settings(home.corpora / made.corpus) == CorpusSettings()
+    assert made.lines[-1].startswith("found 2 .pdf, 1 .txt; not read: 1 .jpg (gsum reads ")
+    (folder / "corpus.toml").write_text('title = "Mine"')
+    again = init_corpus(folder, home, None, SETTINGS_TABLES)
+    assert "left as it is" in again.lines[0]
+    assert load_settings(folder).title == "Mine"
+
+
+def test_a_folder_of_the_home_needs_no_link(home: Home) -> None:
+    (home.corpora / "tales").mkdir(parents=True)
+    made = init_corpus(home.corpora / "tales", home, None, SETTINGS_TABLES)
+    assert made.corpus == "tales"
+    assert [path.name for path in home.corpora.iterdir()] == ["tales"]
+    with pytest.raises(CorpusError, match="is the corpus 'tales' already"):
+        init_corpus(home.corpora / "tales", home, "other", SETTINGS_TABLES)
+
+
+def test_names_and_folders_that_cannot_be(home: Home, folder: Path) -> None:
+    (home.corpora / "taken").mkdir(parents=True)
+    with pytest.raises(CorpusError, match=r"'taken' exists, and is another folder.*--corpus"):
+        init_corpus(folder, home, "taken", SETTINGS_TABLES)
+    with pytest.raises(CorpusError, match="use letters"):
+        init_corpus(folder, home, "a b", SETTINGS_TABLES)
+    with pytest.raises(CorpusError, match="holds the home"):
+        init_corpus(home.root.parent, home, None, SETTINGS_TABLES)
+    assert not (folder / "corpus.toml").exists()
+
+
+@pytest.mark.parametrize(
+    ("folder", "name"), [("Übersicht (2)", "bersicht-2"), ("a.b", "a.b"), ("…", "corpus")]
+)
+def test_a_name_is_made_from_the_folder(folder: str, name: str) -> None:
+    assert corpus_name(folder) == name
+
+
+def test_commands_lead_from_a_folder_to_a_run(
+    home: Home, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("GSUM_HOME", str(home.root))
+    monkeypatch.delenv("DAGSTER_HOME", raising=False)
+    refused = CliRunner().invoke(main, ["run", str(folder)])
+    assert refused.exit_code == 1
+    assert f"run `gsum init '{folder}'` first" in refused.output
+    said = CliRunner().invoke(main, ["init", str(folder)])
+    assert said.exit_code == 0, said.output
+    assert said.output.endswith("next: gsum run My-papers-2026\n")

@@ -1,0 +1,60 @@
+"""What a run and an import say of the files that they read and did not read."""
+
+import pyarrow as pa
+import pytest
+
+from gsum_assets.checks.documents import none_rejected
+from gsum_assets.corpus.intake import folder_intake, intake
+from gsum_assets.tables import TABLES
+
+SCHEMA = TABLES["rejected_documents"].schema
+
+
+def rows(*rejected: tuple[str, int, str, bool]) -> pa.Table:
+    names = ("file", "line", "reason", "is_other_type")
+    return pa.Table.from_pylist(
+        [{"document_id": "d", **dict(zip(names, row, strict=True))} for row in rejected], SCHEMA
+    )
+
+
+def test_all_is_counted_and_the_first_three_are_named() -> None:
+    bad = [(f"{name}.pdf", 0, f"encrypted; save {name}", False) for name in "dcba"]
+    other = [("x.JPG", 0, "no", True), ("in/y.jpg", 0, "no", True), ("Makefile", 0, "no", True)]
+    line = intake(1_047, rows(*bad, *other, ("documents.jsonl", 7, "not JSON", False)))
+    assert line.startswith("1,047 documents; 5 rejected: a.pdf: encrypted; save a; b.pdf: ")
+    assert "c.pdf: encrypted; save c; …; not read: 2 .jpg, 1 without extension (gsum reads " in line
+    assert "d.pdf" not in line
+
+
+@pytest.mark.parametrize(
+    ("n", "rejected", "line"),
+    [
+        (1, rows(), "1 document"),
+        (
+            0,
+            rows(("f.jsonl", 7, "not JSON", False)),
+            "0 documents; 1 rejected: f.jsonl, line 7: not JSON",
+        ),
+        (2, rows(("a.txt", 0, "r" * 200, False)), f"2 documents; 1 rejected: a.txt: {'r' * 159}…"),
+    ],
+)
+def test_what_is_nothing_is_not_said(n: int, rejected: pa.Table, line: str) -> None:
+    assert intake(n, rejected) == line
+
+
+def test_a_folder_says_the_same_before_its_first_run(tmp_path) -> None:
+    for name in ("a.txt", "b.html", "c.jpg"):
+        (tmp_path / name).write_text("A text.")
+    (tmp_path / "d.txt").touch()
+    line = folder_intake(tmp_path)
+    assert line.startswith("2 documents; 1 rejected: d.txt: the text is empty")
+    assert "; not read: 1 .jpg (gsum reads .txt, .md, .pdf" in line
+
+
+def test_files_of_other_types_are_no_problem_of_the_check() -> None:
+    finding = none_rejected(rows(("x.jpg", 0, "no", True)), "tales")
+    assert (finding.problem, finding.n_wrong) == ("", 0)
+    assert "not read: 1 .jpg" in finding.looked_at
+    finding = none_rejected(rows(("x.jpg", 0, "no", True), ("a.pdf", 0, "torn", False)), "tales")
+    assert finding.n_wrong == 1
+    assert finding.problem.startswith("1 rejected document; not read: 1 .jpg (first: a.pdf: torn)")

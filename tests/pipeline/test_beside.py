@@ -1,0 +1,146 @@
+"""A run beside a daemon, and the rules by which it decides that all is there."""
+
+import os
+import time
+from collections.abc import Iterator, Sequence
+
+import dagster as dg
+import psutil
+import pytest
+from dagster._daemon.types import DaemonHeartbeat
+
+from gsum_assets import run as runs
+from gsum_assets.processes import (
+    BORN,
+    DRIVING,
+    ENDED,
+    PID,
+    WORK,
+    end_runs_of_this_process,
+    set_aside,
+    tags_of_this_process,
+    waited_for,
+)
+from gsum_assets.processes import CORPUS as CORPUS_TAG
+from gsum_assets.run import drive
+from tests.conftest import CORPUS, House, made_by
+from tests.pipeline.daemon import requested
+from tests.pipeline.homes import GOOD
+from tests.pipeline.pooled_run import pooled
+from tests.pipeline.test_processes import queued
+
+pytestmark = pytest.mark.usefixtures("tables_alone")
+
+
+@pytest.fixture
+def instance(changeable: House) -> Iterator[dg.DagsterInstance]:
+    with changeable.instance() as opened:
+        yield opened
+
+
+def alive(instance: dg.DagsterInstance) -> None:
+    """Let the instance look as if a daemon served it."""
+    beat = DaemonHeartbeat(time.time(), "QUEUED_RUN_COORDINATOR", "id", [])
+    instance.add_daemon_heartbeat(beat)
+
+
+def edit(house: House) -> None:
+    house.write_document(GOOD, "A heron met the lamp. " * 30)
+
+
+def test_a_run_that_begins_between_two_looks_does_not_end_it(
+    changeable: House, instance: dg.DagsterInstance, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What the daemon took up is not requested here; it ended without having made anything."""
+    request, asked = runs.due, []
+
+    def taken_up(*arguments: object) -> Sequence[dg.RunRequest]:
+        asked.append(arguments)
+        return [] if len(asked) == 2 else request(*arguments)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(runs, "due", taken_up)
+    monkeypatch.setattr(runs, "_WAIT_S", 0.0)
+    edit(changeable)
+    report = drive(changeable.pipeline(), instance, CORPUS)
+    assert report.is_complete
+    assert "retrieval/scores[bm25]" in made_by(report)
+
+
+def test_what_cannot_be_made_is_named(
+    changeable: House, instance: dg.DagsterInstance, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(runs, "due", lambda *_: [])
+    monkeypatch.setattr(runs, "_WAIT_S", 0.0)
+    edit(changeable)
+    report = drive(changeable.pipeline(), instance, CORPUS)
+    assert report.made == []
+    assert not report.is_complete
+    assert report.missing["documents"] == 1
+    assert report.missing["retrieval/scores"] == 1  # of bm25: nobody requested the others
+
+
+def test_methods_that_others_requested_are_left_to_a_daemon(
+    changeable: House, instance: dg.DagsterInstance
+) -> None:
+    alive(instance)
+    pipeline = changeable.pipeline()
+    pipeline.requests.add(CORPUS, ["tfidf"])
+    report = drive(pipeline, instance, CORPUS, ["random"])
+    assert report.is_complete
+    assert {p.method for made in report.made for p in made.partitions} <= {None, "random"}
+    assert "leaderboard[]" in made_by(report)
+    assert (report.others, report.n_others) == (["tfidf"], 4)
+    assert {partition.method for _, partition in requested(pipeline, instance)} == {"tfidf"}
+
+
+def test_without_a_daemon_they_follow(changeable: House, instance: dg.DagsterInstance) -> None:
+    pipeline = changeable.pipeline()
+    pipeline.requests.add(CORPUS, ["tfidf"])
+    report = drive(pipeline, instance, CORPUS, ["random"])
+    methods = [p.method for made in report.made for p in made.partitions if p.method]
+    assert methods == ["random", "tfidf"]
+    assert made_by(report).count("leaderboard[]") == 1
+    assert (report.is_complete, report.n_others) == (True, 0)
+
+
+def test_a_daemon_requests_nothing_while_a_run_of_another_process_is_at_work(
+    changeable: House, instance: dg.DagsterInstance
+) -> None:
+    pipeline = changeable.pipeline()
+    pipeline.requests.add(CORPUS, ["tfidf"])
+    parent = os.getppid()
+    born = str(psutil.Process(parent).create_time())
+    tags = {**tags_of_this_process(CORPUS), DRIVING: CORPUS, PID: str(parent), BORN: born}
+    job = pooled(None).resolve_implicit_global_asset_job_def()
+    run = instance.create_run_for_job(job, status=dg.DagsterRunStatus.SUCCESS, tags=tags)
+    assert requested(pipeline, instance) == set()
+    instance.add_run_tags(run.run_id, {DRIVING: ENDED})
+    assert requested(pipeline, instance) != set()
+
+
+def test_only_what_the_daemon_queued_by_itself_is_set_aside(
+    changeable: House, instance: dg.DagsterInstance
+) -> None:
+    graph = changeable.pipeline().definitions.resolve_asset_graph()
+    of_daemon, by_hand = queued(instance), queued(instance)
+    instance.add_run_tags(of_daemon.run_id, {WORK: "make"})
+    assert waited_for(instance, [of_daemon.run_id, by_hand.run_id]).startswith(
+        f"run {of_daemon.run_id[:8]} of the daemon"
+    )
+    set_aside(instance, graph, "other")
+    set_aside(instance, graph, CORPUS)
+    found = {run.run_id: run.status for run in instance.get_runs(limit=2)}
+    assert found[of_daemon.run_id] == dg.DagsterRunStatus.CANCELED
+    assert found[by_hand.run_id] == dg.DagsterRunStatus.QUEUED
+
+
+def test_an_interrupted_process_ends_its_runs(instance: dg.DagsterInstance) -> None:
+    job = pooled(None).resolve_implicit_global_asset_job_def()
+    mine, started = tags_of_this_process(CORPUS), dg.DagsterRunStatus.STARTED
+    own = instance.create_run_for_job(job, status=started, tags={**mine, DRIVING: CORPUS})
+    other = instance.create_run_for_job(job, status=started, tags={CORPUS_TAG: CORPUS})
+    end_runs_of_this_process(instance)
+    found = {run.run_id: run for run in instance.get_runs(limit=2)}
+    assert found[own.run_id].status == dg.DagsterRunStatus.CANCELED
+    assert found[own.run_id].tags[DRIVING] == ENDED
+    assert found[other.run_id].status == started

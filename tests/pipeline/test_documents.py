@@ -1,0 +1,129 @@
+"""Folders as people have them: many formats, converted once each, and forgotten with their file."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from gsum_assets.corpus.conversion.converter import Converter
+from gsum_assets.corpus.folder import stamp_of
+from gsum_assets.corpus.init import init_corpus
+from gsum_assets.corpus.intake import stored_intake
+from gsum_assets.corpus.locations import location_of
+from gsum_assets.definitions import SETTINGS_TABLES
+from gsum_assets.forget import forget
+from gsum_assets.run import drive
+from tests.conftest import READ_TOGETHER, House
+from tests.corpus.office_files import docx, encrypted_pdf, pdf
+from tests.pipeline.homes import contents, house_at
+
+pytestmark = pytest.mark.usefixtures("tables_alone")
+CORPUS = "mixed"
+TOLD = ["The clerk of the mixed harbour wrote a letter.", "The bridge of it fell in winter."]
+
+
+@pytest.fixture
+def house(tmp_path: Path) -> Iterator[House]:
+    """A folder beside the home, linked into it."""
+    folder = tmp_path / "papers"
+    (folder / "deep").mkdir(parents=True)
+    (folder / "a.pdf").write_bytes(pdf([TOLD[:1], TOLD[1:]], "The Harbour"))
+    (folder / "a.txt").write_text("The orchard is not the harbour, and has its own river.")
+    (folder / "deep" / "b, final.docx").write_bytes(
+        docx([("Heading1", "Scope"), ("", "The lamp of the mixed orchard met a coin.")])
+    )
+    (folder / "page.html").write_text("<title>Signals</title><p>The signal met the mirror.</p>")
+    (folder / "locked.pdf").write_bytes(encrypted_pdf())
+    (folder / "scan.pdf").write_bytes(pdf([[]]))
+    (folder / "torn.docx").write_bytes(b"PK torn")
+    (folder / "photo.jpg").write_bytes(b"\xff")
+    (folder / "deep" / "up").symlink_to(folder)
+    with house_at(tmp_path / "home") as made:
+        init_corpus(folder, made.home, CORPUS, SETTINGS_TABLES)
+        yield made
+
+
+@pytest.fixture
+def converted(monkeypatch: pytest.MonkeyPatch) -> list[bytes]:
+    """The content of each file that was converted."""
+    seen: list[bytes] = []
+    convert = Converter.convert
+
+    def noted(self: Converter, suffix: str, content: bytes):
+        seen.append(content)
+        return convert(self, suffix, content)
+
+    monkeypatch.setattr(Converter, "convert", noted)
+    return seen
+
+
+def read(house: House) -> None:
+    """Make what is read of the files and their chunks, no more."""
+    pipeline = house.pipeline()
+    graph = pipeline.definitions.resolve_asset_graph()
+    only = [k for k in graph.get_all_asset_keys() if k.path[-1] in (*READ_TOGETHER, "chunks")]
+    with house.instance() as instance:
+        assert drive(pipeline, instance, CORPUS, ["bm25"], only=only).is_complete
+
+
+def test_a_mixed_folder_is_read_through_a_link_and_each_file_once(
+    house: House, converted: list[bytes], tmp_path: Path
+) -> None:
+    read(house)
+    folder = tmp_path / "papers"
+    titles = dict(
+        zip(
+            *(house.table("documents", CORPUS)[c].to_pylist() for c in ("document_id", "title")),
+            strict=True,
+        )
+    )
+    assert titles == {
+        "a": "a",
+        "a.pdf": "The Harbour",
+        "deep--b_ final.docx": "Scope",
+        "page.html": "Signals",
+    }
+    line = stored_intake(house.store, CORPUS)
+    assert line.startswith("4 documents; 3 rejected: locked.pdf: encrypted: ")
+    assert "; scan.pdf: no text on its 1 pages, probably a scan; " in line
+    assert "; torn.docx: not readable as Word " in line
+    assert "; not read: 1 .jpg (gsum reads " in line
+    texts = {r["document_id"]: r["text"] for r in house.table("documents", CORPUS).to_pylist()}
+    sections = house.table("document_sections", CORPUS)
+    for chunk in house.table("chunks", CORPUS).to_pylist():
+        text = texts[chunk["document_id"]]
+        assert text[chunk["start"] : chunk["end"]] == chunk["text"]
+    at = texts["a.pdf"].index(TOLD[1])
+    assert location_of(sections, "a.pdf", at, at + 9) == "page 2"
+    assert location_of(sections, "a.pdf", 0, at + 9) == "pages 1-2"
+    assert location_of(sections, "deep--b_ final.docx", 9, 20) == 'section "Scope"'
+    files = [path for path in folder.rglob("*.*") if path.suffix in (".pdf", ".docx", ".html")]
+    assert sorted(converted) == sorted(path.read_bytes() for path in files)
+
+    converted.clear()
+    read(house)
+    assert converted == []  # hashed, not read
+    (folder / "a.pdf").rename(folder / "moved.pdf")
+    (folder / "page.html").write_text("<title>Signals</title><p>The signal met the clerk.</p>")
+    before = stamp_of(house.home.corpora / CORPUS)
+    assert before == stamp_of(folder)
+    read(house)
+    assert (folder / "page.html").read_bytes() in converted
+    good = {(folder / name).read_bytes() for name in ("moved.pdf", "deep/b, final.docx")}
+    assert not good & set(converted)  # though one is in another bucket now
+    assert "moved.pdf" in house.table("converted_documents", CORPUS)["document_id"].to_pylist()
+
+    with house_at(tmp_path / "fresh") as fresh:
+        init_corpus(folder, fresh.home, CORPUS, SETTINGS_TABLES)
+        read(fresh)
+        assert contents(fresh, CORPUS) == contents(house, CORPUS)
+
+
+def test_a_converted_document_is_forgotten_with_its_text(house: House, tmp_path: Path) -> None:
+    read(house)
+    with house.instance() as instance:
+        done = forget(house.pipeline(), instance, CORPUS, "a.pdf")
+    assert done.n_sentences == 2
+    assert list(done.traces) == []
+    assert not (tmp_path / "papers" / "a.pdf").exists()
+    assert "a.pdf" not in house.table("converted_documents", CORPUS)["document_id"].to_pylist()

@@ -1,0 +1,67 @@
+"""Ctrl-C and SIGTERM end `gsum run` at any moment, with one line, and the next run goes on."""
+
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import dagster as dg
+
+from tests.conftest import CORPUS, House
+from tests.pipeline.homes import furnish, house_at
+from tests.servers.scripted import scripted_process
+
+MODELS = "backend = 'openai_compatible'\nmodel = 'scripted'\napi_key_env = ''\nbase_url = '{}'\n"
+LINE = f"interrupted; what was made is kept; `gsum run {CORPUS}` goes on\n"
+ENDS = (dg.DagsterRunStatus.CANCELED, dg.DagsterRunStatus.SUCCESS, dg.DagsterRunStatus.FAILURE)
+
+
+def gsum_run(house: House) -> subprocess.Popen[str]:
+    return subprocess.Popen(
+        [str(Path(sys.executable).with_name("gsum")), "run", CORPUS, "--methods", "dense"],
+        env={**os.environ, "GSUM_HOME": str(house.home.root), "OMP_NUM_THREADS": "1"},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+
+
+def receives_signals(pid: int) -> bool:
+    """Whether the interpreter got as far as gsum's own code: SIGTERM does not end it any more."""
+    status = Path(f"/proc/{pid}/status").read_text().splitlines()
+    masks = dict(line.split(":\t", 1) for line in status if line.startswith("Sig"))
+    return any(int(masks[name], 16) >> (signal.SIGTERM - 1) & 1 for name in ("SigBlk", "SigCgt"))
+
+
+def test_a_run_ends_at_once_wherever_it_is(tmp_path: Path) -> None:
+    """While it imports, while it makes tables, and while requests are on their way."""
+    chance = random.Random(3)
+    with (
+        scripted_process(tmp_path / "asked.jsonl", latency_s=1.0) as server,
+        house_at(tmp_path / "home") as house,
+    ):
+        furnish(house)
+        models = MODELS.format(server.base_url)
+        (house.home.root / "gsum.toml").write_text(f"[llm]\n{models}[embedding]\n{models}")
+        for number, at in ((signal.SIGINT, 0.0), (signal.SIGINT, 3.0), (signal.SIGTERM, 5.0)):
+            process = gsum_run(house)
+            while not receives_signals(process.pid):
+                time.sleep(0.01)
+            time.sleep(at + chance.uniform(0, 1.5))
+            process.send_signal(number)
+            began = time.monotonic()
+            output, errors = process.communicate(timeout=60)
+            seconds = time.monotonic() - began
+            assert (process.returncode, errors) == (128 + number, LINE), output + errors
+            assert "next:" not in output
+            assert seconds < 5
+            with house.instance() as instance:
+                unfinished = [r for r in instance.get_runs() if r.status not in ENDS]
+                held = instance.event_log_storage.get_concurrency_run_ids()
+            assert (unfinished, held) == ([], set())
+        process = gsum_run(house)
+        output, _ = process.communicate(timeout=300)
+        assert process.returncode == 0, output

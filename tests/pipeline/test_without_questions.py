@@ -1,0 +1,116 @@
+"""A corpus without questions: the index of one method, no results, and what to do next."""
+
+import json
+import shlex
+from pathlib import Path
+
+import pytest
+
+from gsum_assets.ask import ask
+from gsum_assets.definitions import METHODS
+from gsum_assets.next_steps import next_steps
+from gsum_assets.retrieval.variants import DEFAULT_METHOD
+from gsum_assets.tables import TABLES
+from gsum_resources.llm.extractive import ExtractiveModel
+from tests.conftest import CORPUS, House
+from tests.pipeline.homes import WITHOUT_BERTSCORE
+
+pytestmark = pytest.mark.usefixtures("tables_alone")
+CORPUS_TABLES = {
+    "documents",
+    "rejected_documents",
+    "converted_documents",
+    "document_sections",
+    "chunks",
+    "chunk_embeddings",
+    "retrieval.index",
+}
+OF_QUESTIONS = {"queries", "generated_questions"}
+OBSERVED = {"source_documents", "source_queries", "source_graph"}
+QUESTION = {"query_id": "all", "text": "Who met the boat?", "references": ["The lamp met it."]}
+
+
+@pytest.fixture
+def silent(house: House) -> House:
+    """Nine documents and no question."""
+    (house.folder / "queries.jsonl").unlink()
+    (house.folder / "corpus.toml").write_text(WITHOUT_BERTSCORE)
+    return house
+
+
+def tables_of(house: House) -> set[str]:
+    """Tables that have a file."""
+    return {name for name, table in TABLES.items() if house.store.partitions(table, CORPUS)}
+
+
+def rows_of(house: House, *names: str) -> list[int]:
+    return [house.table(name).num_rows for name in names]
+
+
+def test_it_gets_an_index_and_its_first_question_the_results(silent: House) -> None:
+    assert silent.run().is_complete
+    assert silent.pipeline().requests.of(CORPUS) == {DEFAULT_METHOD}
+    assert tables_of(silent) == CORPUS_TABLES | OF_QUESTIONS | OBSERVED
+    assert not silent.run().made
+    assert ask(silent.pipeline(), CORPUS, "Who met the boat?", DEFAULT_METHOD).passages
+
+    silent.write_queries([QUESTION])
+    assert silent.run().is_complete
+    assert rows_of(silent, "queries", "summaries") == [1, 1]
+    assert set(silent.table("scores")["method"].to_pylist()) == {DEFAULT_METHOD}
+    assert silent.table("leaderboard").num_rows
+
+    silent.write_queries([])
+    assert silent.run().is_complete
+    results = ("queries", "rankings", "contexts", "summaries", "scores", "leaderboard", "costs")
+    assert rows_of(silent, *results) == [0] * len(results)
+    assert not silent.run().made
+
+
+def test_a_method_that_is_named_gets_its_index_and_can_be_asked(silent: House) -> None:
+    silent.model = ExtractiveModel(silent.embedder)  # type: ignore[assignment]  # gor asks it
+    assert silent.run(["gor-untrained"]).is_complete
+    made = tables_of(silent)
+    assert {"gor.record_edges", "gor.node_embeddings"} <= made
+    assert not made & {"rankings", "contexts", "summaries", "scores", "leaderboard", "costs"}
+    assert ask(silent.pipeline(), CORPUS, "Who met the boat?", "gor-untrained").passages
+
+
+def test_what_is_next_is_true_and_can_be_pasted(silent: House) -> None:
+    folder = silent.folder
+    assert next_steps(silent.store, CORPUS, folder) == []  # nothing is made yet
+    silent.run()
+    lines = next_steps(silent.store, CORPUS, folder)
+    gsum, command, corpus, question = shlex.split(lines[1])
+    assert (gsum, command, corpus, question[-1]) == ("gsum", "ask", CORPUS, "?")
+    assert "leaderboard" not in " ".join(lines)
+    assert f"{folder}/queries.jsonl" in " ".join(lines)
+
+    silent.write_queries([{"text": "Who met the boat?"}])  # nothing to measure an answer by
+    silent.run()
+    lines = next_steps(silent.store, CORPUS, folder)
+    assert any("from summaries" in line for line in lines)
+    assert "leaderboard" not in " ".join(lines)
+    silent.write_queries([QUESTION])
+    silent.run()
+    assert any("from leaderboard" in line for line in next_steps(silent.store, CORPUS, folder))
+
+
+def test_the_defaults_of_a_new_corpus(tmp_path: Path) -> None:
+    folder = tmp_path / CORPUS
+    folder.mkdir()
+    (folder / "a.txt").write_text("A boat met a lamp.")
+
+    def defaults() -> list[str]:
+        return METHODS.wanted(tmp_path, CORPUS)
+
+    assert defaults() == [DEFAULT_METHOD]
+    (folder / "queries.jsonl").write_text("\n \n")
+    assert defaults() == [DEFAULT_METHOD]
+    (folder / "queries.jsonl").write_text(json.dumps(QUESTION))
+    assert defaults() == ["bm25", "dense", "hybrid", "passage_walk"]
+    (folder / "queries.jsonl").unlink()
+    (folder / "corpus.toml").write_text('[questions]\nn = 1\ndescription = "Boats."\n')
+    assert defaults() == ["bm25", "dense", "hybrid", "passage_walk"]
+    (folder / "corpus.toml").write_text('methods = ["gor", "lightpal"]\n')
+    assert defaults() == ["gor", "lightpal"]

@@ -1,0 +1,84 @@
+"""Documents that a question names, and questions that compare documents."""
+
+import pytest
+
+from gsum_assets.retrieval.focus import focus_of, in_order, spread
+
+FILES = {
+    name: name
+    for name in ("Apache-2.0", "Artistic", "BSD", "GFDL-1.3", "GPL-2", "GPL-3", "LGPL-3", "MPL-2.0")
+}
+TITLES = {
+    **FILES,
+    "GPL-2": "GNU GENERAL PUBLIC LICENSE",
+    "GPL-3": "GNU GENERAL PUBLIC LICENSE Version 3, 29 June 2007",
+    "LGPL-3": "GNU LESSER GENERAL PUBLIC LICENSE Version 3",
+    "Apache-2.0": "Apache License",
+    "MPL-2.0": "Mozilla Public License Version 2.0",
+}
+
+
+@pytest.mark.parametrize("titles", [FILES, TITLES])
+@pytest.mark.parametrize(
+    ("question", "mentions"),
+    [
+        ("What must I do when I distribute binaries under the GPL version 3?", [["GPL-3"]]),
+        ("What does the GNU General Public License version 3 say?", [["GPL-3"]]),
+        ("What does the GNU Lesser General Public License version 3 say?", [["LGPL-3"]]),
+        ("Compare GPLv3 and LGPLv3", [["GPL-3"], ["LGPL-3"]]),
+        ("What does the GPL say about patents?", [["GPL-2", "GPL-3"]]),
+        ("what is in gpl-2?", [["GPL-2"]]),
+        ("What does the BSD licence demand?", [["BSD"]]),
+        ("What does the GPL version 1 say?", []),  # there is none
+        ("What is an artistic work?", []),
+        ("Who may sublicense?", []),
+    ],
+)
+def test_names_lead_to_their_documents(
+    titles: dict[str, str], question: str, mentions: list[list[str]]
+) -> None:
+    assert focus_of(question, titles).mentions == mentions
+
+
+@pytest.mark.parametrize(
+    ("question", "compares"),
+    [
+        ("How do these licences differ?", True),
+        ("Compare the stories.", True),
+        ("What do all of the meetings say on money?", True),
+        ("Which licences mention trademarks?", True),
+        ("How does GPL-2 differ from GPL-3?", True),
+        ("How did the opinions of Ann and Bob differ?", False),
+        ("Compare the hull with the hatch.", False),
+        ("What was decided across the river?", False),
+        ("What does GPL-3 say?", False),
+    ],
+)
+def test_comparisons_speak_of_documents(question: str, compares: bool) -> None:
+    assert focus_of(question, FILES).compares is compares
+
+
+def test_a_number_that_orders_files_is_no_part_of_a_name() -> None:
+    titles = {"05-quarry-landing": "05-quarry-landing", "06-second-thoughts": "06-second-thoughts"}
+    focus = focus_of("What happened at the Quarry Landing on Monday?", titles)
+    assert focus.mentions == [["05-quarry-landing"]]
+    assert not focus_of("What happened at the quarry landing?", titles).mentions
+
+
+def test_a_title_of_every_document_names_none() -> None:
+    assert not focus_of("What is The Egg?", {"a": "The Egg", "b": "The Egg"}).mentions
+
+
+def test_a_named_document_is_searched_without_its_name() -> None:
+    question = "What must I do to distribute binaries under the GPL version 3?"
+    assert focus_of(question, FILES).rest == "What must I do to distribute binaries under the ?"
+    assert focus_of("GPL version 3?", FILES).rest == "GPL version 3?"
+
+
+def test_each_mention_comes_in_turn_and_the_better_document_first() -> None:
+    assert in_order([["a", "b"], ["c"]], ["c", "b", "a"]) == ["b", "c", "a"]
+
+
+def test_each_document_gives_its_best_before_any_gives_its_second() -> None:
+    passages = [[{"n": 1}, {"n": 4}], [{"n": 2}], [{"n": 3}, {"n": 5}]]
+    assert [one["n"] for one in spread(passages, 4)] == [1, 2, 3, 4]

@@ -1,0 +1,56 @@
+"""How far work has come, as a person sees it."""
+
+import threading
+import time
+
+import pytest
+
+from gsum_assets.progress_lines import Stage, duration
+from gsum_assets.terminal import Console
+from gsum_resources.progress import reporter
+
+
+def test_a_stage_says_amount_rate_and_time_left() -> None:
+    stage = Stage("gor/model: epochs", began=0.0, position="step 4 of about 13")
+    assert stage.line(20.0) == "step 4 of about 13, still at gor/model: epochs, 20 s"
+    stage.advance(10, 400, now=1.0)
+    stage.advance(110, 400, now=11.0)
+    said = "110 of 400, 10.0 a second, about 29 s left"
+    assert stage.line(11.0) == f"step 4 of about 13, gor/model: epochs: {said}"
+
+
+def test_the_rate_of_slow_work_is_its_time_for_each() -> None:
+    stage = Stage("answers", began=0.0)
+    stage.advance(2, 4, now=10.0)
+    assert stage.amount(10.0) == "2 of 4, 5.0 s each, about 10 s left"
+    stage.advance(4, 4, now=20.0)
+    assert "left" not in stage.amount(20.0)
+
+
+@pytest.mark.parametrize(
+    ("seconds", "said"), [(0.2, "0 s"), (59.4, "59 s"), (200, "3 min 20 s"), (7500, "2 h 5 min")]
+)
+def test_durations_are_short(seconds: float, said: str) -> None:
+    assert duration(seconds) == said
+
+
+def test_where_output_is_piped_plain_lines_come_now_and_then(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    with Console(every_s=0.2) as console:
+        console.start(["chunks"], [])
+        console.step("chunks", 2, 7)
+        time.sleep(0.5)
+        report = reporter("answers", print)
+        counting = threading.Thread(target=report, args=(3, 9))  # as models do
+        counting.start()
+        counting.join()
+        time.sleep(0.5)
+        console.wait("run 1f3a5c7e of the daemon: gor/model, 3 of 8 buckets")
+    lines = capsys.readouterr().out.splitlines()
+    assert any("… step 2 of about 7, still at chunks, " in line for line in lines)
+    assert any("… step 2 of about 7, answers: 3 of 9" in line for line in lines)
+    assert lines[-1].endswith("waiting for run 1f3a5c7e of the daemon: gor/model, 3 of 8 buckets")
+    assert all(character.isprintable() for line in lines for character in line)
+    assert len(lines) == len(set(lines))

@@ -1,0 +1,66 @@
+"""`gsum ui` ends with all that it started, within 5 s of Ctrl-C or SIGTERM."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import psutil
+import pytest
+
+from gsum_assets.ui import serve
+from tests.servers.transformers_serve import free_port, wait_for
+
+STUBBORN = """
+import signal, subprocess, sys, time
+signal.signal(signal.SIGTERM, signal.SIG_IGN)
+child = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(600)"],
+                         start_new_session=True)
+print(child.pid, flush=True)
+time.sleep(600)
+"""
+
+
+def ignoring_interrupts() -> None:
+    """As a shell does for a job in its background."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+
+
+def test_everything_ends_within_5_s_of_an_interrupt_in_the_background(tmp_path: Path) -> None:
+    port, log = free_port(), tmp_path / "ui.log"
+    gsum = str(Path(sys.executable).with_name("gsum"))
+    with log.open("w") as output:
+        process = subprocess.Popen(
+            [gsum, "ui", "-p", str(port)],
+            env={**os.environ, "GSUM_HOME": str(tmp_path), "OMP_NUM_THREADS": "1"},
+            stdout=output,
+            stderr=subprocess.STDOUT,
+            preexec_fn=ignoring_interrupts,
+        )
+    wait_for(f"http://127.0.0.1:{port}/server_info", process, log)
+    started = psutil.Process(process.pid).children(recursive=True)
+    assert len(started) > 2  # webserver, daemon, code location
+    began = time.monotonic()
+    process.send_signal(signal.SIGINT)
+    assert process.wait(30) == 130
+    seconds = time.monotonic() - began
+    assert [child for child in started if child.is_running()] == []
+    assert seconds < 5
+
+
+@pytest.mark.parametrize(("number", "status"), [(signal.SIGTERM, 143), (signal.SIGINT, 130)])
+def test_what_does_not_end_by_itself_is_ended(number: int, status: int) -> None:
+    code = "import sys; from gsum_assets.ui import serve; sys.exit(serve(sys.argv[1:]))"
+    command = [sys.executable, "-c", code, sys.executable, "-c", STUBBORN]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout
+        grandchild = psutil.Process(int(process.stdout.readline()))
+        process.send_signal(number)
+        assert process.wait(30) == status
+    assert not grandchild.is_running()
+
+
+def test_a_command_that_ends_gives_its_status() -> None:
+    assert serve([sys.executable, "-c", "raise SystemExit(3)"]) == 3
