@@ -145,6 +145,19 @@ def marks(values: np.ndarray, alpha: float = SIGNIFICANT, seed: int = 0) -> list
     return found
 
 
+def holm(p_values: Sequence[float]) -> list[float]:
+    """Return p-values adjusted for their number (Holm 1979), in the given order.
+
+    The smallest of m is multiplied by m, the next by m - 1, …; none becomes smaller than one
+    before it. Among those at most alpha, the chance of a single false one is at most alpha.
+    """
+    order = np.argsort(p_values, kind="stable")
+    factors = np.arange(len(order), 0, -1)
+    adjusted = np.empty(len(order))
+    adjusted[order] = np.minimum(1, np.maximum.accumulate(np.asarray(p_values)[order] * factors))
+    return adjusted.tolist()
+
+
 def can_differ(n_questions: int, alpha: float = SIGNIFICANT) -> bool:
     """Return whether any difference over so many questions could be significant."""
     return 2.0 ** (1 - n_questions) <= alpha

@@ -1,8 +1,7 @@
 import numpy as np
 import pytest
-from scipy.stats import norm
-
 from gsum_assets.evaluation.statistics import estimate, paired_difference
+from scipy.stats import norm
 
 
 def test_mean_and_deviation_by_hand():
