@@ -41,7 +41,6 @@ EXPECTED = {
     "retrieval/scores": GENERAL | {"in_range"},
     "generated_questions": GENERAL | {"requests_answered"},
     "judgements": GENERAL | {"requests_answered", "verdicts_parsed", "no_position_bias"},
-    "retrieval/index": GENERAL,
     "win_rates": GENERAL | {"requests_answered"},
     "leaderboard": GENERAL | {"mean_in_interval"},
     "comparisons": GENERAL | {"mean_in_interval"},
