@@ -73,7 +73,8 @@ def intervals(
     columns get the studentized bootstrap (Efron and Tibshirani 1993, 12.5), which keeps its
     coverage where scores are skewed and questions are few; where too many resamples have no
     spread, since values are few or nearly all equal, Student's t stands in. Equal values from 0 to
-    1 count as a share, so that ten perfect scores are not certain to be followed by an eleventh.
+    1 count as a share, so that ten perfect scores are not certain to be followed by an eleventh,
+    and an interval of values from 0 to 1 ends there.
 
     Parameters
     ----------
@@ -91,13 +92,31 @@ def intervals(
     equal = np.ptp(values, axis=0) == 0
     bounded = ((values >= 0) & (values <= 1)).all(axis=0)
     shares = np.isin(values, (0.0, 0.5, 1.0)).all(axis=0) | (equal & bounded)
-    found[shares] = _wilson(values[:, shares].mean(axis=0), len(values), level)
+    found[shares] = wilson(values[:, shares].mean(axis=0), len(values), level)
     others = np.flatnonzero(~shares & ~equal)
     if len(others):
         studentized = _studentized(values[:, others], level, seed, n_resamples)
         usable = np.isfinite(studentized).all(axis=1)
         found[others[usable]] = studentized[usable]
+    found[bounded] = found[bounded].clip(0, 1)
     return found.round(_DECIMALS)
+
+
+def wilson(share: np.ndarray, n: int, level: float = LEVEL) -> np.ndarray:
+    """Return Wilson's score interval of shares of n, `(n_shares, 2)`: low and high.
+
+    For questions with values between 0 and 1 it is wider than need be, never narrower.
+
+    Parameters
+    ----------
+    share : means from 0 to 1, `(n_shares,)`.
+    """
+    from scipy.special import ndtri
+
+    z = ndtri((1 + level) / 2)
+    centre = (share + z**2 / (2 * n)) / (1 + z**2 / n)
+    half = z / (1 + z**2 / n) * np.sqrt(share * (1 - share) / n + z**2 / (4 * n**2))
+    return np.stack([centre - half, centre + half], axis=1).clip(0, 1)
 
 
 def compare(first: Sequence[float], second: Sequence[float], seed: int = 0) -> Comparison:
@@ -241,16 +260,6 @@ def _student(values: np.ndarray, level: float) -> np.ndarray:
         return np.stack([np.full_like(mean, -np.inf), np.full_like(mean, np.inf)], axis=1)
     half = stdtrit(n - 1, (1 + level) / 2) * values.std(axis=0, ddof=1) / np.sqrt(n)
     return np.stack([mean - half, mean + half], axis=1)
-
-
-def _wilson(share: np.ndarray, n: int, level: float) -> np.ndarray:
-    """Wilson's score interval of shares of n."""
-    from scipy.special import ndtri
-
-    z = ndtri((1 + level) / 2)
-    centre = (share + z**2 / (2 * n)) / (1 + z**2 / n)
-    half = z / (1 + z**2 / n) * np.sqrt(share * (1 - share) / n + z**2 / (4 * n**2))
-    return np.stack([centre - half, centre + half], axis=1).clip(0, 1)
 
 
 def _studentized(values: np.ndarray, level: float, seed: int, n_resamples: int) -> np.ndarray:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 import numpy as np
 import pyarrow as pa
 
-from gsum.statistics import compare, holm, intervals
+from gsum.statistics import compare, holm, wilson
 from gsum_assets.evaluation.judges.orders import (
     asked,
     disagreements,
@@ -78,7 +78,7 @@ def _rate(verdicts: Sequence[dict]) -> dict:
     rate = low = high = p_value = None
     if values:
         rate = float(np.mean(values))
-        low, high = intervals(np.array(values))[0].tolist()
+        low, high = wilson(np.array([rate]), len(values))[0].tolist()
         p_value = compare(values, [0.5] * len(values)).p_value
     counts = Counter(row["verdict"] for row in verdicts)
     judged = asked(verdicts)
