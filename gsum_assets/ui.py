@@ -10,7 +10,7 @@ from types import FrameType
 import psutil
 
 _SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
-_ORDERLY_S = 3.0  # all have ended within 5 s of a signal
+_ORDERLY_S = 1.5  # all have ended within 5 s of a signal, on a busy machine, too
 _LOOK_S = 0.1
 
 
