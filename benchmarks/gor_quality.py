@@ -19,13 +19,13 @@ from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
+from gsum_assets.evaluation.statistics import estimate
 
 from benchmarks import Measurement
 from gsum_assets.corpus.chunk import n_word_pieces
 from gsum_assets.corpus.settings import load_settings
 from gsum_assets.evaluation.answer import answer_questions
 from gsum_assets.evaluation.rouge import rouge
-from gsum_assets.evaluation.statistics import estimate
 from gsum_assets.gor.contexts import nodes_within
 from gsum_assets.tables import TABLES
 from gsum_resources.arrow import pc

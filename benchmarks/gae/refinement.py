@@ -12,6 +12,7 @@ from typing import Any, cast
 
 import numpy as np
 import pyarrow as pa
+from gsum_assets.evaluation.statistics import estimate, paired_difference
 
 from benchmarks import Measurement
 from benchmarks.bertscore import DictMemo
@@ -21,7 +22,6 @@ from gsum_assets.corpus.settings import CorpusSettings
 from gsum_assets.evaluation.bertscore_f1 import bertscore_f1
 from gsum_assets.evaluation.family import Inputs, answered
 from gsum_assets.evaluation.score import ScoreSettings, score_answers
-from gsum_assets.evaluation.statistics import estimate, paired_difference
 from gsum_assets.gae.family import GAE
 from gsum_assets.gae.rank import Tables
 from gsum_assets.gae.settings import GaeSettings

@@ -9,10 +9,10 @@ from collections.abc import Mapping
 
 import numpy as np
 import pyarrow as pa
+from gsum_assets.evaluation.statistics import estimate, paired_difference
 
 from benchmarks import Measurement
 from benchmarks.jerr.stories import WORDS, Stories, load
-from gsum_assets.evaluation.statistics import estimate, paired_difference
 from gsum_assets.jerr.search import search
 from gsum_assets.jerr.settings import SearchSettings
 from gsum_assets.jerr.variants import VARIANTS

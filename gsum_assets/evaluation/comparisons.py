@@ -1,18 +1,41 @@
 """Methods side by side on the same questions: means with intervals, and every paired difference."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
-from typing import Any
+from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
 
-from gsum_assets.evaluation.statistics import Difference, Estimate, Resamples
+from gsum.statistics import compare, holm, intervals, pairwise
 from gsum_assets.tables import TABLES
 
 ALL = "all"  # the split that unites all splits
-_PAIRS_AT_ONCE = 256  # resampled differences in memory at a time: 20 MB
+_DECIMALS = 9
+
+
+class Estimate(NamedTuple):
+    """A mean over `n` questions, and its 95% interval."""
+
+    mean: float
+    low: float
+    high: float
+    n: int
+
+
+class Difference(NamedTuple):
+    """How much better the first of two methods is, over the `n` questions that both have.
+
+    `p_value` holds for this pair alone, `p_adjusted` for all pairs of the metric at once.
+    """
+
+    mean: float
+    low: float
+    high: float
+    p_value: float
+    p_adjusted: float
+    n: int
 
 
 @dataclass(frozen=True)
@@ -42,43 +65,65 @@ class Group:
         return sum(found) / len(found) if found else 0.0
 
     def estimates(self) -> dict[str, dict[str, Estimate]]:
-        """By metric the mean of each method, over the questions that it has."""
+        """Return by metric the mean of each method, over the questions that it has."""
         found: dict[str, dict[str, Estimate]] = {}
-        for rows, columns in self._alike(range(len(self.columns))):
-            resamples = Resamples(self.values[rows][:, columns])
-            for column, estimate in zip(columns, resamples.estimates(), strict=True):
+        for rows, columns in self._alike():
+            values = self.values[rows][:, columns]
+            for column, mean, ends in zip(
+                columns, values.mean(axis=0), intervals(values), strict=True
+            ):
                 metric, method = self.columns[column]
+                low, high = ends.tolist()
+                estimate = Estimate(round(float(mean), _DECIMALS), low, high, len(values))
                 found.setdefault(metric, {})[method] = estimate
         return found
 
     def differences(self) -> Iterator[tuple[str, str, str, Difference]]:
-        """Metric and two methods, for every pair, over the questions that both have."""
+        """Yield metric and two methods, for every pair, over the questions that both have."""
         of_metric: dict[str, list[int]] = {}
         for column, (metric, _) in enumerate(self.columns):
             of_metric.setdefault(metric, []).append(column)
-        pairs = [pair for columns in of_metric.values() for pair in combinations(columns, 2)]
-        for rows, alike in self._alike(pairs):
-            columns = sorted({column for pair in alike for column in pair})
-            place = {column: at for at, column in enumerate(columns)}
-            resamples = Resamples(self.values[rows][:, columns])
-            for start in range(0, len(alike), _PAIRS_AT_ONCE):
-                part = alike[start : start + _PAIRS_AT_ONCE]
-                first, second = ([place[pair[side]] for pair in part] for side in (0, 1))
-                found = resamples.differences(first, second)
-                for (i, j), difference in zip(part, found, strict=True):
-                    (metric, method), (_, opponent) = self.columns[i], self.columns[j]
-                    yield metric, method, opponent, difference
+        for metric, columns in of_metric.items():
+            known = ~np.isnan(self.values[:, columns])
+            if (known == known[:, :1]).all():
+                found = _differences(self.values[known[:, 0]][:, columns])
+            else:
+                found = _differences_where_known(self.values[:, columns])
+            methods = [self.columns[column][1] for column in columns]
+            for (i, j), difference in found.items():
+                yield metric, methods[i], methods[j], difference
 
-    def _alike(self, wanted: Iterable[Any]) -> Iterator[tuple[np.ndarray, list[Any]]]:
-        """Those columns, or pairs of columns, that have the same questions, and those questions."""
+    def _alike(self) -> Iterator[tuple[np.ndarray, list[int]]]:
+        """Columns that have the same questions, and these questions."""
         known = ~np.isnan(self.values)
-        found: dict[bytes, list[Any]] = {}
-        for one in wanted:
-            rows = known[:, one] if isinstance(one, int) else known[:, list(one)].all(1)
-            if rows.any():
-                found.setdefault(rows.tobytes(), []).append(one)
-        for mask, alike in found.items():
-            yield np.frombuffer(mask, dtype=bool), alike
+        found: dict[bytes, list[int]] = {}
+        for column in range(len(self.columns)):
+            found.setdefault(known[:, column].tobytes(), []).append(column)
+        for mask, columns in found.items():
+            yield np.frombuffer(mask, dtype=bool), columns
+
+
+def _differences(values: np.ndarray) -> dict[tuple[int, int], Difference]:
+    """Of every two columns, `(n_questions, n_methods)`; their number is corrected for at once."""
+    tables = pairwise(values)
+    return {
+        (i, j): Difference._make([*(float(table[i, j]) for table in tables), len(values)])
+        for i, j in combinations(range(values.shape[1]), 2)
+    }
+
+
+def _differences_where_known(values: np.ndarray) -> dict[tuple[int, int], Difference]:
+    """The same where methods have different questions, NaN elsewhere: corrected after Holm."""
+    found = {}
+    for i, j in combinations(range(values.shape[1]), 2):
+        both = values[~np.isnan(values[:, [i, j]]).any(axis=1)]
+        if len(both):
+            found[i, j] = compare(both[:, i], both[:, j])
+    adjusted = holm([one.p_value for one in found.values()])
+    return {
+        pair: Difference(one.difference, one.low, one.high, one.p_value, p, one.n)
+        for (pair, one), p in zip(found.items(), adjusted, strict=True)
+    }
 
 
 def groups(queries: pa.Table, scores: pa.Table) -> list[Group]:
@@ -123,7 +168,7 @@ def _group(splits: Sequence[str], kind: str, rows: Sequence[tuple]) -> Group:
 def comparisons(grouped: Sequence[Group]) -> pa.Table:
     """Rows of the table `comparisons`."""
     rows = sorted(
-        (method, opponent, split, g.kind, metric, d.mean, d.low, d.high, d.p_value, d.n)
+        (method, opponent, split, g.kind, metric, *d)
         for g in grouped
         for metric, method, opponent, d in g.differences()
         for split in g.splits

@@ -31,7 +31,7 @@ GROUP = "evaluation"
 _PURPOSE = {
     "judgements": "What a language model says of the answers: which of two is better, shown in "
     "both orders, and how well one does by itself. Asked for in [judges] of corpus.toml.",
-    "win_rates": "How often a method wins against another, with its 95% bootstrap interval.",
+    "win_rates": "How often a method wins against another, with its 95% interval.",
 }
 
 

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 
-from gsum_assets.evaluation.comparisons import ALL, Group, as_table
-from gsum_assets.evaluation.statistics import Estimate, holm
+from gsum.statistics import SIGNIFICANT, can_differ
+from gsum_assets.evaluation.comparisons import ALL, Estimate, Group, as_table
 from gsum_assets.plots.main_metrics import main_metrics
 
 _WITH_INTERVAL = ("rouge", "bertscore", "token_f1", "accuracy", "g_eval", "lr")
@@ -16,7 +16,6 @@ _SHORT = {
     "g_eval_consistency": "consist.",
     "g_eval_relevance": "relev.",
 }
-SIGNIFICANT = 0.05
 Pair = tuple[str, str, str, str, str]  # split, kind, metric, method, opponent; methods sorted
 
 
@@ -32,7 +31,9 @@ def leaderboard(
     seconds : from question to answer, by method and question.
     """
     p_values = {
-        (row["split"], row["kind"], row["metric"], row["method"], row["opponent"]): row["p_value"]
+        (row["split"], row["kind"], row["metric"], row["method"], row["opponent"]): row[
+            "p_adjusted"
+        ]
         for row in comparisons.to_pylist()
     }
     rows = []
@@ -65,19 +66,18 @@ def leaderboard(
 def _against_best(
     group: Group, metric: str, found: Mapping[str, Estimate], p_values: Mapping[Pair, float]
 ) -> dict[str, float | None]:
-    """p that a method equals the best one, adjusted for the number of methods.
+    """p that a method equals the best one, adjusted for all pairs of methods.
 
-    None for the best, and for those with the very same mean. Two methods without a common
-    question cannot be told apart: p is 1.
+    Of all pairs, since chance may make any method the best. None for the best, and for those with
+    the very same mean. Two methods without a common question cannot be told apart: p is 1.
     """
     best = min(found, key=lambda method: (-found[method].mean, method))
     others = [method for method in found if found[method].mean < found[best].mean]
-    raw = []
+    p_best: dict[str, float | None] = dict.fromkeys(found)
     for method in others:
         first, second = sorted((method, best))
-        raw.append(p_values.get((group.splits[0], group.kind, metric, first, second), 1.0))
-    equals = [method for method in found if method not in others]
-    return dict.fromkeys(equals) | dict(zip(others, holm(raw), strict=True))
+        p_best[method] = p_values.get((group.splits[0], group.kind, metric, first, second), 1.0)
+    return p_best
 
 
 def ranked_methods(
@@ -135,7 +135,10 @@ class TextGrid:
     rows: Sequence[Sequence[str]]
 
 
-LEGEND = "Marked *: the best; ≈: not significantly different from it (paired bootstrap, 5%, Holm)"
+LEGEND = (
+    "Marked *: the best; ≈: not significantly different from it (sign-flip permutation test, 5% "
+    "for all pairs of a column)"
+)
 
 
 def grids(board: pa.Table, split: str = ALL) -> list[TextGrid]:
@@ -153,6 +156,8 @@ def grids(board: pa.Table, split: str = ALL) -> list[TextGrid]:
         ]
         part = "all splits" if split == ALL else f"split {split}"
         title = f"{kind} questions, n = {count}, {part}; percent, ± half the 95% interval"
+        if not can_differ(count):
+            title += "; too few questions for any difference to be significant"
         header = ["method", *(_SHORT.get(metric, metric) for metric in shown), "s"]
         found.append(TextGrid(title, header, rows))
     return found
@@ -171,7 +176,12 @@ def _cell(row: dict | None, several: bool) -> str:
 
 
 def mark(row: Mapping) -> str:
-    """`*` behind the best of its column, `≈` behind those that cannot be told from it."""
+    """`*` behind the best of its column, `≈` behind those that cannot be told from it.
+
+    Nothing where questions are too few for any difference to be significant.
+    """
+    if not can_differ(row["n"]):
+        return ""
     return "*" if row["p_best"] is None else "≈" if row["ties_best"] else " "
 
 

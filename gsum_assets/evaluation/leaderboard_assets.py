@@ -21,8 +21,9 @@ from gsum_resources.warehouse_io import WarehouseIO, step_of
 GROUP = "evaluation"
 _PURPOSE = {
     "leaderboard": "Unites the scores of all methods that were asked for: the mean over the "
-    "questions with its 95% bootstrap interval, and whether it can be told from the best.",
-    "comparisons": "Every difference of two methods over the same questions, by paired bootstrap.",
+    "questions with its 95% interval, and whether it can be told from the best.",
+    "comparisons": "Every difference of two methods over the same questions, by sign-flip "
+    "permutation tests.",
     "costs": "Language model calls, tokens, seconds and money, for index and questions apart.",
 }
 

@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
+from gsum.statistics import can_differ
 from gsum_assets.plots.figure import (
     BEST,
     INK,
@@ -62,11 +63,13 @@ def scale_of(metric: str) -> int:
 def standing(row: Mapping, several: bool) -> str:
     """How a row of `leaderboard` stands: 'best', 'tie' (not significantly worse) or 'other'.
 
+    'other', too, where there are too few questions for any difference to be significant.
+
     Parameters
     ----------
     several : whether there is another method that differs at all.
     """
-    if not several:
+    if not (several and can_differ(row["n"])):
         return "other"
     return "best" if row["p_best"] is None else "tie" if row["ties_best"] else "other"
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pyarrow as pa
 
+from gsum.statistics import SIGNIFICANT
 from gsum_assets.evaluation.judges.verdicts import CRITERIA
 from gsum_assets.plots.figure import (
     COLOURS,
@@ -48,7 +49,8 @@ def win_rate_matrix_figure(
 ) -> "Figure":
     """A heat map: in each cell how often the row's method was preferred to the column's.
 
-    Blue above 50 percent, orange below; bold where the 95% interval leaves out 50; a dash where
+    Blue above 50 percent, orange below; bold where it is significantly not 50, at 5%
+    for all pairs and criteria; a dash where
     there was no verdict. The methods stand in the order of their mean rate by 'overall', a dozen
     at most.
 
@@ -85,7 +87,7 @@ def win_rate_matrix_figure(
 def _heading(title: str, rows: Sequence[Mapping], n_shown: int, n_methods: int) -> str:
     of_all = "" if n_shown == n_methods else f" ({n_shown} of {n_methods} methods)"
     asked = max(row["n"] for row in rows)
-    meaning = "percent of wins, row over column; bold: the 95% interval leaves out 50"
+    meaning = "percent of wins, row over column; bold: not 50 (5% for all cells)"
     return f"{title}{of_all}, n = {asked:,}; {meaning}"
 
 
@@ -111,7 +113,7 @@ def _matrix(axes: "Axes", rates: Rates, methods: Sequence[str]) -> None:
         if row["win_rate"] is not None:
             percent[i, j] = 100 * row["win_rate"]
             text = f"{percent[i, j]:.0f}"
-            is_sure = not row["low"] <= 0.5 <= row["high"]
+            is_sure = row["p_adjusted"] <= SIGNIFICANT
             style["fontweight"] = "bold" if is_sure else "normal"
         is_dark = abs(percent[i, j] - 50) > _FAR
         place = {"ha": "center", "va": "center", "fontsize": 9}

@@ -5,7 +5,8 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 
-from gsum_assets.evaluation.leaderboard import SIGNIFICANT, ranked_methods
+from gsum.statistics import SIGNIFICANT
+from gsum_assets.evaluation.leaderboard import ranked_methods
 from gsum_assets.plots.main_metrics import main_metrics
 from gsum_assets.plots.method_ranking import Ranked, scale_of, standing
 
@@ -142,8 +143,8 @@ def _pairs(
             a, b, d, low, high = (
                 row[n] for n in ("method", "opponent", "difference", "low", "high")
             )
-            known[a, b] = _pair(metric, d, low, high, row["p_value"])
-            known[b, a] = _pair(metric, -d, -high, -low, row["p_value"])
+            known[a, b] = _pair(metric, d, low, high, row["p_adjusted"])
+            known[b, a] = _pair(metric, -d, -high, -low, row["p_adjusted"])
     rows = [[known.get((a, b)) for b in methods] for a in methods]
     return Pairs(methods, rows) if any(any(row) for row in rows) else None
 

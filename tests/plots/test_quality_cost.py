@@ -63,10 +63,12 @@ def test_prices_far_apart_take_a_logarithmic_axis() -> None:
 def test_grades_are_no_shares_and_the_best_stands_out() -> None:
     assert [scale_of(name) for name in ("rouge1", "g_eval_relevance", "lr1")] == [100, 1, 100]
     rows = [
-        {"p_best": p, "ties_best": tie} for p, tie in ((None, True), (0.2, True), (0.01, False))
+        {"p_best": p, "ties_best": tie, "n": 6}
+        for p, tie in ((None, True), (0.2, True), (0.01, False))
     ]
     assert [standing(row, several=True) for row in rows] == ["best", "tie", "other"]
     assert {standing(row, several=False) for row in rows} == {"other"}
+    assert {standing(row | {"n": 5}, several=True) for row in rows} == {"other"}
 
 
 def test_svg_is_the_same_each_time_and_holds_no_date_nor_markup_of_names() -> None:

@@ -108,11 +108,12 @@ def win_rates(n: int, names: list[str]) -> pa.Table:
     for criterion in CRITERIA if n else ():
         for pair in permutations(names, 2):
             rate = float(generator.random())
-            around = (rate, max(0.0, rate - 0.2), min(1.0, rate + 0.2))
+            around = (rate, max(0.0, rate - 0.2), min(1.0, rate + 0.2), abs(0.5 - rate))
             row = dict(zip(("method", "opponent"), pair, strict=True)) | {"criterion": criterion}
             row |= dict.fromkeys(("wins", "ties", "losses", "unparsed"), n) | {"n": n}
-            shown = around if rate > 0.1 else (None,) * 3
-            rows.append(row | dict(zip(("win_rate", "low", "high"), shown, strict=True)))
+            shown = around if rate > 0.1 else (None,) * 4
+            names_of = ("win_rate", "low", "high", "p_adjusted")
+            rows.append(row | dict(zip(names_of, shown, strict=True)))
     return pa.Table.from_pylist(rows, TABLES["win_rates"].schema)
 
 

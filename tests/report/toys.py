@@ -176,6 +176,7 @@ def _win_rates(n: int) -> list[dict]:
     return [
         common
         | {"method": method, "opponent": opponent, "win_rate": rate, "low": rate, "high": rate}
+        | {"p_adjusted": 0.01}
         | {"wins": 2 * n * int(rate), "losses": 2 * n * int(1 - rate)}
         for method, opponent, rate in (("bm25", "dense", 1.0), ("dense", "bm25", 0.0))
     ]

@@ -3,8 +3,10 @@
 from collections import Counter
 from collections.abc import Sequence
 
+import numpy as np
 import pyarrow as pa
 
+from gsum.statistics import compare, holm, wilson
 from gsum_assets.evaluation.judges.orders import (
     asked,
     disagreements,
@@ -14,7 +16,6 @@ from gsum_assets.evaluation.judges.orders import (
     share,
     value_in_both_orders,
 )
-from gsum_assets.evaluation.statistics import estimate
 from gsum_assets.tables import TABLES
 
 
@@ -22,13 +23,18 @@ def win_rates(judgements: pa.Table) -> pa.Table:
     """Rows of `win_rates`: each pair of methods both ways, by criterion.
 
     A question's value is the mean over both orders and the repeats of each; a question without
-    a verdict in both orders has none. Where no question has one, the rate is null.
+    a verdict in both orders has none. Where no question has one, the rate is null. p is adjusted
+    for all pairs and criteria (Holm).
     """
-    rows: list[dict] = []
     pairs = grouped(pairwise_rows(judgements), "method", "opponent", "criterion")
-    for (method, opponent, criterion), verdicts in pairs.items():
-        found = _rate(verdicts)
-        rows.append({"method": method, "opponent": opponent, "criterion": criterion, **found})
+    found = [_rate(verdicts) for verdicts in pairs.values()]
+    tested = [i for i, rate in enumerate(found) if rate["p_adjusted"] is not None]
+    adjusted = holm([found[i]["p_adjusted"] for i in tested])
+    for i, p in zip(tested, adjusted, strict=True):
+        found[i]["p_adjusted"] = p
+    rows: list[dict] = []
+    for (method, opponent, criterion), rate in zip(pairs, found, strict=True):
+        rows.append({"method": method, "opponent": opponent, "criterion": criterion, **rate})
         rows.append(_mirrored(rows[-1]))
     table = TABLES["win_rates"]
     rows.sort(key=lambda row: tuple(row[name] for name in table.key))
@@ -69,13 +75,18 @@ def _cell(row: dict | None) -> str:
 def _rate(verdicts: Sequence[dict]) -> dict:
     by_question = grouped(verdicts, "query_id").values()
     values = [value for rows in by_question if (value := value_in_both_orders(rows)) is not None]
-    mean = estimate(values) if values else None
+    rate = low = high = p_value = None
+    if values:
+        rate = float(np.mean(values))
+        low, high = wilson(np.array([rate]), len(values))[0].tolist()
+        p_value = compare(values, [0.5] * len(values)).p_value
     counts = Counter(row["verdict"] for row in verdicts)
     judged = asked(verdicts)
     return {
-        "win_rate": mean and mean.mean,
-        "low": mean and mean.low,
-        "high": mean and mean.high,
+        "win_rate": rate,
+        "low": low,
+        "high": high,
+        "p_adjusted": p_value,
         "n": len(values),
         "wins": counts["win"],
         "ties": counts["tie"],

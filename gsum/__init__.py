@@ -1,0 +1,1 @@
+"""gsum for notebooks and scripts; see `gsum.statistics`."""
