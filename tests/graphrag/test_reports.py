@@ -148,7 +148,8 @@ def test_one_entity_alone_is_told_without_asking() -> None:
     assert done.model.asked == []
     row = done.reports["z"]
     assert (
-        row["text"] == "z:\nz (thing):\nAbout z.\n  z (thing):\nAbout z. Claim about z:\nz is alone."
+        row["text"]
+        == "z:\nz (thing):\nAbout z.\n  z (thing):\nAbout z. Claim about z:\nz is alone."
     )
     assert (row["calls"], row["model"], row["n_findings"], row["n_read"]) == (0, "", 1, 0)
     assert [f["entity_ids"] for f in done.findings] == [["y"], ["z"]]
