@@ -19,9 +19,9 @@ from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
-from gsum_assets.evaluation.statistics import estimate
 
 from benchmarks import Measurement
+from gsum.statistics import intervals
 from gsum_assets.corpus.chunk import n_word_pieces
 from gsum_assets.corpus.settings import load_settings
 from gsum_assets.evaluation.answer import answer_questions
@@ -179,8 +179,8 @@ def _compared(method: str, scores: Mapping[str, Scores], asked: Sequence[str]) -
 
 
 def _interval(values: np.ndarray, sign: str = "") -> str:
-    found = estimate(values.tolist())
-    return f"{found.mean:{sign}.2f} ±{(found.high - found.low) / 2:.2f}"
+    low, high = intervals(values)[0]
+    return f"{values.mean():{sign}.2f} ±{(high - low) / 2:.2f}"
 
 
 def main() -> None:

@@ -12,11 +12,11 @@ from typing import Any, cast
 
 import numpy as np
 import pyarrow as pa
-from gsum_assets.evaluation.statistics import estimate, paired_difference
 
 from benchmarks import Measurement
 from benchmarks.bertscore import DictMemo
 from benchmarks.gae.corpora import LANGUAGE, corpus, index
+from gsum.statistics import compare, intervals
 from gsum_assets.corpus.embed import vector_column
 from gsum_assets.corpus.settings import CorpusSettings
 from gsum_assets.evaluation.bertscore_f1 import bertscore_f1
@@ -165,15 +165,18 @@ def _rows(name: str, tables: Mapping[str, pa.Table]) -> Iterator[list[str]]:
         )
         values = {metric: _of(scores, metric) for metric in METRICS}
         baseline = values["rouge2"] if baseline is None else baseline
-        difference = paired_difference(values["rouge2"], baseline)
+        difference = compare(values["rouge2"], baseline)
         refined = found["refined_contexts"]
         yield [
             f"{name}, {n}",
             variant,
             *(f"{pc.sum(refined[c]).as_py() / n:,.0f}" for c in ("tokens_before", "tokens_after")),
             f"{pc.sum(found['summaries']['calls']).as_py() / n:.1f}",
-            *(_interval(estimate(values[metric])) for metric in METRICS),
-            "" if variant == "gae" else _interval(difference),
+            *(
+                _interval(values[metric].mean(), *intervals(values[metric])[0])
+                for metric in METRICS
+            ),
+            "" if variant == "gae" else _interval(*difference[:3]),
         ]
 
 
@@ -183,8 +186,8 @@ def _of(scores: pa.Table, metric: str) -> np.ndarray:
     return rows["value"].to_numpy()
 
 
-def _interval(found: Any) -> str:
-    return f"{100 * found.mean:.2f} [{100 * found.low:.2f}, {100 * found.high:.2f}]"
+def _interval(mean: float, low: float, high: float) -> str:
+    return f"{100 * mean:.2f} [{100 * low:.2f}, {100 * high:.2f}]"
 
 
 def main() -> None:

@@ -9,10 +9,10 @@ from collections.abc import Mapping
 
 import numpy as np
 import pyarrow as pa
-from gsum_assets.evaluation.statistics import estimate, paired_difference
 
 from benchmarks import Measurement
 from benchmarks.jerr.stories import WORDS, Stories, load
+from gsum.statistics import compare, intervals
 from gsum_assets.jerr.search import search
 from gsum_assets.jerr.settings import SearchSettings
 from gsum_assets.jerr.variants import VARIANTS
@@ -43,7 +43,7 @@ def searched(stories: Stories, settings: SearchSettings) -> Mapping[str, pa.Tabl
 
 
 def measure(split: str = "dev", settings: SearchSettings | None = None) -> Measurement:
-    """Recall with 95% bootstrap intervals."""
+    """Recall with 95% intervals."""
     rows, n = [], 0
     for size in SIZES:
         stories = load(split, size)
@@ -61,7 +61,7 @@ def measure(split: str = "dev", settings: SearchSettings | None = None) -> Measu
             rows.append((f"{size} ({n_chunks:.1f} a story)", name, *cells))
     return Measurement(
         f"SQuALITY {split}: recall of the line chunk that holds the answer",
-        f"{n} questions, extractive model; percent with 95% bootstrap intervals, and what tree "
+        f"{n} questions, extractive model; percent with 95% intervals, and what tree "
         "search has more than that (paired).",
         ("line chunks", "search", *(f"{k} node{'s' * (k > 1)}" for k in CUT_OFFS)),
         rows,
@@ -69,9 +69,9 @@ def measure(split: str = "dev", settings: SearchSettings | None = None) -> Measu
 
 
 def _cell(values: np.ndarray, tree: np.ndarray | None) -> str:
-    own = estimate(values)
-    text = f"{100 * own.mean:.1f} [{100 * own.low:.1f}, {100 * own.high:.1f}]"
+    low, high = intervals(values)[0]
+    text = f"{100 * values.mean():.1f} [{100 * low:.1f}, {100 * high:.1f}]"
     if tree is None:
         return text
-    more = paired_difference(tree, values)
-    return f"{text}; {100 * more.mean:+.1f} [{100 * more.low:+.1f}, {100 * more.high:+.1f}]"
+    more = compare(tree, values)
+    return f"{text}; {100 * more.difference:+.1f} [{100 * more.low:+.1f}, {100 * more.high:+.1f}]"
