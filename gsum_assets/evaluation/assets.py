@@ -27,6 +27,7 @@ INDEX = "index"
 """Name of the asset that stands for a family's index."""
 
 _POOLS = {"rankings": "compute", "contexts": None, "scores": None}  # see `dagster.yaml`
+_VERSIONS = {"scores": "2"}
 
 
 def family_assets(family: Family) -> list[dg.AssetsDefinition]:
@@ -172,7 +173,7 @@ def _result_asset(
         group_name=family.name,
         pool=_POOLS.get(table, "llm"),
         required_resource_keys={"io_manager"},
-        code_version="1",
+        code_version=_VERSIONS.get(table, "1"),
         description=purpose,
     )
     def result(context: dg.AssetExecutionContext, **read: Any) -> pa.Table:

@@ -40,7 +40,7 @@ def leaderboard_assets(families: Sequence[Family]) -> dg.AssetsDefinition:
         name="leaderboard",
         outs={
             name: dg.AssetOut(
-                description=purpose, group_name=GROUP, code_version="2", is_required=False
+                description=purpose, group_name=GROUP, code_version="3", is_required=False
             )
             for name, purpose in _PURPOSE.items()
         },

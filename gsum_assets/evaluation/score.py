@@ -47,7 +47,7 @@ class ScoreSettings(BaseModel):
 
 @dataclass(frozen=True)
 class _Answer:
-    """One answer of a question that has references."""
+    """One answer of a question that has references; without text where there is none."""
 
     query_id: str
     text: str
@@ -67,7 +67,9 @@ def score_answers(
 
     Answers are measured where a question has references, by the form that it asks for (a summary
     by ROUGE and BERTScore, a short answer by token F1 and exact match besides, a choice by
-    accuracy), averaged over the samples of the answer. Rankings are measured by documents where a
+    accuracy), averaged over the samples of the answer. A question without an answer scores 0, so
+    that abstaining raises no mean, and `coverage` is the share of questions with one; an answer
+    that says that the documents do not say is one. Rankings are measured by documents where a
     question concerns the whole corpus (one about a document has nothing to find), and by passages
     where the source marks them.
     """
@@ -77,6 +79,7 @@ def score_answers(
         [
             *_mean_over_samples(_answer_rows(answers)),
             *_mean_over_samples(_bertscore_rows(answers, bertscorer)),
+            *_mean_over_samples((a.query_id, "coverage", float(bool(a.text))) for a in answers),
             *_retrieval_rows(asked, rankings, cut_offs),
         ]
     )
@@ -102,16 +105,14 @@ def _latencies(summaries: pa.Table, rankings: pa.Table) -> dict[str, float]:
 
 
 def _answers(asked: Mapping[str, dict], summaries: pa.Table) -> Iterator[_Answer]:
+    texts: dict[str, list[str]] = defaultdict(list)
     for row in summaries.select(["query_id", "text"]).to_pylist():
-        question = asked.get(row["query_id"])
-        if question is not None and question["references"]:
-            yield _Answer(
-                row["query_id"],
-                row["text"],
-                question["references"],
-                question["form"],
-                question["options"],
-            )
+        texts[row["query_id"]].append(row["text"].strip())
+    for query_id, question in asked.items():
+        if question["references"]:
+            of_question = question["references"], question["form"], question["options"]
+            for text in texts.get(query_id, [""]):
+                yield _Answer(query_id, text, *of_question)
 
 
 def _answer_rows(answers: Sequence[_Answer]) -> Iterator[Row]:
@@ -128,8 +129,12 @@ def _answer_rows(answers: Sequence[_Answer]) -> Iterator[Row]:
 
 
 def _bertscore_rows(answers: Sequence[_Answer], scorer: BertScorer | None) -> Iterator[Row]:
-    measured = [answer for answer in answers if answer.form != "choice"]
-    if scorer is None or not measured:
+    if scorer is None:
+        return
+    wanted = [answer for answer in answers if answer.form != "choice"]
+    yield from ((answer.query_id, "bertscore_f1", 0.0) for answer in wanted if not answer.text)
+    measured = [answer for answer in wanted if answer.text]
+    if not measured:
         return
     values = scorer([(answer.text, answer.references) for answer in measured])
     for answer, value in zip(measured, values, strict=True):

@@ -62,7 +62,7 @@ def test_rouge_is_the_maximum_over_references_and_the_mean_over_samples() -> Non
     answered = summaries(("q", 0, "boat lamp", 0.5), ("q", 1, "boat zebra", 0.25))
     scores = score_answers(asked, answered, rankings("q", "d", seconds=0.25), CUTS)
     assert by_metric(scores, "q")["rouge1"] == pytest.approx((1.0 + 0.5) / 2)
-    assert set(by_metric(scores, "q")) == {"rouge1", "rouge2", "rougeL"}
+    assert set(by_metric(scores, "q")) == {"rouge1", "rouge2", "rougeL", "coverage"}
     assert set(scores["latency_s"].to_pylist()) == {1.0}
 
 
@@ -105,7 +105,33 @@ def test_the_form_of_an_answer_decides_what_is_measured() -> None:
     name = by_metric(scores, "name")
     assert (name["token_f1"], name["exact_match"]) == (1, 1)
     assert "rouge1" in name
-    assert by_metric(scores, "pick") == {"accuracy": 1}
+    assert by_metric(scores, "pick") == {"accuracy": 1, "coverage": 1}
+
+
+def test_a_question_without_an_answer_scores_0() -> None:
+    options = {"options": ["a boat", "a train"], "references": ["a train"]}
+    asked = queries(
+        {"query_id": "answered", "references": ["a boat"]},
+        {"query_id": "blank", "references": ["a boat"]},
+        {"query_id": "missing", "form": "short", "references": ["a boat"]},
+        {"query_id": "unpicked", "form": "choice", **options},
+        {"query_id": "unlabelled"},
+    )
+    answered = summaries(("answered", 0, "The documents do not say.", 0.0), ("blank", 0, " ", 0.0))
+
+    def scorer(pairs: list) -> list[float]:
+        assert pairs == [("The documents do not say.", ["a boat"])]
+        return [0.5]
+
+    scores = score_answers(asked, answered, TABLES["rankings"].empty(), CUTS, scorer)
+    found = {q: by_metric(scores, q) for q in ("answered", "blank", "missing", "unpicked")}
+    assert [found[q]["coverage"] for q in found] == [1, 0, 0, 0]
+    assert found["answered"]["bertscore_f1"] == 0.5
+    for query_id in ("blank", "missing", "unpicked"):
+        assert set(found[query_id].values()) == {0}
+    assert {"token_f1", "exact_match", "bertscore_f1"} < set(found["missing"])
+    assert set(found["unpicked"]) == {"accuracy", "coverage"}
+    assert "unlabelled" not in scores["query_id"].to_pylist()
 
 
 def test_bertscore_joins_where_it_is_wanted() -> None:
