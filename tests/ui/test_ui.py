@@ -215,7 +215,7 @@ def test_the_asset_graph_shows_the_groups(page: Any, address: str) -> None:
     ("asset", "shown"),
     [
         ("chunks", ["One row per passage of a document", "first character in the document's text"]),
-        ("leaderboard", ["One row per method", "upper end of the mean's 95% bootstrap interval"]),
+        ("leaderboard", ["One row per method", "upper end of the mean's 95% interval"]),
     ],
 )
 def test_an_asset_page_shows_meaning_schema_and_plot(
