@@ -1,6 +1,6 @@
 """Simulations of nine equally good methods: false marks, coverage of intervals, power.
 
-    python -m tests.library.simulations [--trials 1000]
+    python -m tests.gsum.simulations [--trials 1000]
 
 Scores are normal, or skewed as ROUGE-2 is (gamma of shape 1/2); all methods share the hardness of
 a question. Six minutes with 1,000 trials on one processor.
@@ -52,7 +52,7 @@ def power(n_questions: int, n_trials: int) -> tuple[float, float]:
 
 def main() -> None:
     """Print what was simulated."""
-    parser = argparse.ArgumentParser(prog="python -m tests.library.simulations")
+    parser = argparse.ArgumentParser(prog="python -m tests.gsum.simulations")
     parser.add_argument("--trials", type=int, default=1000)
     n_trials = parser.parse_args().trials
     print("| scores | n | any of 9 equal methods marked worse | intervals that hold the mean |")

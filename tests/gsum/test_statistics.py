@@ -6,7 +6,7 @@ from scipy.stats import binomtest, permutation_test, ttest_1samp
 
 from gsum import statistics
 from gsum.statistics import BEST, TIED, WORSE, compare, holm, intervals, marks, pairwise
-from tests.library import simulations
+from tests.gsum import simulations
 
 RANDOM = np.random.default_rng(0)
 
