@@ -32,7 +32,7 @@ from gsum_resources.protocols import (
 )
 
 NAME = "extractive"
-VERSION = "4"  # raise it with every change of a reply, so that memos of old replies expire
+VERSION = "5"  # raise it with every change of a reply, so that memos of old replies expire
 _BATCH = 256  # requests whose sentences are embedded together
 _SCHEMAS: dict[Task, type[BaseModel]] = {
     "entities": Entities,

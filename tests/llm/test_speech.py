@@ -113,3 +113,18 @@ def test_an_interrupted_statement_is_joined():
 def test_fillers_betray_unlabelled_speech():
     assert is_spoken("so um we could uh do it you know as a case")
     assert not is_spoken("The frost that winter went two feet down into the moss.")
+
+
+@pytest.mark.parametrize(
+    ("said", "trimmed"),
+    [
+        ("Source Code Form and Notice:", "Source Code Form and Notice:"),
+        (
+            "(Some of it is covered by another licence instead.)",
+            "(Some of it is covered by another licence instead.)",
+        ),
+        ("He left (at last)", "He left (at last)."),
+    ],
+)
+def test_what_has_an_end_gets_no_other(said: str, trimmed: str) -> None:
+    assert trim_speech(said) == trimmed

@@ -52,7 +52,7 @@ def atomic_statements(sentence: str) -> list[str]:
         pieces = [sentence.strip()]
     ending = sentence.rstrip()[-1:]
     closed = [
-        p if p[-1:] in ".!?…\"”'" else p + (ending if ending in ".!" else ".") for p in pieces
+        p if p[-1:] in ".!?…:\"”'" else p + (ending if ending in ".!" else ".") for p in pieces
     ]
     return [piece[0].upper() + piece[1:] for piece in closed if piece]
 

@@ -169,6 +169,9 @@ def tidy_spacing(text: str) -> str:
     return re.sub(r"\$ (?=\d)", "$", text).strip()
 
 
+_ENDED = re.compile(r"[.?!…:\"”'][)\]]*$")
+
+
 @lru_cache(maxsize=2**16)  # every method's contexts hold the same sentences; about 20 MB
 def trim_speech(sentence: str) -> str:
     """Remove fillers, openers, false starts and repetitions from one spoken sentence."""
@@ -191,7 +194,7 @@ def trim_speech(sentence: str) -> str:
     text = re.sub(r",?[ ](?:and|but|or|right|okay|yeah|you know|i mean)(?=[.?!]?$)", "", text)
     if not re.search(r"\w", text):
         return ""
-    if text[-1] not in ".?!…\"”'":
+    if not _ENDED.search(text):  # a heading keeps its colon, and so stays no statement
         text += ending or "."
     return text[0].upper() + text[1:]
 
