@@ -15,12 +15,12 @@ from gsum_assets.families import FAMILIES
 from gsum_assets.retrieval.focus import MOST_DOCUMENTS, Focus, focus_of, in_order, spread
 from gsum_assets.retrieval.variants import DEFAULT_METHOD
 from gsum_assets.sources import Source, sources_of
-from gsum_assets.suggest import did_you_mean
 from gsum_assets.tables import TABLES
 from gsum_assets.workspace import Workspace
 from gsum_resources.arrow import pc
 from gsum_resources.lazy import Lazy
 from gsum_resources.llm.ledger import Ledger
+from gsum_resources.suggest import did_you_mean
 
 _QUERY_ID = "ask"
 NOTHING_FOUND = "The documents do not say."

@@ -19,9 +19,9 @@ from gsum_assets.forgetting.traces import Trace, find_traces, sentences_of
 from gsum_assets.gor.assets import TRAINED
 from gsum_assets.processes import waited_for
 from gsum_assets.run import OnStep, RunReport, drive
-from gsum_assets.suggest import did_you_mean
 from gsum_assets.tables import TABLES, table_of
 from gsum_resources.parquet_store import Partition
+from gsum_resources.suggest import did_you_mean
 
 _WAIT_S = 2.0
 _MODEL = table_of(TRAINED[0].path)

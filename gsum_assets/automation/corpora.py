@@ -9,7 +9,7 @@ from gsum_assets.corpus.find import find_corpus
 from gsum_assets.corpus.load import require_documents
 from gsum_assets.corpus.queries import may_have_questions
 from gsum_assets.corpus.settings import SETTINGS_FILE, CorpusError, load_settings
-from gsum_assets.suggest import did_you_mean
+from gsum_resources.suggest import did_you_mean
 from gsum_resources.warehouse_io import WarehouseIO
 
 LEDGERS = ("llm_calls", "embedding_calls")

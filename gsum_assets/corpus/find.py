@@ -4,7 +4,7 @@ from pathlib import Path
 from shlex import quote
 
 from gsum_assets.corpus.settings import CorpusError, corpus_name_problem
-from gsum_assets.suggest import did_you_mean
+from gsum_resources.suggest import did_you_mean
 
 _N_SHOWN = 8
 

@@ -9,7 +9,7 @@ from typing import Any, Literal, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
-from gsum_assets.suggest import did_you_mean
+from gsum_resources.suggest import did_you_mean
 
 SETTINGS_FILE = "corpus.toml"
 

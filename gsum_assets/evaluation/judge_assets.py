@@ -21,10 +21,10 @@ from gsum_assets.partitions import corpora, to_corpus
 from gsum_assets.plots.position_bias import position_bias as draw_position_bias
 from gsum_assets.plots.win_rate_matrix import win_rate_matrix
 from gsum_assets.presentation import plot_of
-from gsum_assets.suggest import did_you_mean
 from gsum_assets.tables import TABLES
 from gsum_resources.arrow import pc
 from gsum_resources.settings_io import SettingsReader
+from gsum_resources.suggest import did_you_mean
 from gsum_resources.warehouse_io import LAZY, Lazy
 
 GROUP = "evaluation"

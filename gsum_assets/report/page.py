@@ -23,8 +23,8 @@ from gsum_assets.report.costs import Cost, costs_of
 from gsum_assets.report.judges import duel_criteria
 from gsum_assets.report.questions import Detail, Question, detail, in_split
 from gsum_assets.report.stored import Stored
-from gsum_assets.suggest import did_you_mean
 from gsum_resources.arrow import pc
+from gsum_resources.suggest import did_you_mean
 
 if TYPE_CHECKING:
     from jinja2 import Environment

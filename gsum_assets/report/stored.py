@@ -9,9 +9,9 @@ import pyarrow as pa
 from gsum_assets.corpus.find import find_corpus
 from gsum_assets.corpus.settings import CorpusError, corpus_name_problem, load_settings
 from gsum_assets.report.corpus import Corpus, read_corpus
-from gsum_assets.suggest import did_you_mean
 from gsum_assets.tables import TABLES
 from gsum_resources.parquet_store import ParquetStore
+from gsum_resources.suggest import did_you_mean
 
 _RESULTS = ("summaries", "contexts", "scores")
 _OTHERS = ("leaderboard", "comparisons", "costs", "win_rates", "judgements", "queries")

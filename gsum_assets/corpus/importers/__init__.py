@@ -10,7 +10,7 @@ from gsum_assets.corpus.importers.question_answering import MUSIQUE, NARRATIVEQA
 from gsum_assets.corpus.importers.squality import SQUALITY
 from gsum_assets.corpus.importers.summarization import ACADEMICEVAL, BOOKSUM, GOVREPORT, WCEP
 from gsum_assets.corpus.settings import CorpusError, corpus_name_problem
-from gsum_assets.suggest import did_you_mean
+from gsum_resources.suggest import did_you_mean
 
 BENCHMARKS: dict[str, Benchmark] = {
     "qmsum": QMSUM,
