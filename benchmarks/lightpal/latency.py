@@ -17,13 +17,14 @@ from gsum_assets.retrieval.collection import Questions
 from gsum_assets.retrieval.ranking import Retriever
 from gsum_resources.scoring.unigram import UnigramScorer
 
+K = SETTINGS.contexts.k
 QUESTIONS = {"lightpal": 100, "lightpal-hybrid": 100, PASSAGE_WALK: 100, PROMPTRANK: 10}
 
 
 def retrievers(method: str, index: Indexed) -> tuple[Retriever, Retriever]:
     """A method over the whole corpus with its graph loaded, and what finds its first passages."""
     search = PassageSearch(
-        method, index.collection, index.tables, LANGUAGE, SETTINGS, UnigramScorer
+        method, index.collection, index.tables, LANGUAGE, SETTINGS, UnigramScorer, K
     )
     return search.retriever(index.collection), search.first(index.collection)
 
@@ -58,7 +59,7 @@ def measure() -> Measurement:
         "LightPAL: milliseconds of a question, ODSum-Story",
         f"{len(collection.document_ids):,} sections and {len(collection.chunk_ids):,} chunks, both "
         "ranked; graphs and indexes loaded, the question's embedding given; medians over "
-        "questions asked one at a time, 1 thread; PromptRank reads by the unigram scorer.",
+        f"questions asked one at a time, K = {K}, 1 thread; PromptRank reads by the unigram scorer.",
         ["method", "questions", "whole, ms", "first passages alone", "difference"],
         rows,
     )
