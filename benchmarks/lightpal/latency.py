@@ -58,8 +58,8 @@ def measure() -> Measurement:
     return Measurement(
         "LightPAL: milliseconds of a question, ODSum-Story",
         f"{len(collection.document_ids):,} sections and {len(collection.chunk_ids):,} chunks, both "
-        "ranked; graphs and indexes loaded, the question's embedding given; medians over "
-        f"questions asked one at a time, K = {K}, 1 thread; PromptRank reads by the unigram scorer.",
+        "ranked; graphs and indexes loaded, the question's embedding given; medians over questions "
+        f"asked one at a time, K = {K}, 1 thread; PromptRank reads by the unigram scorer.",
         ["method", "questions", "whole, ms", "first passages alone", "difference"],
         rows,
     )

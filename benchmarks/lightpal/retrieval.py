@@ -220,8 +220,9 @@ def entries() -> Measurement:
             (before,) = ranked("lightpal", index, questions, [_20_SEEDS], level)
             cells = []
             for items in (before, now):
+                pairs = list(zip(items, first, strict=True))
                 for depth in (k, 20):
-                    n = [len({*one[:k]} - {*best[:depth]}) for one, best in zip(items, first)]
+                    n = [len({*one[:k]} - {*best[:depth]}) for one, best in pairs]
                     cells.append(f"{sum(n):,} in {np.count_nonzero(n)}")
             rows.append([title, str(len(questions)), str(k), f"{k * len(questions):,}", *cells])
     return Measurement(
