@@ -8,7 +8,6 @@ temporary files. The published BM25 (graph-augmented ODMDS, table 2, all 635 que
 71.2 and P@10 44.9.
 """
 
-import argparse
 import hashlib
 import json
 import tempfile
@@ -22,6 +21,7 @@ import numpy as np
 import pyarrow as pa
 
 from benchmarks import Measurement, required
+from benchmarks.results import parser_of, publish
 from gsum_assets.corpus.chunk import chunk_documents, default_tokenizer
 from gsum_assets.corpus.importers.odsum import read_odsum_meeting, read_odsum_story
 from gsum_assets.corpus.load import Document
@@ -168,11 +168,11 @@ def measure(max_tokens: int = 256, overlap_tokens: int = 32) -> Measurement:
 
 def main() -> None:
     """Print the table."""
-    parser = argparse.ArgumentParser(description=__doc__)
+    parser = parser_of(__doc__)
     parser.add_argument("--max-tokens", type=int, default=256, help="of a chunk, in word pieces")
     parser.add_argument("--overlap-tokens", type=int, default=32, help="between two chunks")
     chosen = parser.parse_args()
-    measure(chosen.max_tokens, chosen.overlap_tokens).show()
+    publish("odsum", measure(chosen.max_tokens, chosen.overlap_tokens), chosen.store)
 
 
 if __name__ == "__main__":

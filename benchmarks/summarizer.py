@@ -10,7 +10,6 @@ F1 with stemming; intervals are 95% bootstrap intervals over meetings. `--contex
 the retrieved contexts for another run: embedding all chunks takes most of the time.
 """
 
-import argparse
 import json
 import re
 import warnings
@@ -22,6 +21,7 @@ from typing import Any, cast
 import numpy as np
 
 from benchmarks import Measurement, required
+from benchmarks.results import parser_of, publish
 from gsum_assets.corpus.chunk import chunk_by_tokens, default_tokenizer
 from gsum_assets.corpus.importers.qmsum import read_qmsum
 from gsum_resources.embedder import LocalEmbedder
@@ -196,12 +196,12 @@ def measure(split: str = "val", words: int = 130, contexts: Path | None = None) 
 
 def main() -> None:
     """Print the table."""
-    parser = argparse.ArgumentParser(description=__doc__)
+    parser = parser_of(__doc__)
     parser.add_argument("--split", choices=("val", "train"), default="val")
     parser.add_argument("--words", type=int, default=130)
     parser.add_argument("--contexts", type=Path, help="file that keeps the retrieved contexts")
     chosen = parser.parse_args()
-    measure(chosen.split, chosen.words, chosen.contexts).show()
+    publish("summarizer", measure(chosen.split, chosen.words, chosen.contexts), chosen.store)
 
 
 if __name__ == "__main__":
