@@ -10,6 +10,7 @@ from gsum_resources.arrow import pc
 
 _MOST_ALIKE = 0.99  # mean cosine of two embeddings, beyond which they tell nothing apart
 _FEW = 2  # passages, of which nothing can be told apart
+_PUBLISHED = "dbscan"
 _DEGENERATE = 0.5  # share of the largest cluster
 _CLUSTERED = pa.schema([(name, pa.string()) for name in ("level", "clustering", "passage_id")])
 # what gives smaller and what gives larger clusters, by the beginning of a clustering's name
@@ -192,6 +193,16 @@ def not_degenerate(clusterings: pa.Table, chunks: pa.Table) -> Finding:
             ),
         ]
     )
+
+
+def as_published(clusterings: pa.Table, method: str | None) -> pa.Table:
+    """Return the rows of DBSCAN as those chosen where a method follows it in full; else none."""
+    name = _PUBLISHED if method == "gae-dbscan" else ""
+    rows = clusterings.filter(pc.equal(clusterings["clustering"], name))
+    for column, value in (("is_chosen", True), ("weight", 1.0)):
+        place = rows.schema.get_field_index(column)
+        rows = rows.set_column(place, column, pa.repeat(value, rows.num_rows))
+    return rows
 
 
 def made_from_contexts(refined: pa.Table, contexts: pa.Table) -> Finding:

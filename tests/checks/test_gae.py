@@ -5,6 +5,7 @@ import pyarrow as pa
 import pytest
 
 from gsum_assets.checks.gae import (
+    as_published,
     every_passage_once,
     finite,
     join_passages,
@@ -263,6 +264,14 @@ def test_clusters_that_are_too_large_ask_for_another_setting_than_those_too_smal
     too_small = not_degenerate(clusterings(("node", "corpus", "dbscan", True, 4, 0.25)), CHUNKS)
     assert "a smaller dbscan_eps" in too_large.problem
     assert "a greater dbscan_eps" in too_small.problem
+
+
+def test_published_clusters_are_looked_at_where_a_method_follows_them():
+    rows = clusterings(("node", "corpus", "dbscan", False, 1, 1.0), FINE[0], weight=0.0)
+    assert not not_degenerate(rows, CHUNKS).problem
+    followed = not_degenerate(as_published(rows, "gae-dbscan"), CHUNKS)
+    assert "100% in one" in followed.problem
+    assert not not_degenerate(as_published(rows, "gae"), CHUNKS).problem
 
 
 CONTEXTS = pa.table({"query_id": ["q", "q", "p"], "node_id": ["a0", "b0", "a0"]})
