@@ -121,7 +121,7 @@ def _beside(values: Mapping[str, np.ndarray]) -> list[list[str]]:
     """Rows of every method beside what it starts from."""
     rows = []
     for first, then in STARTS_FROM.items():
-        group = {name: values[name] for name in (first, *then)}
+        group = {name: values[name].tolist() for name in (first, *then)}
         rows += [[name, *cells] for name, *cells in compared(group, first)]
     return rows
 
@@ -271,7 +271,7 @@ def stories_without_titles() -> Iterator[Measurement]:
             chosen = (splits == split) & (kinds == kind)
             rows = []
             for form in ("as asked", "masked"):
-                values = {m: found[m, form][chosen] for m in WITHOUT_TITLES}
+                values = {m: found[m, form][chosen].tolist() for m in WITHOUT_TITLES}
                 rows += [[form, *cells] for cells in compared(values, SEEDS)]
             yield Measurement(
                 f"LightPAL: recall of sections at 10 without titles, ODSum-Story {split}, {kind}",

@@ -1,11 +1,11 @@
 """Every table of LightPAL by name."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 
-from benchmarks import Measurement
 from benchmarks.lightpal import index, latency, retrieval
+from benchmarks.results import Measured
 
-TABLES: dict[str, Callable[[], Measurement | Iterable[Measurement]]] = {
+TABLES: dict[str, Callable[[], Measured]] = {
     "latency": latency.measure,
     "index": index.measure,
     "entries": retrieval.entries,
