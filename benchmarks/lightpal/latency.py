@@ -15,9 +15,10 @@ from gsum_assets.lightpal.rank import PassageSearch
 from gsum_assets.lightpal.variants import PASSAGE_WALK, PROMPTRANK
 from gsum_assets.retrieval.collection import Questions
 from gsum_assets.retrieval.ranking import Retriever
+from gsum_assets.retrieval.settings import DEFAULT_K
 from gsum_resources.scoring.unigram import UnigramScorer
 
-K = SETTINGS.contexts.k
+K = DEFAULT_K
 QUESTIONS = {"lightpal": 100, "lightpal-hybrid": 100, PASSAGE_WALK: 100, PROMPTRANK: 10}
 
 

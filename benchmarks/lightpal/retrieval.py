@@ -28,6 +28,7 @@ from gsum_assets.lightpal.variants import PASSAGE_WALK, PROMPTRANK, VARIANTS
 from gsum_assets.retrieval.collection import Questions
 from gsum_assets.retrieval.ranking import rank_questions
 from gsum_assets.retrieval.seeds import Seeds
+from gsum_assets.retrieval.settings import DEFAULT_K
 from gsum_assets.retrieval.variants import RETRIEVERS
 from gsum_assets.retrieval.words import Words
 from gsum_resources.arrow import pc
@@ -42,7 +43,6 @@ STARTS_FROM = {  # each method, and what it starts from, which costs no graph
 METHODS = ("bm25", *(name for first, then in STARTS_FROM.items() for name in (first, *then)))
 WITHOUT_TITLES = ("bm25", "hybrid", SEEDS, PASSAGE_WALK)
 STORIES, MEETINGS = (3, 10, 50), (1, 3, 6)  # cut-offs
-PUBLISHED_K = SETTINGS.contexts.k
 _20_SEEDS = 34  # the least K of which 60% are 20
 
 PUBLISHED = (  # table 4 of the paper; recall counts empty sections
@@ -184,12 +184,12 @@ def evidence() -> Iterator[Measurement]:
     questions = whole.questions.take(marked)
     wanted = [whole.evidence[place] for place in marked]
     found = {
-        method: precision_and_recall(method, index, questions, wanted, [PUBLISHED_K], "node")[:, 0]
+        method: precision_and_recall(method, index, questions, wanted, [DEFAULT_K], "node")[:, 0]
         for method in METHODS
     }
     for part, name in enumerate(("precision", "recall")):
         yield Measurement(
-            f"LightPAL: {name} of the evidence in {PUBLISHED_K} passages, QMSum val",
+            f"LightPAL: {name} of the evidence in {DEFAULT_K} passages, QMSum val",
             f"{len(marked)} questions about one meeting each whose turns of evidence are marked; "
             "percent of passages; differences as above.",
             ["method", *COMPARED],

@@ -44,7 +44,7 @@ def judge_assets(families: Sequence[Family]) -> dg.AssetsDefinition:
             [family.name, table], partition_mapping=to_corpus, metadata=LAZY
         )
         for family in families
-        for kind, table in (("summaries", "summaries"), (_READ, _read_table(family)))
+        for kind, table in (("summaries", "summaries"), (_READ, family.answered_from))
     }
     known = [method for family in families for method in family.variants]
 
@@ -99,11 +99,6 @@ def judge_assets(families: Sequence[Family]) -> dg.AssetsDefinition:
             yield dg.Output(made[name], name, metadata=shown)
 
     return judge
-
-
-def _read_table(family: Family) -> str:
-    """The table that the family's answers are written from, as `answered` has it."""
-    return family.refinements[-1].table if family.refinements else "contexts"
 
 
 def _of_methods(results: dict[str, Lazy], kind: str, methods: Sequence[str]) -> pa.Table:

@@ -8,6 +8,7 @@ from gsum_assets.lightpal.settings import ContextSettings, LightpalSettings
 from gsum_assets.lightpal.variants import PASSAGE_WALK, PROMPTRANK, VARIANTS
 from gsum_assets.retrieval.collection import Collection, Questions
 from gsum_assets.retrieval.contexts import top_contexts
+from gsum_assets.retrieval.settings import DEFAULT_K
 from gsum_assets.tables import TABLES
 
 _NO_TRUST = TABLES["lightpal.walk_trust"].empty()
@@ -46,11 +47,13 @@ def _contexts(_: str, inputs: Inputs) -> pa.Table:
 
 def _k(inputs: Inputs) -> int:
     """Passages given for an answer."""
-    return ContextSettings.model_validate(inputs.settings("lightpal.contexts")).k
+    chosen = ContextSettings.model_validate(inputs.settings("lightpal.contexts"))
+    return chosen.k or DEFAULT_K
 
 
 LIGHTPAL = Family(
     name="lightpal",
+    k="lightpal.contexts.k",
     settings=LightpalSettings,
     variants=tuple(VARIANTS),
     default=(PASSAGE_WALK,),

@@ -16,6 +16,7 @@ from gsum_assets.lightpal.walk_trust import walk_trust
 from gsum_assets.retrieval.collection import Collection, Questions
 from gsum_assets.retrieval.ranking import DEPTH, rank_questions
 from gsum_assets.retrieval.seeds import Seeds
+from gsum_assets.retrieval.settings import DEFAULT_K
 from gsum_assets.retrieval.variants import RETRIEVERS
 from gsum_assets.retrieval.words import Words
 from gsum_assets.tables import TABLES
@@ -63,7 +64,7 @@ def ranked(
     asked: Corpus | None = None,
     settings: LightpalSettings = SETTINGS,
     scorer: Callable[[], PassageScorer] = UnigramScorer,
-    k: int = SETTINGS.contexts.k,
+    k: int = DEFAULT_K,
 ) -> pa.Table:
     """Rows of `rankings` without what a clock says."""
     here = asked or corpus()

@@ -5,7 +5,7 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from gsum_assets.evaluation.judge_assets import _of_methods, _read_table
+from gsum_assets.evaluation.judge_assets import _of_methods
 from gsum_assets.evaluation.judges.judge import Judgements, judge_answers
 from gsum_assets.evaluation.judges.rating_scores import SCHEMA, rating_scores
 from gsum_assets.evaluation.judges.settings import JudgesSettings
@@ -172,7 +172,7 @@ def test_the_judge_reads_what_the_answer_was_written_from(tmp_path: Path) -> Non
 
 
 def test_every_family_is_judged_by_what_its_answers_were_written_from() -> None:
-    read = {family.name: _read_table(family) for family in FAMILIES}
+    read = {family.name: family.answered_from for family in FAMILIES}
     assert read["retrieval"] == read["gor"] == "contexts"
     assert read["gae"] == "refined_contexts"
     assert read["graphrag"] == "reduced_contexts"
