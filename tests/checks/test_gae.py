@@ -252,7 +252,7 @@ def test_most_passages_in_one_cluster(name, setting):
 def test_every_passage_alone(name, setting):
     finding = not_degenerate(clusterings(("node", "corpus", name, True, 4, 0.25)), CHUNKS)
     assert finding.problem.startswith(
-        f"1 of 1 chosen clustering have every passage alone ({name} of level 'node', scope "
+        f"1 of 1 chosen clustering have nearly every passage alone ({name} of level 'node', scope "
         "'corpus': 25% in one); set "
     )
     assert f" {setting} in corpus.toml, [gae.clusters]" in finding.problem
@@ -264,6 +264,21 @@ def test_clusters_that_are_too_large_ask_for_another_setting_than_those_too_smal
     too_small = not_degenerate(clusterings(("node", "corpus", "dbscan", True, 4, 0.25)), CHUNKS)
     assert "a smaller dbscan_eps" in too_large.problem
     assert "a greater dbscan_eps" in too_small.problem
+
+
+def test_two_passages_together_among_many_alone_are_no_clustering():
+    many = pa.table(
+        {
+            "chunk_id": [f"c{i}" for i in range(20)],
+            "document_id": ["d"] * 20,
+            "position": pa.array(range(20), pa.int32()),
+        }
+    )
+    alone = not_degenerate(clusterings(("node", "corpus", "dbscan", True, 19, 0.1)), many)
+    assert "nearly every passage alone" in alone.problem
+    assert not not_degenerate(
+        clusterings(("node", "corpus", "dbscan", True, 18, 0.1)), many
+    ).problem
 
 
 def test_published_clusters_are_looked_at_where_a_method_follows_them():
