@@ -189,8 +189,8 @@ def not_degenerate(clusterings: pa.Table, chunks: pa.Table) -> Finding:
             found(
                 looked_at,
                 alone,
-                f"have nearly every passage alone ({_told(alone)}); {_remedy(alone, 1)}; or a greater "
-                "n_nearest in [gae.graph]",
+                f"have nearly every passage alone ({_told(alone)}); {_remedy(alone, 1)}; or a "
+                "greater n_nearest in [gae.graph]",
             ),
         ]
     )
