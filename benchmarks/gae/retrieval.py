@@ -45,7 +45,7 @@ PUBLISHED = {  # table 2 of the paper: all 635 and 436 questions, a larger embed
 
 
 @cache
-def _index(name: str, settings: str = "default") -> Tables:
+def _index(name: str, settings: str) -> Tables:
     print(f"{name}, {settings}: trains and clusters", file=sys.stderr, flush=True)
     if settings == "default":
         return index(name, DEFAULT)
@@ -79,7 +79,7 @@ def _measured(name: str, cutoffs: Sequence[int]) -> Iterator[Measurement]:
     found = dict(_found(name, cutoffs))
     shown = ", ".join(
         f"{row['level']} in {row['scope']} {row['clustering']} (weight {row['weight']:.2f})"
-        for row in _index(name).clusterings.to_pylist()
+        for row in _index(name, "default").clusterings.to_pylist()
         if row["is_chosen"]
     )
     splits = np.array([query.split for query in here.asked])
@@ -162,7 +162,7 @@ def _found(name: str, cutoffs: Sequence[int]) -> Iterator[tuple[str, np.ndarray]
         yield f"{title}, by chunks", _scores(name, by_chunks, cutoffs)
         if "nearest" in title:
             yield title, _scores(name, rankings, cutoffs)
-    ways = _index(name)
+    ways = _index(name, "default")
     for clustering in dict.fromkeys(ways.clusterings["clustering"].to_pylist()):
         title = "gae-dbscan" if clustering == "dbscan" else f"2 layers, {clustering}"
         rankings = _published(name, _only(ways, clustering), cutoffs)
