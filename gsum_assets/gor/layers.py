@@ -90,10 +90,11 @@ def gat_concatenated(
 
     values = [nodes @ weight for weight in own["weight"]]  # (n_nodes, dim) a head
     ends = ((messages.sources, own["source"]), (messages.targets, own["target"]))
-    logits = sum(
-        embedding(at, torch.cat([v @ a for v, a in zip(values, attention, strict=True)], 1))
-        for at, attention in ends
-    )
+    of_ends = [
+        embedding(at, torch.cat([v @ a for v, a in zip(values, weights, strict=True)], dim=1))
+        for at, weights in ends
+    ]
+    logits = of_ends[0] + of_ends[1]  # (n_messages, heads)
     attention = dropout(messages.softmax(leaky_relu(logits, _LEAK)))
     of_heads = zip(values, attention.T, strict=True)
     outputs = [messages.sums(value, share.contiguous()) for value, share in of_heads]

@@ -173,6 +173,12 @@ def test_later_documents_get_embeddings_from_the_model_there_is(
         assert lonely["node_id"] in now
         for name in ("gor.simulated_queries", "gor.record_edges", "gor.node_rankings"):
             assert in_document(house.table(name), MUTE) == []
+        ranks = house.table("gor.source_ranks").to_pylist()
+        assert {(r["document_id"], r["is_learnt"]) for r in ranks} == {
+            (LONG, True),
+            (ONE_CHUNK, True),
+            (NEW, False),
+        }
         assert ask(house.pipeline(), CORPUS, "Thanks?", "gor", MUTE).text == "Thank you. Goodbye."
         assert house.run().made == []
 
