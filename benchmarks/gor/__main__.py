@@ -1,12 +1,15 @@
 """Graph of Records beside dense retrieval, its ablations and baselines, over seeds.
 
-    GSUM_HOME=HOME gsum import qmsum FOLDER --corpus qmsum-60
-    GSUM_HOME=HOME gsum run qmsum-60 --methods BASELINES
-    python -m benchmarks.gor --home HOME --corpora qmsum-60,squality-25
+    export GSUM_HOME=HOME
+    gsum import qmsum DATASETS/qmsum/val.jsonl.gz --corpus qmsum-val
+    gsum import squality DATASETS/squality/dev.jsonl.gz --corpus squality-dev
+    gsum run qmsum-val --methods BASELINES && gsum run squality-dev --methods BASELINES
+    python -m benchmarks.gor --home HOME
 
-with BASELINES those of `benchmarks.gor.tables`. Networks are trained on the documents of the split
-train, each with several seeds; ranks, answers and what these read are of the documents of the split
-val or dev. Finished runs are kept in the home, so that a command that was killed goes on.
+with BASELINES those of `benchmarks.gor.tables`. Networks are trained with several seeds on the
+documents of the split train, and measured on those of val or dev. Where there is no split train,
+two networks learn from half of the documents each, and are measured on the other half. Finished
+runs are kept in the home, so that a command that was killed goes on.
 
 Everything takes about half an hour of one core: few documents, and small batches so that few epochs
 are enough (the method's own settings, 150 epochs in batches of 32, take hours for so many
@@ -37,7 +40,7 @@ def measure(chosen: argparse.Namespace) -> Iterator[Measurement]:
 if __name__ == "__main__":
     parser = parser_of(__doc__)
     parser.add_argument("--home", type=Path, required=True, help="a home that `gsum run` filled")
-    parser.add_argument("--corpora", default="qmsum-60,squality-25", help="comma-separated")
+    parser.add_argument("--corpora", default="qmsum-val,squality-dev", help="comma-separated")
     parser.add_argument("--seeds", type=int, default=5, help="trainings of each method")
     parser.add_argument("--epochs", type=int, default=20, help="of each training")
     parser.add_argument("--batch", type=int, default=4, help="graphs a step")

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property
 from pathlib import Path
-from typing import cast
+from typing import NamedTuple, cast
 
 import numpy as np
 import pyarrow as pa
@@ -27,6 +27,8 @@ from gsum_resources.protocols import Embedder
 
 DEV = ("dev", "val")
 K = 6
+N_HALVES = 2
+_SEED = 0
 METRICS = ("rouge1", "rouge2", "rougeL", "evidence_p", "evidence_r", "tokens")
 _RECORDS = (
     "gor.record_nodes",
@@ -36,6 +38,13 @@ _RECORDS = (
     "gor.node_rankings",
 )
 Answers = dict[str, dict[str, float]]  # question id to metric to value
+
+
+class Fold(NamedTuple):
+    """Graphs that a network learns from, and others that it never saw."""
+
+    learnt: list[RecordGraph]
+    unseen: list[RecordGraph]
 
 
 @dataclass(frozen=True)
@@ -73,16 +82,28 @@ class Records:
         return training_graphs(*map(self.rows, _RECORDS))
 
     @cached_property
-    def learnt(self) -> list[RecordGraph]:
-        """The graphs to learn from, those of the split 'train'."""
-        return graphs_to_learn_from(self.graphs, self.queries, "train")[0]
+    def folds(self) -> list[Fold]:
+        """The documents of the split 'train', and those of the development questions.
 
-    @cached_property
-    def unseen(self) -> list[RecordGraph]:
-        """The graphs of the development questions' documents."""
+        Where there is no such split, two halves of the latter by a fixed seed: each is measured
+        with the network that learnt from the other.
+        """
         asked = set(self.asked()["document_id"].to_pylist())
-        learnt = {graph.document_id for graph in self.learnt}
-        return [g for g in self.graphs if g.document_id in asked - learnt]
+        learnt, _ = graphs_to_learn_from(self.graphs, self.queries, None)
+        known = {graph.document_id for graph in learnt}
+        unseen = [g for g in self.graphs if g.document_id in asked - known]
+        if unseen:
+            return [Fold(learnt, unseen)]
+        order = np.random.default_rng(_SEED).permutation(len(self.graphs))
+        halves = [
+            [self.graphs[i] for i in sorted(half)] for half in np.array_split(order, N_HALVES)
+        ]
+        return [Fold(*halves), Fold(*halves[::-1])]
+
+    @property
+    def unseen(self) -> list[RecordGraph]:
+        """The graphs that are measured, each with a network that did not learn from it."""
+        return [graph for fold in self.folds for graph in fold.unseen]
 
     @cached_property
     def models(self) -> Models:

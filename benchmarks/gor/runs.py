@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 
-from benchmarks.gor.records import Answers, Records
+from benchmarks.gor.records import Answers, Fold, Records
 from gsum_assets.corpus.embed import vector_column
 from gsum_assets.corpus.settings import load_settings
 from gsum_assets.gor.graphs import RecordGraph
@@ -55,13 +55,18 @@ class Trainer:
         ----------
         n_rounds : as if only so many questions had been simulated for each document.
         """
-        learnt, unseen = self.records.learnt, self.records.unseen
+        folds = self.records.folds
         if method == SUPERVISED:
-            learnt = _supervised(self.records)
+            folds = _supervised(self.records)
         if n_rounds is not None:
-            learnt = [with_questions_of(with_nodes_of(g, n_rounds), n_rounds) for g in learnt]
-            unseen = [with_nodes_of(graph, n_rounds) for graph in unseen]
-        return [self._run(self._settings(method, seed), learnt, unseen) for seed in range(n_seeds)]
+            folds = [
+                Fold(
+                    [with_questions_of(with_nodes_of(g, n_rounds), n_rounds) for g in fold.learnt],
+                    [with_nodes_of(graph, n_rounds) for graph in fold.unseen],
+                )
+                for fold in folds
+            ]
+        return [self._run(self._settings(method, seed), folds) for seed in range(n_seeds)]
 
     def _settings(self, method: str, seed: int) -> TrainingSettings:
         section = load_settings(self.records.home / "corpora" / self.records.corpus).gor
@@ -69,19 +74,19 @@ class Trainer:
         own = {"seed": seed, "epochs": self.epochs, "batch_graphs": self.batch_graphs}
         return training_settings(method, training).model_copy(update=own)
 
-    def _run(
-        self,
-        settings: TrainingSettings,
-        learnt: Sequence[RecordGraph],
-        unseen: Sequence[RecordGraph],
-    ) -> Run:
-        asked = [graph.document_id for graph in unseen]
-        key = hash_texts([training_key(learnt, settings), *asked, f"{unseen[0].n_nodes}"], 8)
-        path = self.work / f"{self.records.corpus}-{key}.json"
+    def _run(self, settings: TrainingSettings, folds: Sequence[Fold]) -> Run:
+        learnt = [training_key(fold.learnt, settings) for fold in folds]
+        unseen = [graph for fold in folds for graph in fold.unseen]
+        sizes = [f"{graph.document_id} {graph.n_nodes}" for graph in unseen]
+        path = self.work / f"{self.records.corpus}-{hash_texts([*learnt, *sizes], 8)}.json"
         if path.exists():
             return Run(**json.loads(path.read_text("utf-8")))
-        encoder = train(learnt, settings).encoder
-        found = measured(self.records, unseen, infer(encoder, unseen))
+        vectors = [
+            nodes
+            for fold in folds
+            for nodes in infer(train(fold.learnt, settings).encoder, fold.unseen)
+        ]
+        found = measured(self.records, unseen, vectors)
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(json.dumps(vars(found)), "utf-8")
         return found
@@ -110,11 +115,13 @@ def measured(records: Records, graphs: Sequence[RecordGraph], vectors: Sequence[
 
 
 @cache
-def _supervised(records: Records) -> list[RecordGraph]:
+def _supervised(records: Records) -> list[Fold]:
     nodes, tokens = records.rows("gor.record_nodes"), LocalTokenEmbedder()
-    return with_global_questions(
-        records.learnt, nodes, records.queries, records.models.embedder, tokens
-    )
+    models = records.models.embedder, tokens
+    return [
+        Fold(with_global_questions(fold.learnt, nodes, records.queries, *models), fold.unseen)
+        for fold in records.folds
+    ]
 
 
 def with_nodes_of(graph: RecordGraph, n_rounds: int) -> RecordGraph:

@@ -7,7 +7,7 @@ import pyarrow as pa
 
 from benchmarks import Measurement
 from benchmarks.gor.crossed import Difference, difference
-from benchmarks.gor.records import Answers, Records
+from benchmarks.gor.records import DEV, Answers, Records
 from benchmarks.gor.runs import Run, Trainer, measured
 from gsum.statistics import holm
 from gsum_assets.evaluation import answer
@@ -23,9 +23,9 @@ BASELINES += ("node2vec",)
 N_SIMULATED = (5, 10, 20, 30)
 _ROUGE = {"rouge1": "R-1", "rouge2": "R-2", "rougeL": "R-L"}
 _SEEDS = (
-    "A trained row is the mean over {seeds} seeds of its training on {learnt} documents ({epochs} "
-    "epochs, batches of {batch}). Intervals are 95%, paired with dense by question, and hold for "
-    "other questions and other seeds; p is adjusted for the number of rows (Holm)."
+    "A trained row is the mean over {seeds} seeds of its training on {learnt} documents{halves} "
+    "({epochs} epochs, batches of {batch}). Intervals are 95%, paired with dense by question, and "
+    "hold for other questions and other seeds; p is adjusted for the number of rows (Holm)."
 )
 
 
@@ -36,9 +36,10 @@ def tables(trainer: Trainer, n_seeds: int) -> Iterator[Measurement]:
     by_method = {method: trainer.runs(method, n_seeds) for method in TRAINED}
     how = _SEEDS.format(
         seeds=n_seeds,
-        learnt=len(records.learnt),
+        learnt=" and ".join(str(len(fold.learnt)) for fold in records.folds),
         epochs=trainer.epochs,
         batch=trainer.batch_graphs,
+        halves="" if len(records.folds) == 1 else ", each measured on the others",
     )
     yield source_table(records, plain, by_method, how)
     answers = {name: [stored_answers(records, name)] for name in BASELINES}
@@ -151,8 +152,12 @@ def number_table(
 
 
 def order_table(records: Records) -> Measurement:
-    """Where responses stand among the passages of a prompt, on questions of the split train."""
-    queries = records.asked(("train",))
+    """Where responses stand among the passages of a prompt.
+
+    On questions of the split train, or the development questions where there are none.
+    """
+    splits = ("train",) if "train" in records.queries["split"].to_pylist() else DEV
+    queries = records.asked(splits)
     contexts = records.contexts("thought-retriever", queries)
     n_responses = contexts["node_kind"].to_pylist().count("response")
     found = {}
@@ -165,9 +170,9 @@ def order_table(records: Records) -> Measurement:
         answer.reading_order = stored
     return _compared(
         f"{records.corpus}: order of passages and responses in the prompt, ROUGE F1 in percent",
-        f"{queries.num_rows} questions of the split train; six nodes each by `thought-retriever`, "
-        f"{n_responses / queries.num_rows:.1f} of them responses. Intervals are 95%, paired by "
-        "question; p is adjusted for the number of rows (Holm).",
+        f"{queries.num_rows} questions of the split {queries['split'][0].as_py()}; six nodes each "
+        f"by `thought-retriever`, {n_responses / queries.num_rows:.1f} of them responses. "
+        "Intervals are 95%, paired by question; p is adjusted for the number of rows (Holm).",
         found,
         queries["query_id"].to_pylist(),
         _ROUGE,
