@@ -11,9 +11,8 @@ documents of the split train, and measured on those of val or dev. Where there i
 two networks learn from half of the documents each, and are measured on the other half. Finished
 runs are kept in the home, so that a command that was killed goes on.
 
-Everything takes about half an hour of one core: few documents, and small batches so that few epochs
-are enough (the method's own settings, 150 epochs in batches of 32, take hours for so many
-trainings).
+Everything takes about half an hour of one quiet core: few documents, few steps, small batches (the
+method's own settings, 150 epochs in batches of 32, take hours for so many trainings).
 """
 
 import argparse
@@ -32,7 +31,7 @@ def measure(chosen: argparse.Namespace) -> Iterator[Measurement]:
     corpora = [Records(chosen.home, name) for name in chosen.corpora.split(",")]
     for records in corpora:
         work = chosen.home / "benchmark-gor"
-        trainer = Trainer(records, work, chosen.epochs, chosen.batch)
+        trainer = Trainer(records, work, chosen.steps, chosen.batch)
         yield from tables(trainer, chosen.seeds)
     yield order_table(corpora[0])
 
@@ -42,7 +41,7 @@ if __name__ == "__main__":
     parser.add_argument("--home", type=Path, required=True, help="a home that `gsum run` filled")
     parser.add_argument("--corpora", default="qmsum-val,squality-dev", help="comma-separated")
     parser.add_argument("--seeds", type=int, default=5, help="trainings of each method")
-    parser.add_argument("--epochs", type=int, default=20, help="of each training")
+    parser.add_argument("--steps", type=int, default=150, help="of each training, at least")
     parser.add_argument("--batch", type=int, default=4, help="graphs a step")
     arguments = parser.parse_args()
     publish("gor", measure(arguments), arguments.store)

@@ -4,6 +4,7 @@ import json
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cache
+from math import ceil
 from pathlib import Path
 
 import numpy as np
@@ -45,7 +46,7 @@ class Trainer:
 
     records: Records
     work: Path
-    epochs: int
+    steps: int
     batch_graphs: int
 
     def runs(self, method: str, n_seeds: int, n_rounds: int | None = None) -> list[Run]:
@@ -66,12 +67,17 @@ class Trainer:
                 )
                 for fold in folds
             ]
-        return [self._run(self._settings(method, seed), folds) for seed in range(n_seeds)]
+        epochs = self.epochs(len(folds[0].learnt))
+        return [self._run(self._settings(method, seed, epochs), folds) for seed in range(n_seeds)]
 
-    def _settings(self, method: str, seed: int) -> TrainingSettings:
+    def epochs(self, n_graphs: int) -> int:
+        """Passes over so many graphs that together have at least `steps` steps."""
+        return ceil(self.steps / ceil(n_graphs / self.batch_graphs))
+
+    def _settings(self, method: str, seed: int, epochs: int) -> TrainingSettings:
         section = load_settings(self.records.home / "corpora" / self.records.corpus).gor
         training = TrainingSettings.model_validate(section.get("training", {}))
-        own = {"seed": seed, "epochs": self.epochs, "batch_graphs": self.batch_graphs}
+        own = {"seed": seed, "epochs": epochs, "batch_graphs": self.batch_graphs}
         return training_settings(method, training).model_copy(update=own)
 
     def _run(self, settings: TrainingSettings, folds: Sequence[Fold]) -> Run:

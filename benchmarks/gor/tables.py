@@ -24,7 +24,7 @@ N_SIMULATED = (5, 10, 20, 30)
 _ROUGE = {"rouge1": "R-1", "rouge2": "R-2", "rougeL": "R-L"}
 _SEEDS = (
     "A trained row is the mean over {seeds} seeds of its training on {learnt} documents{halves} "
-    "({epochs} epochs, batches of {batch}). Intervals are 95%, paired with dense by question, and "
+    "({steps} steps, batches of {batch}). Intervals are 95%, paired with dense by question, and "
     "hold for other questions and other seeds; p is adjusted for the number of rows (Holm)."
 )
 
@@ -37,7 +37,7 @@ def tables(trainer: Trainer, n_seeds: int) -> Iterator[Measurement]:
     how = _SEEDS.format(
         seeds=n_seeds,
         learnt=" and ".join(str(len(fold.learnt)) for fold in records.folds),
-        epochs=trainer.epochs,
+        steps=trainer.steps,
         batch=trainer.batch_graphs,
         halves="" if len(records.folds) == 1 else ", each measured on the others",
     )
