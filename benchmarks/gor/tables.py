@@ -20,6 +20,7 @@ TRAINED = (
 )
 BASELINES = ("random", "bm25", "tfidf", "rrf", DENSE, "full_context", "thought-retriever")
 BASELINES += ("node2vec",)
+STORED = "gor, stored model"
 N_SIMULATED = (5, 10, 20, 30)
 _ROUGE = {"rouge1": "R-1", "rouge2": "R-2", "rougeL": "R-L"}
 _SEEDS = (
@@ -58,6 +59,8 @@ def source_table(
 ) -> Measurement:
     """Reciprocal rank of a simulated question's source."""
     dense = plain.among_chunks
+    stored = stored_ranks(records)
+    by_method = {**by_method, **({STORED: stored} if stored else {})}
     everything = {UNTRAINED: [plain], **by_method}
     rows, found = [], {}
     for method, runs in everything.items():
@@ -80,13 +83,26 @@ def source_table(
         title=f"{records.corpus}: mean reciprocal rank of the passage that a question was asked of",
         notes=f"{len(dense):,} simulated questions of {n_documents} documents never learnt from. "
         "`dense` ranks passages by their texts' embeddings; a method is compared with it, also "
-        f"where it ranks passages and responses together. {how}",
+        f"where it ranks passages and responses together. {how}"
+        + " The last row is the one model that the home holds, trained with the settings of the "
+        "corpus." * bool(stored),
         header=(
             *("method", "among chunks", "− dense", "p"),
             *("among all nodes", "− dense over chunks", "p"),
         ),
         rows=rows,
     )
+
+
+def stored_ranks(records: Records) -> list[Run]:
+    """Of the model `gor` that `gsum run` trained, if the home has it; without answers."""
+    rows = records.rows("gor.source_ranks", "gor").to_pylist()
+    unseen = {row["query_id"]: row for row in rows if not row["is_learnt"]}
+    asked = [str(query) for graph in records.unseen for query in graph.query_ids]
+    if not set(asked) <= set(unseen):
+        return []
+    ranks = [[1 / unseen[query_id][name] for query_id in asked] for name in ("chunk_rank", "rank")]
+    return [Run(*ranks, answers={})]
 
 
 def answer_table(
