@@ -14,7 +14,6 @@ from benchmarks.results import ROOT, command_line, compared, read, store
 
 PENDING = {
     "docs/graph-augmented.md",
-    "docs/graph-of-records.md",
     "docs/graphrag.md",
     "docs/lightpal.md",
 }
