@@ -150,8 +150,8 @@ CHECKS: Mapping[str, Sequence[Check]] = {
     "gor.source_ranks": [
         Check(
             "training_helps",
-            "On documents not learnt from, trained embeddings find a question's source no worse "
-            "than the texts do.",
+            "On documents not learnt from, the trained network ranks a question's source among "
+            "the chunks higher than dense retrieval does.",
             lambda part: gor.training_helps(part.rows()),
             warns=True,
         )
