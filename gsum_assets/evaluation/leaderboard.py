@@ -154,7 +154,12 @@ def grids(board: pa.Table, split: str = ALL) -> list[TextGrid]:
     for kind, methods in ranked_by_kind(board, split).items():
         if not methods:
             continue
-        shown = main_metrics(metric for _, metrics in methods for metric in metrics)
+        given = main_metrics(metric for _, metrics in methods for metric in metrics)
+        # that every question has an answer needs no column
+        answered = all(
+            metrics["coverage"]["mean"] == 1 for _, metrics in methods if "coverage" in metrics
+        )
+        shown = [metric for metric in given if metric != "coverage" or not answered]
         count = max(row["n"] for _, metrics in methods for row in metrics.values())
         several = len(methods) > 1
         rows = [

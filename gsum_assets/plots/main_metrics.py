@@ -6,8 +6,7 @@ import pyarrow as pa
 
 MAIN = (
     *("rouge1", "rouge2", "rougeL", "bertscore_f1", "accuracy", "token_f1", "exact_match"),
-    *("mrr", "p@3", "r@3", "p@10", "r@10", "chunk_mrr"),
-    *("context_p", "context_r", "context_tokens", "coverage"),
+    *("mrr", "chunk_mrr", "context_p", "context_r", "context_tokens", "coverage"),
     *("g_eval_consistency", "g_eval_relevance", "lr1", "lr2"),
 )
 CONTEXT_TOKENS = "context_tokens"

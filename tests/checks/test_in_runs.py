@@ -44,6 +44,7 @@ EXPECTED = {
     "win_rates": GENERAL | {"requests_answered"},
     "leaderboard": GENERAL | {"mean_in_interval"},
     "comparisons": GENERAL | {"mean_in_interval"},
+    "curves": GENERAL | {"mean_in_interval"},
     "costs": GENERAL,
 }
 
