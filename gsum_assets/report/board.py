@@ -13,7 +13,7 @@ from gsum_assets.plots.method_ranking import Ranked, standing
 
 @dataclass(frozen=True)
 class Cell:
-    """A mean. `half` is half its interval, "" of a length; `standing` is 'best', 'tie' or 'other'."""
+    """A mean; half of its interval, "" of a length; and how it stands, see `standing`."""
 
     mean: str
     half: str
