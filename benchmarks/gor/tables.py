@@ -25,8 +25,9 @@ N_SIMULATED = (5, 10, 20, 30)
 _ROUGE = {"rouge1": "R-1", "rouge2": "R-2", "rougeL": "R-L"}
 _SEEDS = (
     "A trained row is the mean over {seeds} seeds of its training on {learnt} documents{halves} "
-    "({steps} steps, batches of {batch}). Intervals are 95%, paired with dense by question, and "
-    "hold for other questions and other seeds; p is adjusted for the number of rows (Holm)."
+    "({steps} steps, batches of {batch}). Intervals are 95%, each by itself, paired with dense by "
+    "question, and hold for other questions and other seeds; p is adjusted for the number of rows "
+    "(Holm)."
 )
 
 
@@ -151,19 +152,24 @@ def number_table(
     """What the number of simulated questions changes (the paper's figures 2 and 5)."""
     asked = [row["query_id"] for row in of_kind(records, "general")]
     control = [dense[q]["rougeL"] for q in asked]
-    rows = []
-    for n, runs in by_number.items():
-        chunks = np.array([run.among_chunks for run in runs])
-        texts = np.array([[run.answers[q]["rougeL"] for q in asked] for run in runs])
-        ranked, written = difference(chunks, plain.among_chunks), difference(texts, control)
-        cells = [f"{100 * texts.mean():.2f}", _gain(written, 2, 100), _p(written.p_value)]
-        rows.append([str(n), _mean(chunks), _gain(ranked, 3), _p(ranked.p_value), *cells])
+    chunks = [np.array([run.among_chunks for run in runs]) for runs in by_number.values()]
+    texts = [
+        np.array([[run.answers[q]["rougeL"] for q in asked] for run in runs])
+        for runs in by_number.values()
+    ]
+    columns = (
+        [str(n) for n in by_number],
+        [_mean(values) for values in chunks],
+        *_gains([difference(values, plain.among_chunks) for values in chunks], 3),
+        [f"{100 * values.mean():.2f}" for values in texts],
+        *_gains([difference(values, control) for values in texts], 2, 100),
+    )
     return Measurement(
         title=f"{records.corpus}: `gor` by the number of simulated questions a document",
         notes="The paper's figures 2 and 5 show ROUGE-L of general questions by this number. "
         f"n = {len(plain.among_chunks):,} simulated and {len(asked)} general questions. {how}",
         header=("questions", "MRR among chunks", "− dense", "p", "ROUGE-L", "− dense", "p"),
-        rows=rows,
+        rows=list(zip(*columns, strict=True)),
     )
 
 
@@ -280,6 +286,14 @@ def _mean(values: np.ndarray) -> str:
 def _gain(one: Difference, decimals: int, scale: float = 1) -> str:
     mean, low, high = (f"{scale * v:+.{decimals}f}" for v in (one.mean, one.low, one.high))
     return f"{mean} [{low}, {high}]"
+
+
+def _gains(
+    found: Sequence[Difference], decimals: int, scale: float = 1
+) -> tuple[list[str], list[str]]:
+    """Differences, and their p-values adjusted for their number."""
+    adjusted = holm([one.p_value for one in found])
+    return [_gain(one, decimals, scale) for one in found], [_p(p) for p in adjusted]
 
 
 def _p(p: float) -> str:
