@@ -172,7 +172,9 @@ TABLES: Mapping[str, Table] = {
                 _QUERY_ID,
                 Column("text", TEXT, "the question as a person asked it"),
                 Column("retrieval_text", TEXT, "what retrieval searches for; mostly the same"),
-                Column("kind", TEXT, "'general' asks for a whole, 'specific' for a part, or a type"),
+                Column(
+                    "kind", TEXT, "'general' asks for a whole, 'specific' for a part, or a type"
+                ),
                 Column("document_id", TEXT, "the document asked about; null: the corpus", True),
                 Column("references", TEXTS, "reference summaries"),
                 Column("relevant_document_ids", TEXTS, "documents that an answer rests on"),
