@@ -31,12 +31,17 @@ class Measurement:
     rows: Sequence[Sequence[str]]
 
     def show(self) -> None:
-        """Print as Markdown, columns aligned."""
+        """Print as Markdown."""
+        print(f"\n## {self.title}\n\n{self.notes}\n\n{self.markdown()}", flush=True)
+
+    def markdown(self) -> str:
+        """Return header and rows as a Markdown table, columns aligned."""
         widths = [max(map(len, column)) for column in zip(self.header, *self.rows, strict=True)]
-        print(f"\n## {self.title}\n\n{self.notes}\n")
+        lines = []
         for cells in (self.header, ["-" * width for width in widths], *self.rows):
             padded = [cell.ljust(width) for cell, width in zip(cells, widths, strict=True)]
-            print("| " + " | ".join(padded) + " |", flush=True)
+            lines.append("| " + " | ".join(padded) + " |")
+        return "\n".join(lines)
 
 
 def required(*parts: str) -> Path:

@@ -8,7 +8,6 @@ scored against the source chunk of every question. The package's scorer is made 
 loading the model counts on neither side; it too encodes each distinct text once.
 """
 
-import argparse
 import random
 import re
 import statistics
@@ -20,6 +19,7 @@ import numpy as np
 import pyarrow as pa
 
 from benchmarks import Measurement, median_ratio, required, take_turns
+from benchmarks.results import parser_of, publish
 from gsum_assets.corpus.chunk import chunk_by_tokens, default_tokenizer
 from gsum_assets.corpus.importers.qmsum import read_qmsum
 from gsum_assets.gor.node_rankings import node_rankings
@@ -143,7 +143,7 @@ def measure(
 
 def main() -> None:
     """Print the table."""
-    parser = argparse.ArgumentParser(description=__doc__)
+    parser = parser_of(__doc__)
     parser.add_argument("--meeting", type=int, default=1, help="of the train split, from 1")
     parser.add_argument("--rounds", type=int, default=3, help="repetitions")
     parser.add_argument("--threads", type=int, help="of torch; default: physical cores")
@@ -151,7 +151,11 @@ def main() -> None:
         "--processor-time", action="store_true", help="measure processor time, not wall time"
     )
     chosen = parser.parse_args()
-    measure(chosen.meeting, chosen.rounds, chosen.threads, chosen.processor_time).show()
+    publish(
+        "bertscore",
+        measure(chosen.meeting, chosen.rounds, chosen.threads, chosen.processor_time),
+        chosen.store,
+    )
 
 
 if __name__ == "__main__":

@@ -12,6 +12,7 @@ import bm25s
 import numpy as np
 
 from benchmarks import Measurement, median_ratio, required, take_turns
+from benchmarks.results import main
 from gsum_assets.corpus.importers.odsum import read_odsum_story
 from gsum_assets.retrieval.bm25 import Bm25Index, Bm25Settings
 from gsum_assets.retrieval.ranking import DEPTH, top
@@ -78,4 +79,4 @@ def measure(rounds: int = ROUNDS) -> Measurement:
 
 
 if __name__ == "__main__":
-    measure().show()
+    main("bm25", __doc__, measure)

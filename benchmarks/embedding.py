@@ -6,7 +6,6 @@ is measured where the processor computes in it. On a busy machine `--threads 1
 --processor-time` is fairer than wall time.
 """
 
-import argparse
 import gzip
 import json
 import re
@@ -19,6 +18,7 @@ from pathlib import Path
 import numpy as np
 
 from benchmarks import DATASETS, Measurement, median_ratio, take_turns
+from benchmarks.results import parser_of, publish
 from gsum_resources.embedder import LocalEmbedder, Precision, bfloat16_supported, physical_cores
 
 PASSAGE_TOKENS = 254  # with two special tokens the 256 at which sentence-transformers cuts
@@ -143,7 +143,7 @@ def measure(
 
 def main() -> None:
     """Print the table."""
-    parser = argparse.ArgumentParser(description=__doc__)
+    parser = parser_of(__doc__)
     parser.add_argument("--count", type=int, default=64, help="passages to embed")
     parser.add_argument("--repeats", type=int, default=5, help="repetitions of each run")
     parser.add_argument("--threads", type=int, help="threads of torch; default: physical cores")
@@ -151,7 +151,11 @@ def main() -> None:
         "--processor-time", action="store_true", help="measure processor time, not wall time"
     )
     chosen = parser.parse_args()
-    measure(chosen.count, chosen.repeats, chosen.threads, chosen.processor_time).show()
+    publish(
+        "embedding",
+        measure(chosen.count, chosen.repeats, chosen.threads, chosen.processor_time),
+        chosen.store,
+    )
 
 
 if __name__ == "__main__":

@@ -15,6 +15,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from benchmarks import Measurement, median_ratio, take_turns
+from benchmarks.results import main
 from gsum_assets.tables import TABLES
 from gsum_resources.endpoint import Endpoint
 from gsum_resources.llm.ledger import Ledger, LedgeredModel
@@ -118,4 +119,4 @@ def measure(rounds: int = ROUNDS, n_requests: int = REQUESTS) -> Measurement:
 
 
 if __name__ == "__main__":
-    measure().show()
+    main("endpoint", __doc__, measure)

@@ -8,7 +8,6 @@ what the first answer takes: opening the Parquet files, building the index and s
 is what each further one takes, its vector given or its text embedded first by the packaged model.
 """
 
-import argparse
 import statistics
 import tempfile
 import time
@@ -20,6 +19,7 @@ import pyarrow as pa
 from threadpoolctl import threadpool_limits
 
 from benchmarks import Measurement, take_turns
+from benchmarks.results import parser_of, publish
 from gsum_assets.corpus.embed import vector_column
 from gsum_assets.corpus.load import N_BUCKETS, bucket_of
 from gsum_assets.gor.node_index import NodeIndex
@@ -153,11 +153,11 @@ def _row(n_nodes: int, threads: int, seconds: dict[str, list[float]]) -> list[st
 
 def main() -> None:
     """Print the table."""
-    parser = argparse.ArgumentParser(description=__doc__)
+    parser = parser_of(__doc__)
     parser.add_argument("--queries", type=int, default=QUERIES, help="questions asked")
     parser.add_argument("--loads", type=int, default=LOADS, help="fresh loads of the index")
     chosen = parser.parse_args()
-    measure(chosen.queries, chosen.loads).show()
+    publish("gor_retrieval", measure(chosen.queries, chosen.loads), chosen.store)
 
 
 if __name__ == "__main__":

@@ -22,6 +22,7 @@ import numpy as np
 import pyarrow.parquet as pq
 
 from benchmarks import Measurement, median_ratio, take_turns
+from benchmarks.results import parser_of, publish
 from benchmarks.store import peak_bytes
 from gsum_assets.gor.gnn import new_encoder, node_embeddings
 from gsum_assets.gor.graphs import Batch, RecordGraph, side_by_side, training_graphs
@@ -201,7 +202,7 @@ def _rows(
 
 def main() -> None:
     """Print the table."""
-    parser = argparse.ArgumentParser(description=__doc__)
+    parser = parser_of(__doc__)
     parser.add_argument("--rounds", type=int, default=ROUNDS, help="repetitions")
     parser.add_argument("--home", type=Path, help="a GSUM_HOME whose graphs are taken")
     parser.add_argument("--corpus", default="qmsum", help="which corpus of that home")
@@ -211,7 +212,7 @@ def main() -> None:
         with torch_threads(1):
             print(child(chosen.child, chosen.home, chosen.corpus))
     else:
-        measure(chosen.rounds, chosen.home, chosen.corpus).show()
+        publish("gor_training", measure(chosen.rounds, chosen.home, chosen.corpus), chosen.store)
 
 
 if __name__ == "__main__":

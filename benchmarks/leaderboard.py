@@ -10,7 +10,6 @@ everything anew (no BERTScore is remembered), again after scores and leaderboard
 time is that of `gsum run` as a process of its own, start included.
 """
 
-import argparse
 import os
 import shutil
 import subprocess
@@ -22,6 +21,7 @@ from pathlib import Path
 import pyarrow.parquet as pq
 
 from benchmarks import Measurement
+from benchmarks.results import parser_of, publish
 
 BOARD = ("leaderboard", "comparisons", "costs")
 CASES = {
@@ -83,11 +83,11 @@ def measure(home: Path, corpus: str) -> Measurement:
 
 def main() -> None:
     """Print the table."""
-    parser = argparse.ArgumentParser(description=__doc__)
+    parser = parser_of(__doc__)
     parser.add_argument("--home", type=Path, required=True)
     parser.add_argument("--corpus", required=True)
     chosen = parser.parse_args()
-    measure(chosen.home, chosen.corpus).show()
+    publish("leaderboard", measure(chosen.home, chosen.corpus), chosen.store)
 
 
 if __name__ == "__main__":

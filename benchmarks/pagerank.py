@@ -9,7 +9,6 @@ stays near. Seeds are 20 passages drawn at random, which is harder than the neig
 retriever finds.
 """
 
-import argparse
 import statistics
 import time
 from collections.abc import Callable, Iterator
@@ -24,6 +23,7 @@ from scipy.spatial import KDTree
 from threadpoolctl import threadpool_limits
 
 from benchmarks import Measurement, median_ratio, take_turns
+from benchmarks.results import main
 from gsum_assets.graphs.pagerank import WalkGraph, personalized_pagerank
 
 NODES = (1190, 200_000)
@@ -185,5 +185,4 @@ def measure() -> Measurement:
 
 
 if __name__ == "__main__":
-    argparse.ArgumentParser(description=__doc__).parse_args()
-    measure().show()
+    main("pagerank", __doc__, measure)

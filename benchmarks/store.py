@@ -22,6 +22,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from benchmarks import Measurement, median_ratio
+from benchmarks.results import parser_of, publish
 from gsum_assets.corpus.embed import vector_column
 from gsum_assets.corpus.load import N_BUCKETS, bucket_of
 from gsum_assets.tables import TABLES
@@ -179,7 +180,7 @@ def _bytes_under(folder: Path) -> int:
 
 def main() -> None:
     """Print the table."""
-    parser = argparse.ArgumentParser(description=__doc__)
+    parser = parser_of(__doc__)
     parser.add_argument("--rounds", type=int, default=ROUNDS, help="repetitions")
     parser.add_argument("--child", nargs=3, help=argparse.SUPPRESS)
     chosen = parser.parse_args()
@@ -187,7 +188,7 @@ def main() -> None:
         action, side, folder = chosen.child
         print(json.dumps(child(action, side, Path(folder))))
     else:
-        measure(chosen.rounds).show()
+        publish("store", measure(chosen.rounds), chosen.store)
 
 
 if __name__ == "__main__":

@@ -5,18 +5,8 @@
 About half an hour on two cores once vectors are kept, and twenty minutes more before.
 """
 
-import argparse
-
 from benchmarks.gae.tables import TABLES
-
-
-def main() -> None:
-    """Print the tables."""
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.gae", description=__doc__)
-    parser.add_argument("tables", nargs="*", choices=TABLES, help="all unless told")
-    for name in parser.parse_args().tables or TABLES:
-        TABLES[name]().show()
-
+from benchmarks.results import main_of
 
 if __name__ == "__main__":
-    main()
+    main_of("gae", __doc__, TABLES)

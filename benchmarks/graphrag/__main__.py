@@ -5,17 +5,17 @@
 Seven minutes on two quiet cores, nearly all of them the package's.
 """
 
-import argparse
 import tempfile
 from pathlib import Path
 
 from benchmarks import MissingDataError
 from benchmarks.graphrag import ours, overhead, theirs
+from benchmarks.results import parser_of, publish
 
 
 def main() -> None:
     """Print the tables."""
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.graphrag", description=__doc__)
+    parser = parser_of(__doc__, "python -m benchmarks.graphrag")
     parser.add_argument("--only", choices=["gsum", "graphrag"], help="one side, without ratios")
     parser.add_argument(
         "--same", action="store_true", help="every passage names the same few things"
@@ -28,17 +28,19 @@ def main() -> None:
         except MissingDataError as error:
             parser.error(str(error))
     if only is None:
-        for table in overhead.measure(same):
-            table.show()
+        publish("graphrag-same" if same else "graphrag", overhead.measure(same), arguments.store)
         return
     with tempfile.TemporaryDirectory() as root:
         folder = Path(root, only)
         if only == "graphrag":
-            overhead.compared([overhead.run_theirs(folder, same)]).show()
-            return
-        side = overhead.run_ours(folder, same)
-        overhead.compared([side]).show()
-        overhead.by_step(ours.spent(folder, side.usage)).show()
+            tables = [overhead.compared([overhead.run_theirs(folder, same)])]
+        else:
+            side = overhead.run_ours(folder, same)
+            tables = [
+                overhead.compared([side]),
+                overhead.by_step(ours.spent(folder, side.usage)),
+            ]
+    publish(f"graphrag-{only}", tables, arguments.store)
 
 
 if __name__ == "__main__":

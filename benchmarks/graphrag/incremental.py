@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from benchmarks import Measurement, required
+from benchmarks.results import main
 from gsum_assets.corpus.importers import import_benchmark
 from gsum_assets.tables import TABLES
 from gsum_resources.appended import read_appended
@@ -152,4 +153,4 @@ def _hashes(store: ParquetStore, table: Table) -> dict[Partition, str]:
 
 
 if __name__ == "__main__":
-    measure().show()
+    main("graphrag-incremental", __doc__, measure)

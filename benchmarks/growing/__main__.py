@@ -12,10 +12,10 @@ from collections.abc import Callable, Sequence
 # datasets that `change` needs is no setting of its own.
 
 
-def _change(_: Sequence[str]) -> None:
+def _change(arguments: Sequence[str]) -> None:
     from benchmarks.growing import change
 
-    change.measure().show()
+    change.main(arguments)
 
 
 def _plan(arguments: Sequence[str]) -> None:

@@ -7,18 +7,18 @@ is made before a question is asked. Between two runs a document is edited, ten a
 of QMSum meetings, as long as a section of a story) and ten deleted.
 """
 
-import argparse
 import json
 import os
 import sys
 import tempfile
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from benchmarks import Measurement, required
 from benchmarks.graphrag.measured import Usage, run_measured
+from benchmarks.results import parser_of, publish
 from gsum_assets.corpus.importers import import_benchmark
 from gsum_assets.evaluation.costs import is_of_index
 from gsum_assets.tables import TABLES, table_of
@@ -88,10 +88,15 @@ def measure(home: Path | None = None, n_documents: int | None = None) -> Measure
             print(_told(name, costs[-1][1]), file=sys.stderr, flush=True)
     return Measurement(
         "A change beside the index of all, every method, ODSum-Story",
-        "Loading Python and its libraries is in the seconds; in brackets percent of the index.",
+        f"{_taken(n_documents)}, embedded models. Each row is a process of its own, loading Python "
+        "and its libraries included; in brackets percent of the index.",
         ["", "s", "processor, s", "peak, MiB", "rows", "calls", "embedded", "pairs scored"],
         [_row(name, cost, costs[0][1]) for name, cost in costs],
     )
+
+
+def _taken(n_documents: int | None) -> str:
+    return f"The first {n_documents} documents" if n_documents else "All documents"
 
 
 def _row(name: str, cost: Cost, full: Cost) -> list[str]:
@@ -222,13 +227,18 @@ def _index_keys(keys: Iterable[Any]) -> set[Any]:
     }
 
 
-if __name__ == "__main__":
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.growing.change")
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Print the table."""
+    parser = parser_of(__doc__, "python -m benchmarks.growing change")
     parser.add_argument("--index", action="store_true", help="in a child: run, and tell of it")
     parser.add_argument("--home", type=Path, help="work here and leave it")
     parser.add_argument("--documents", type=int, help="take the first of them")
-    chosen = parser.parse_args()
+    chosen = parser.parse_args(arguments)
     if chosen.index:
         _index()
     else:
-        measure(chosen.home, chosen.documents).show()
+        publish("growing-change", measure(chosen.home, chosen.documents), chosen.store)
+
+
+if __name__ == "__main__":
+    main()

@@ -21,6 +21,7 @@ from typing import NamedTuple
 from unittest import mock
 
 from benchmarks import Measurement
+from benchmarks.results import parser_of, publish
 from gsum_assets.definitions import METHODS, pipeline_for
 from gsum_assets.plan import plan
 from gsum_assets.run import drive
@@ -120,7 +121,10 @@ class Counting:
 
 def main(arguments: Sequence[str]) -> None:
     """Print the table, of all methods unless some are named."""
-    measure(arguments or METHODS.known).show()
+    parser = parser_of(__doc__, "python -m benchmarks.growing plan")
+    parser.add_argument("methods", nargs="*", choices=METHODS.known, help="all unless named")
+    chosen = parser.parse_args(arguments)
+    publish("growing-plan", measure(chosen.methods or METHODS.known), chosen.store)
 
 
 def measure(methods: Sequence[str]) -> Measurement:

@@ -8,7 +8,6 @@ are sums of words' random directions, and answers the first words of the passage
 packaged models are asked for: then embedding alone takes an hour and a half of a processor.
 """
 
-import argparse
 import json
 import math
 import os
@@ -21,6 +20,7 @@ from typing import NamedTuple
 from benchmarks import Measurement
 from benchmarks.graphrag.measured import Usage, run_measured
 from benchmarks.growing.generated import document, write_corpus
+from benchmarks.results import parser_of, publish
 
 SIZES = (3_000, 10_000, 30_000, 100_000)
 CORPUS = "generated"
@@ -268,7 +268,7 @@ def _drive(packaged: bool) -> None:
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Print the tables."""
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.growing size", description=__doc__)
+    parser = parser_of(__doc__, "python -m benchmarks.growing size")
     parser.add_argument("--chunks", type=int, nargs="+", default=SIZES, help="sizes, ascending")
     parser.add_argument("--packaged", action="store_true", help="use the packaged models")
     parser.add_argument("--home", type=Path, help="work here and leave it")
@@ -277,8 +277,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
     if chosen.run:
         _drive(chosen.packaged)
         return
-    for table in measure(chosen.chunks, chosen.packaged, chosen.home):
-        table.show()
+    name = "growing-size-packaged" if chosen.packaged else "growing-size"
+    publish(name, measure(chosen.chunks, chosen.packaged, chosen.home), chosen.store)
 
 
 if __name__ == "__main__":

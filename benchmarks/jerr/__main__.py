@@ -1,29 +1,21 @@
-"""Every table of `jerr`, as it is made.
+"""Every table of `jerr`, as it is measured.
 
     GSUM_DATASETS=../shared/datasets python -m benchmarks.jerr [TABLE ...]
 
 Some ten minutes on two cores, most of them for the synopses of SQuALITY dev, which are kept.
 """
 
-import argparse
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
+from benchmarks import Measurement
 from benchmarks.jerr import near_duplicates, recall, tree_search
+from benchmarks.results import main_of
 
-TABLES: dict[str, Callable[[], None]] = {
+TABLES: dict[str, Callable[[], Sequence[Measurement]]] = {
     "near_duplicates": near_duplicates.measure,
     "tree_search": tree_search.measure,
-    "recall": lambda: recall.measure().show(),
+    "recall": recall.measure,
 }
 
-
-def main() -> None:
-    """Print the tables."""
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.jerr", description=__doc__)
-    parser.add_argument("tables", nargs="*", choices=TABLES, help="all unless told")
-    for name in parser.parse_args().tables or TABLES:
-        TABLES[name]()
-
-
 if __name__ == "__main__":
-    main()
+    main_of("jerr", __doc__, TABLES)

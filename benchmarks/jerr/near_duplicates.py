@@ -5,7 +5,6 @@
 Half a minute on one quiet core.
 """
 
-import argparse
 import math
 import random
 import re
@@ -18,6 +17,8 @@ import numpy as np
 import pyarrow as pa
 from threadpoolctl import threadpool_limits
 
+from benchmarks import Measurement
+from benchmarks.results import main
 from gsum_assets.jerr.elements import element_key
 from gsum_assets.jerr.merge import merge_elements
 from gsum_assets.jerr.simhash import Pairs, hamming, near_pairs, simhashes
@@ -81,12 +82,12 @@ def scan(hashes: np.ndarray, n_bits: int, n_rows: int | None = None) -> Pairs:
 
 
 def seconds(call: Callable[[], object], rounds: int = 3) -> float:
-    """Median over rounds."""
+    """Median over rounds, of the processor."""
     taken = []
     for _ in range(rounds):
-        start = time.perf_counter()
+        start = time.process_time()
         call()
-        taken.append(time.perf_counter() - start)
+        taken.append(time.process_time() - start)
     return float(np.median(taken))
 
 
@@ -108,7 +109,6 @@ def timed(n: int) -> tuple[int, list[float]]:
 def table() -> Iterator[list[str]]:
     """Header and rows; an exponent of 1 is linear, of 2 quadratic."""
     yield ["elements", "near pairs", "near_pairs, ms", "scan, ms", "whole merge, ms"]
-    yield ["---"] * 5
     known = {n: timed(n) for n in SIZES}
     for n, (n_pairs, taken) in known.items():
         yield [f"{n:,}", f"{n_pairs:,}", *(f"{1e3 * one:,.1f}" for one in taken)]
@@ -118,19 +118,17 @@ def table() -> Iterator[list[str]]:
         yield [f"exponent, {fewer:,} to {more:,}", "", *(f"{one:.2f}" for one in exponents)]
 
 
-def measure(echo: Callable[[str], None] = print) -> None:
-    """Tell milliseconds and growth exponents at 1,000, 10,000 and 100,000 elements."""
-    echo("\n## JERR: deduplication of core elements\n")
-    echo(
-        f"Phrases of the sample corpora, half of them misspelled; at most {N_BITS} of 64 bits; 1 "
-        f"thread; medians of three. The scan of all pairs ran once, over the first "
-        f"{_SCANNED_ROWS:,} elements and all behind them; of more elements it is extrapolated.\n"
-    )
+def measure() -> list[Measurement]:
+    """Milliseconds and growth exponents at 1,000, 10,000 and 100,000 elements."""
     with threadpool_limits(1):
-        for cells in table():
-            echo(f"| {' | '.join(cells)} |")
+        header, *rows = table()
+    notes = (
+        f"Phrases of the sample corpora, half of them misspelled; at most {N_BITS} of 64 bits; ms "
+        "of the processor, 1 thread, medians of three. The scan of all pairs ran once, over the "
+        f"first {_SCANNED_ROWS:,} elements and all behind them; beyond that it is extrapolated."
+    )
+    return [Measurement("JERR: deduplication of core elements", notes, header, rows)]
 
 
 if __name__ == "__main__":
-    argparse.ArgumentParser(description=__doc__).parse_args()
-    measure()
+    main("jerr-near_duplicates", __doc__, measure)

@@ -5,13 +5,14 @@
 Two minutes on one quiet core.
 """
 
-import argparse
 import math
 import random
 import statistics
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 
+from benchmarks import Measurement
+from benchmarks.results import main
 from gsum_assets.jerr.settings import SearchSettings
 from gsum_assets.jerr.tree_search import NEW_PATH_EVERY, Gains, tree_search
 
@@ -108,30 +109,30 @@ def misses() -> Iterator[tuple[str, ...]]:
         yield f"{n:,}", str(n // NEW_PATH_EVERY), f"{SMALL_GRAPHS:,}", str(missed)
 
 
-def measure(echo: Callable[[str], None] = print) -> None:
-    """Tell milliseconds at 5,000 and 50,000 nodes, and missed optima of small graphs."""
+def measure() -> list[Measurement]:
+    """Milliseconds at 5,000 and 50,000 nodes, and missed optima of small graphs."""
     settings = SearchSettings()
-    echo("\n## JERR: tree search\n")
-    echo(
-        f"Generated graphs, {N_KEYWORDS} keywords of which each matches {MATCHED:.0%} of the "
-        f"nodes; {settings.n_simulations:,} simulations, depth {settings.depth}; medians of {RUNS} "
-        "seeds, everything in the search included.\n"
-    )
-    _echo_table(times(), echo)
-    echo(
-        f"\nBest path found and that of exhaustive search, graphs of up to {SMALL_NODES} nodes "
-        "of all densities.\n"
-    )
-    _echo_table(misses(), echo)
+    return [
+        _table(
+            "JERR: tree search of large graphs",
+            f"Generated graphs, {N_KEYWORDS} keywords of which each matches {MATCHED:.0%} of the "
+            f"nodes; {settings.n_simulations:,} simulations, depth {settings.depth}, 1 thread; "
+            f"medians of {RUNS} seeds, everything in the search included.",
+            times(),
+        ),
+        _table(
+            "JERR: tree search of small graphs",
+            f"Best path found beside that of exhaustive search, graphs of up to {SMALL_NODES} "
+            "nodes of all densities.",
+            misses(),
+        ),
+    ]
 
 
-def _echo_table(rows: Iterator[tuple[str, ...]], echo: Callable[[str], None]) -> None:
-    for place, cells in enumerate(rows):
-        echo(f"| {' | '.join(cells)} |")
-        if place == 0:
-            echo("|" + " --- |" * len(cells))
+def _table(title: str, notes: str, rows: Iterator[tuple[str, ...]]) -> Measurement:
+    header, *others = rows
+    return Measurement(title, notes, header, others)
 
 
 if __name__ == "__main__":
-    argparse.ArgumentParser(description=__doc__).parse_args()
-    measure()
+    main("jerr-tree_search", __doc__, measure)

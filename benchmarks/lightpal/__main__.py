@@ -5,18 +5,8 @@
 About ten minutes on two cores once vectors are kept, and twenty more before.
 """
 
-import argparse
-
 from benchmarks.lightpal.tables import TABLES
-
-
-def main() -> None:
-    """Print the tables."""
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.lightpal", description=__doc__)
-    parser.add_argument("tables", nargs="*", choices=TABLES, help="all unless told")
-    for name in parser.parse_args().tables or TABLES:
-        TABLES[name]().show()
-
+from benchmarks.results import main_of
 
 if __name__ == "__main__":
-    main()
+    main_of("lightpal", __doc__, TABLES)

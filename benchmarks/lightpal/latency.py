@@ -3,7 +3,6 @@
 Run as `python -m benchmarks.lightpal.latency`; GSUM_DATASETS names the folder of datasets.
 """
 
-import argparse
 import time
 
 import numpy as np
@@ -11,6 +10,7 @@ from threadpoolctl import threadpool_limits
 
 from benchmarks import Measurement
 from benchmarks.lightpal.corpora import LANGUAGE, SETTINGS, Indexed, indexed
+from benchmarks.results import main
 from gsum_assets.lightpal.rank import PassageSearch
 from gsum_assets.lightpal.variants import PASSAGE_WALK, PROMPTRANK
 from gsum_assets.retrieval.collection import Questions
@@ -65,5 +65,4 @@ def measure() -> Measurement:
 
 
 if __name__ == "__main__":
-    argparse.ArgumentParser(description=__doc__).parse_args()
-    measure().show()
+    main("lightpal-latency", __doc__, measure)

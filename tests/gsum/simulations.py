@@ -1,21 +1,24 @@
 """Simulations of nine equally good methods: false marks, coverage of intervals, power.
 
-    python -m tests.gsum.simulations [--trials 1000]
+    python -m tests.gsum.simulations [--trials 1000] [--store]
 
 Scores are normal, or skewed as ROUGE-2 is (gamma of shape 1/2); all methods share the hardness of
 a question. Six minutes with 1,000 trials on one processor.
 """
 
-import argparse
+from collections.abc import Iterator
 
 import numpy as np
 from scipy.stats import ttest_rel
 
+from benchmarks import Measurement
+from benchmarks.results import interval, parser_of, publish
 from gsum.statistics import SIGNIFICANT, WORSE, compare, intervals, marks
 
 N_METHODS = 9
 SIZES = (4, 10, 30, 125)
 EFFECT = 0.3  # of the differences' standard deviation
+POWER_SIZE = 125
 
 
 def scores(kind: str, n_questions: int, generator: np.random.Generator) -> np.ndarray:
@@ -26,43 +29,74 @@ def scores(kind: str, n_questions: int, generator: np.random.Generator) -> np.nd
     return generator.gamma(0.5, size=shape) + generator.gamma(0.5, size=(n_questions, 1)) - 1
 
 
-def measure(kind: str, n_questions: int, n_trials: int) -> tuple[float, float]:
-    """Return how often any method is marked worse, and how often an interval holds the mean 0."""
+def measure(kind: str, n_questions: int, n_trials: int) -> np.ndarray:
+    """Return for each trial if any method is marked worse, and the share of intervals that hold 0.
+
+    Returns
+    -------
+    `(n_trials, 2)`.
+    """
     generator = np.random.default_rng(n_questions)
-    false_marks = covered = 0
+    found = np.empty((n_trials, 2))
     for trial in range(n_trials):
         values = scores(kind, n_questions, generator)
-        false_marks += WORSE in marks(values, seed=trial)
         ends = intervals(values, seed=trial, n_resamples=2000)
-        covered += ((ends[:, 0] <= 0) & (ends[:, 1] >= 0)).mean()
-    return false_marks / n_trials, covered / n_trials
+        covered = ((ends[:, 0] <= 0) & (ends[:, 1] >= 0)).mean()
+        found[trial] = WORSE in marks(values, seed=trial), covered
+    return found
 
 
-def power(n_questions: int, n_trials: int) -> tuple[float, float]:
-    """Return how often a difference is found by the sign-flip test, and by a paired t-test."""
+def power(n_questions: int, n_trials: int) -> np.ndarray:
+    """Return for each trial if the sign-flip test finds a difference, and if a paired t-test does.
+
+    Returns
+    -------
+    `(n_trials, 2)`.
+    """
     generator = np.random.default_rng(n_questions)
-    found = by_t = 0
+    found = np.empty((n_trials, 2))
     for trial in range(n_trials):
         better = generator.normal(EFFECT, 1, n_questions)
         worse = np.zeros(n_questions)
-        found += compare(better, worse, seed=trial).p_value <= SIGNIFICANT
-        by_t += ttest_rel(better, worse).pvalue <= SIGNIFICANT
-    return found / n_trials, by_t / n_trials
+        by_flips = compare(better, worse, seed=trial).p_value <= SIGNIFICANT
+        found[trial] = by_flips, ttest_rel(better, worse).pvalue <= SIGNIFICANT
+    return found
+
+
+def tables(n_trials: int) -> Iterator[Measurement]:
+    """Yield the table of false marks and coverage, and that of power."""
+    rows = [
+        [kind, str(n), *_cells(measure(kind, n, n_trials))]
+        for kind in ("normal", "skewed")
+        for n in SIZES
+    ]
+    yield Measurement(
+        "Nine equally good methods",
+        f"{n_trials} trials a row; percent with 95% intervals over trials. Skewed: gamma of shape "
+        "1/2.",
+        ["scores", "n", "any of 9 marked worse", "intervals that hold the mean"],
+        rows,
+    )
+    yield Measurement(
+        "A difference that there is",
+        f"{EFFECT} standard deviations, {n_trials} trials; percent of the trials in which the test "
+        "finds it, with 95% intervals.",
+        ["n", "sign-flip test", "paired t-test"],
+        [[str(POWER_SIZE), *_cells(power(POWER_SIZE, n_trials))]],
+    )
+
+
+def _cells(found: np.ndarray) -> list[str]:
+    means, ends = found.mean(axis=0), intervals(found)
+    return [interval(mean, *end, decimals=1) for mean, end in zip(means, ends, strict=True)]
 
 
 def main() -> None:
     """Print what was simulated."""
-    parser = argparse.ArgumentParser(prog="python -m tests.gsum.simulations")
+    parser = parser_of(__doc__, "python -m tests.gsum.simulations")
     parser.add_argument("--trials", type=int, default=1000)
-    n_trials = parser.parse_args().trials
-    print("| scores | n | any of 9 equal methods marked worse | intervals that hold the mean |")
-    print("|---|---:|---:|---:|")
-    for kind in ("normal", "skewed"):
-        for n_questions in SIZES:
-            false_marks, coverage = measure(kind, n_questions, n_trials)
-            print(f"| {kind} | {n_questions} | {false_marks:.1%} | {coverage:.1%} |", flush=True)
-    found, by_t = power(125, n_trials)
-    print(f"power for 0.3 standard deviations, n = 125: {found:.1%}; paired t-test {by_t:.1%}")
+    chosen = parser.parse_args()
+    publish("simulations", tables(chosen.trials), chosen.store)
 
 
 if __name__ == "__main__":

@@ -1,0 +1,82 @@
+"""Fill the tables of the docs from the result files.
+
+    python -m benchmarks.docs
+
+A block `<!-- result NAME N -->` … `<!-- /result -->` holds the N-th table of
+`docs/results/NAME.json`, without N all of them, and a line with command, commit and date. Edit
+neither: store the result anew (`benchmarks/results.py`) and run this.
+"""
+
+import argparse
+import re
+import textwrap
+from collections.abc import Sequence
+from pathlib import Path
+
+from benchmarks import Measurement
+from benchmarks.results import ROOT, Result, read
+
+BLOCK = re.compile(
+    r"^<!-- result (?P<name>[\w.-]+)(?: (?P<number>\d+))? -->\n.*?^<!-- /result -->$",
+    re.MULTILINE | re.DOTALL,
+)
+_WIDTH = 100
+
+
+def pages() -> list[Path]:
+    """Return the files that may hold blocks."""
+    return [
+        ROOT / "README.md",
+        ROOT / "benchmarks" / "README.md",
+        *sorted((ROOT / "docs").glob("*.md")),
+    ]
+
+
+def filled(text: str) -> str:
+    """Return a page with every block as its result file has it."""
+    return BLOCK.sub(lambda found: _block(found["name"], found["number"]), text)
+
+
+def _block(name: str, number: str | None) -> str:
+    result = read(name)
+    tables: Sequence[Measurement] = result.tables
+    if number:
+        if not 1 <= int(number) <= len(tables):
+            raise ValueError(
+                f"result {name!r} has {len(tables)} tables, not {number}; mend the block"
+            )
+        tables = [tables[int(number) - 1]]
+    opening = f"<!-- result {name}{f' {number}' if number else ''} -->"
+    shown = [_shown(table) for table in tables]
+    return "\n\n".join([f"{opening}", *shown, _origin(result)]) + "\n<!-- /result -->"
+
+
+def _shown(table: Measurement) -> str:
+    about = f"**{table.title}.** {table.notes}".strip()
+    return f"{_wrapped(about)}\n\n{table.markdown()}"
+
+
+def _origin(result: Result) -> str:
+    state = "" if result.is_clean else " with changes that are not committed"
+    return _wrapped(
+        f"`{result.command}`, commit {result.commit}{state}, {result.date}; {result.machine}."
+    )
+
+
+def _wrapped(text: str) -> str:
+    return textwrap.fill(text, _WIDTH, break_long_words=False, break_on_hyphens=False)
+
+
+def main() -> None:
+    """Fill every page; print those that changed."""
+    argparse.ArgumentParser(description=__doc__).parse_args()
+    for page in pages():
+        before = page.read_text("utf-8")
+        after = filled(before)
+        if after != before:
+            page.write_text(after, "utf-8")
+            print(f"filled {page.relative_to(ROOT)}")
+
+
+if __name__ == "__main__":
+    main()

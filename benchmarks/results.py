@@ -1,0 +1,223 @@
+"""Result files: what a benchmark measured, with command, commit, date and machine.
+
+`python -m benchmarks.NAME` prints its tables; with `--store` it also writes
+`docs/results/NAME.json`, from which `python -m benchmarks.docs` fills the tables of the docs. Store
+from a committed state, so that the commit named is the code that was measured:
+
+    git commit ... && python -m benchmarks.bm25 --store && python -m benchmarks.docs
+
+A benchmark's main is one line, `main(name, doc, measure)`; one with options of its own adds them to
+`parser_of(doc)` and ends with `publish(name, tables, chosen.store)`.
+"""
+
+import argparse
+import json
+import os
+import re
+import shlex
+import subprocess
+import sys
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+
+import numpy as np
+
+from benchmarks import Measurement
+from gsum.statistics import compare, holm, intervals
+
+ROOT = Path(__file__).parents[1]
+RESULTS = ROOT / "docs" / "results"
+Measured = Measurement | Iterable[Measurement]
+
+_FEATURES = ("avx2", "avx512f", "avx512_bf16", "amx_bf16", "asimd", "sve", "bf16")
+_NAMED = ("OMP_NUM_THREADS",)  # environment variables that change what is measured
+COMPARED = ("n", "mean [95% interval]", "difference [95% interval]", "p")
+"""Header of the cells of `compared`."""
+
+
+@dataclass(frozen=True)
+class Result:
+    """What one result file holds.
+
+    Attributes
+    ----------
+    command : as a user types it.
+    commit : short hash of the code that was measured.
+    is_clean : whether everything but the docs was committed.
+    date : of the end of the measurement, ISO, UTC.
+    machine : cores, and features of the processor that choose the kernels.
+    """
+
+    command: str
+    commit: str
+    is_clean: bool
+    date: str
+    machine: str
+    tables: Sequence[Measurement]
+
+
+def main(name: str, doc: str | None, measure: Callable[[], Measured]) -> None:
+    """Print the tables of a benchmark without options, and store them if `--store` is given."""
+    chosen = parser_of(doc).parse_args()
+    publish(name, measure(), chosen.store)
+
+
+def main_of(package: str, doc: str | None, tables: Mapping[str, Callable[[], Measured]]) -> None:
+    """Print the chosen ones of a package's tables; each has a file of its own, PACKAGE-NAME."""
+    parser = parser_of(doc, f"python -m benchmarks.{package}")
+    parser.add_argument("tables", nargs="*", choices=tables, help="all unless named")
+    chosen = parser.parse_args()
+    for name in chosen.tables or tables:
+        publish(f"{package}-{name}", tables[name](), chosen.store)
+
+
+def parser_of(doc: str | None, prog: str | None = None) -> argparse.ArgumentParser:
+    """Return a parser with the option `--store`."""
+    parser = argparse.ArgumentParser(
+        prog=prog, description=doc, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--store", action="store_true", help="write docs/results/NAME.json")
+    return parser
+
+
+def publish(name: str, tables: Measured, is_stored: bool) -> None:
+    """Print tables as they come, and store them all if so chosen."""
+    kept = []
+    for table in [tables] if isinstance(tables, Measurement) else tables:
+        table.show()
+        kept.append(table)
+    if is_stored:
+        print(f"\nwrote {store(name, command_line(sys.orig_argv, os.environ), kept)}")
+
+
+def store(name: str, command: str, tables: Sequence[Measurement]) -> Path:
+    """Write `docs/results/NAME.json`; return its path.
+
+    Raises
+    ------
+    ValueError
+        If there is no table.
+    """
+    if not tables:
+        raise ValueError(f"result {name!r} has no table; store what was measured")
+    commit, is_clean = _state()
+    date = datetime.now(UTC).date().isoformat()
+    result = Result(command, commit, is_clean, date, _machine(), tables)
+    path = RESULTS / f"{name}.json"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(json.dumps(asdict(result), indent=1, ensure_ascii=False) + "\n", "utf-8")
+    return path
+
+
+def read(name: str) -> Result:
+    """Return the stored result.
+
+    Raises
+    ------
+    FileNotFoundError
+        If there is none; names the file and the remedy.
+    """
+    path = RESULTS / f"{name}.json"
+    if not path.exists():
+        raise FileNotFoundError(
+            f"result {name!r}: no {path.relative_to(ROOT)}; run its benchmark with --store"
+        )
+    fields = json.loads(path.read_text("utf-8"))
+    tables = [Measurement(**table) for table in fields.pop("tables")]
+    return Result(**fields, tables=tables)
+
+
+def compared(
+    values: Mapping[str, Sequence[float]], baseline: str, scale: float = 100, decimals: int = 2
+) -> list[list[str]]:
+    """Return a row a method, with the cells of `COMPARED`: each beside the baseline, paired.
+
+    p-values are those of sign-flip permutation tests, adjusted for the number of rows (Holm), so
+    that with 95% no row of the table is falsely below 0.05.
+
+    Parameters
+    ----------
+    values : scores of the same questions in the same order, by method.
+    baseline : the method that the others are compared with; its row has no difference.
+    scale : what a score is multiplied by when printed.
+    """
+    others = [name for name in values if name != baseline]
+    found = {name: compare(values[name], values[baseline]) for name in others}
+    adjusted = dict(zip(others, holm([one.p_value for one in found.values()]), strict=True))
+    rows = []
+    for name, scores in values.items():
+        low, high = intervals(np.asarray(scores))[0]
+        cells = [str(len(scores)), interval(float(np.mean(scores)), low, high, scale, decimals)]
+        if name == baseline:
+            rows.append([name, *cells, "", ""])
+            continue
+        one = found[name]
+        more = interval(one.difference, one.low, one.high, scale, decimals, sign="+")
+        rows.append([name, *cells, more, p_text(adjusted[name])])
+    return rows
+
+
+def interval(
+    mean: float, low: float, high: float, scale: float = 100, decimals: int = 2, sign: str = ""
+) -> str:
+    """Return a mean and its interval as a cell: 12.34 [11.00, 13.70]."""
+    cells = [f"{scale * value:{sign}.{decimals}f}" for value in (mean, low, high)]
+    return f"{cells[0]} [{cells[1]}, {cells[2]}]"
+
+
+def p_text(p: float) -> str:
+    """Return a p-value as a cell, with as many digits as 10,000 resamples give."""
+    return "<0.001" if p < 0.001 else f"{p:.3f}"
+
+
+def command_line(argv: Sequence[str], environ: Mapping[str, str]) -> str:
+    """Return the command as a user types it.
+
+    `--store` is left out, and an absolute path stands as the name of its option in capitals, since
+    it would mean nothing on another machine.
+
+    Parameters
+    ----------
+    argv : of the whole process, the interpreter first (`sys.orig_argv`).
+    """
+    words = [word for word in argv[1:] if word != "--store"]
+    typed = []
+    for before, word in zip(["", *words], words, strict=False):
+        option, equals, value = word.rpartition("=")
+        if not Path(value).is_absolute():
+            typed.append(word)
+        else:
+            named = re.fullmatch(r"--([\w-]+)", option or before)
+            kept = named[1].replace("-", "_").upper() if named else Path(value).name
+            typed.append(f"{option}{equals}{kept}")
+    named = [f"{name}={environ[name]}" for name in _NAMED if name in environ]
+    return shlex.join([*named, "python", *typed])
+
+
+def _state() -> tuple[str, bool]:
+    """Short hash of the commit, and whether all but the docs is as committed."""
+
+    def git(*arguments: str) -> str:
+        done = subprocess.run(
+            ["git", *arguments], cwd=ROOT, capture_output=True, text=True, check=False
+        )
+        if done.returncode:
+            raise RuntimeError(
+                f"git {' '.join(arguments)}: {done.stderr.strip()}; store results in a git checkout"
+            )
+        return done.stdout.strip()
+
+    # docs change between two results, and nothing that is measured reads them
+    return git("rev-parse", "--short", "HEAD"), not git("status", "--porcelain", "--", ":!docs")
+
+
+def _machine() -> str:
+    from gsum_resources.embedding.processor import physical_cores
+
+    information = Path("/proc/cpuinfo")
+    words = set(information.read_text().split()) if information.exists() else set()
+    features = [feature for feature in _FEATURES if feature in words]
+    n_cores = physical_cores()
+    return f"{n_cores} core{'s' * (n_cores != 1)}, {' '.join(features) or 'features unknown'}"

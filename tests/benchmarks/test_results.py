@@ -1,0 +1,134 @@
+"""What the docs say of measurements is what the result files hold."""
+
+import json
+import re
+from collections.abc import Iterator
+from datetime import date
+from pathlib import Path
+
+import pytest
+
+from benchmarks import Measurement, results
+from benchmarks.docs import BLOCK, filled, pages
+from benchmarks.results import ROOT, command_line, compared, read, store
+
+PENDING = {
+    "README.md",
+    "benchmarks/README.md",
+    "docs/evaluation.md",
+    "docs/graph-augmented.md",
+    "docs/graph-of-records.md",
+    "docs/graphrag.md",
+    "docs/growing.md",
+    "docs/jerr.md",
+    "docs/lightpal.md",
+}
+"""Pages that still hold tables of measurements by hand; to be emptied."""
+
+PUBLISHED: dict[tuple[str, str], str] = {}
+"""Tables of figures that a paper reports: page and first cells of the header, and the paper."""
+
+PAGES = pytest.mark.parametrize("page", pages(), ids=lambda page: str(page.relative_to(ROOT)))
+STORED = sorted(results.RESULTS.glob("*.json"))
+
+TABLE = Measurement("Speed", "One run.", ["", "s"], [["ours", "1.5"], ["theirs", "2.5"]])
+
+
+@PAGES
+def test_every_block_is_what_its_result_file_holds(page: Path) -> None:
+    text = page.read_text("utf-8")
+    assert text == filled(text), "run `python -m benchmarks.docs`"
+
+
+@PAGES
+def test_no_measured_table_stands_outside_a_block(page: Path) -> None:
+    name = str(page.relative_to(ROOT))
+    if name not in PENDING:
+        found = measured_tables(page.read_text("utf-8"))
+        assert [header for header in found if (name, header) not in PUBLISHED] == []
+
+
+def test_every_result_file_is_shown_and_says_where_it_comes_from() -> None:
+    text = "\n".join(page.read_text("utf-8") for page in pages())
+    shown = {found["name"] for found in BLOCK.finditer(text)}
+    assert {path.stem for path in STORED} == shown
+    for path in STORED:
+        result = read(path.stem)
+        assert "python -m " in result.command, path.name
+        assert re.fullmatch(r"[0-9a-f]{7,}", result.commit), path.name
+        assert result.is_clean, f"{path.name}: store it from a committed state"
+        assert date.fromisoformat(result.date) <= date.today(), path.name
+        assert result.tables, path.name
+
+
+def test_a_table_by_hand_is_found_wherever_it_stands() -> None:
+    table = "| method | ROUGE-1 |\n|---|---|\n| `jerr` | **50.0** [40.0, 60.0] |\n"
+    assert list(measured_tables(f"Text.\n\n{table}\nMore.")) == ["method | ROUGE-1"]
+    assert list(measured_tables(table.replace("**50.0** [40.0, 60.0]", "±4,313"))) != []
+    assert list(measured_tables(table.replace("**50.0** [40.0, 60.0]", "as in 4.1"))) == []
+    assert list(measured_tables(f"<!-- sql -->\n{table}<!-- /sql -->\n")) == []
+    assert list(measured_tables(f"```\n{table}```\n")) == ["method | ROUGE-1"]
+    settings = "| key | default |\n|---|---|\n| `near` | 0.75 |\n"
+    assert list(measured_tables(settings)) == []
+
+
+def test_a_block_is_filled_from_its_file(tmp_path: Path, monkeypatch) -> None:
+    monkeypatch.setattr(results, "RESULTS", tmp_path)
+    monkeypatch.setattr(results, "_state", lambda: ("abc1234", True))
+    store("speed", "python -m benchmarks.speed", [TABLE, TABLE])
+    page = "Before.\n\n<!-- result speed 2 -->\nold\n<!-- /result -->\n\nAfter.\n"
+    once = filled(page)
+    assert "| theirs | 2.5 |" in once
+    assert "`python -m benchmarks.speed`, commit abc1234, 2" in once
+    assert once.count("| ours ") == 1
+    assert filled(once) == once
+    assert once.startswith("Before.\n")
+    assert once.endswith("\nAfter.\n")
+    with pytest.raises(ValueError, match="2 tables, not 3"):
+        filled(page.replace("speed 2", "speed 3"))
+
+
+def test_a_stored_result_is_read_as_it_was(tmp_path: Path, monkeypatch) -> None:
+    monkeypatch.setattr(results, "ROOT", tmp_path)
+    monkeypatch.setattr(results, "RESULTS", tmp_path / "docs")
+    monkeypatch.setattr(results, "_state", lambda: ("abc1234", False))
+    path = store("speed", "python -m benchmarks.speed", [TABLE])
+    found = read("speed")
+    assert (found.tables, found.commit, found.is_clean) == ([TABLE], "abc1234", False)
+    assert "core" in json.loads(path.read_text())["machine"]
+    with pytest.raises(FileNotFoundError, match=r"'slow'.*--store"):
+        read("slow")
+    with pytest.raises(ValueError, match="'empty' has no table"):
+        store("empty", "python -m benchmarks.empty", [])
+
+
+def test_a_command_names_no_path_of_the_machine() -> None:
+    argv = "python -m benchmarks.board --home /tmp/x --store --corpus qmsum --json=/a/b /c/d.py"
+    environ = {"OMP_NUM_THREADS": "1", "HOME": "/root"}
+    assert command_line(argv.split(), environ) == (
+        "OMP_NUM_THREADS=1 python -m benchmarks.board --home HOME --corpus qmsum --json=JSON d.py"
+    )
+
+
+def test_methods_are_compared_with_the_baseline_in_pairs() -> None:
+    plain = [0.1, 0.5, 0.3, 0.2, 0.6, 0.4, 0.7]
+    better = [value + 0.1 + 0.01 * place for place, value in enumerate(plain)]
+    same = [*plain[:6], 0.8]
+    rows = compared({"plain": plain, "better": better, "same": same}, "plain", decimals=1)
+    assert [row[0] for row in rows] == ["plain", "better", "same"]
+    assert rows[0][1:2] + rows[0][3:] == ["7", "", ""]
+    assert rows[1][3].startswith("+13.0 [+11.0, +15.0")
+    assert rows[1][4] == "0.031"  # exact: 2 / 2**7, times two comparisons
+    assert rows[2][4] == "1.000"
+
+
+def measured_tables(text: str) -> Iterator[str]:
+    """Headers of the tables with a measured figure outside of blocks; settings are none."""
+    free = re.sub(r"^<!-- (\w+)\b.*?^<!-- /\1 -->$", "", text, flags=re.MULTILINE | re.DOTALL)
+    for table in re.findall(r"(?:^\|.*\|\n?)+", free, re.MULTILINE):
+        header, *rows = [
+            [cell.strip() for cell in line.strip("|").split("|")] for line in table.splitlines()
+        ]
+        figures = [cell for row in rows for cell in row if re.match(r"\W*\d+(\.\d|,\d{3})", cell)]
+        if figures and "default" not in header:
+            yield " | ".join(header)
