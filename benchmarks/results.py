@@ -47,7 +47,7 @@ class Result:
     commit : short hash of the code that was measured.
     is_clean : whether everything but the docs was committed.
     date : of the end of the measurement, ISO, UTC.
-    machine : cores, and features of the processor that choose the kernels.
+    machine : cores, features of the processor that choose the kernels, and how busy it was.
     """
 
     command: str
@@ -220,4 +220,7 @@ def _machine() -> str:
     words = set(information.read_text().split()) if information.exists() else set()
     features = [feature for feature in _FEATURES if feature in words]
     n_cores = physical_cores()
-    return f"{n_cores} core{'s' * (n_cores != 1)}, {' '.join(features) or 'features unknown'}"
+    return (
+        f"{n_cores} core{'s' * (n_cores != 1)}, {' '.join(features) or 'features unknown'}, "
+        f"{os.getloadavg()[0]:.1f} processes running"
+    )

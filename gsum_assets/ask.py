@@ -1,16 +1,15 @@
 """One question, answered from the stored tables by any method, without making them anew."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any
 
 import pyarrow as pa
 
 from gsum_assets.corpus.find import find_corpus
 from gsum_assets.corpus.locations import location_of
 from gsum_assets.corpus.settings import CorpusError
-from gsum_assets.evaluation.family import Family, Inputs, answered
+from gsum_assets.evaluation.family import Family, Inputs, found, written
 from gsum_assets.families import FAMILIES
 from gsum_assets.retrieval.focus import MOST_DOCUMENTS, Focus, focus_of, in_order, spread
 from gsum_assets.retrieval.variants import DEFAULT_METHOD
@@ -104,15 +103,11 @@ def ask(
     passages = _shown(made["contexts"])
     if not passages:
         return Answer(NOTHING_FOUND, [], method=method)
-    for step in family.refinements:
-        made[step.table] = step.make(method, _with(inputs, made)).rows
-    answers = answered(family, _with(inputs, made)).rows
-    passages = _shown(
-        made[family.refinements[-1].table] if family.refinements else made["contexts"]
-    )
+    made = written(family, method, inputs.with_made(made), made)
+    answers, passages = made["summaries"], _shown(made[family.answered_from])
     explanation = ""
     if explain and family.explain:
-        explanation = family.explain(method, _with(inputs, made))
+        explanation = family.explain(method, inputs.with_made(made))
     return Answer(
         answers["text"][0].as_py().strip() or NOTHING_FOUND,
         passages,
@@ -132,12 +127,14 @@ def _found(
     family: Family, method: str, inputs: Inputs, queries: Sequence[dict]
 ) -> dict[str, pa.Table]:
     """The questions, and what each step up to `contexts` made for them."""
-    made = {"queries": pa.Table.from_pylist(list(queries), TABLES["queries"].schema)}
-    for step in family.preparations:
-        made[step.table] = step.make(method, _with(inputs, made)).rows
-    made["rankings"] = family.rank(method, _with(inputs, made))
-    made["contexts"] = family.contexts(method, _with(inputs, made))
-    return made
+    asked = pa.Table.from_pylist(list(queries), TABLES["queries"].schema)
+    if family.asked and family.asked(method, asked).num_rows < asked.num_rows:
+        raise CorpusError(
+            f"method '{method}' is an upper bound: it reads what a benchmark marks as evidence or "
+            "as the right answer, and answers no other question; choose another method"
+        )
+    inputs = inputs.with_made({"queries": asked})
+    return {"queries": asked, **found(family, method, inputs)}
 
 
 def _focused(
@@ -200,12 +197,6 @@ def _of_documents(
     partitions = workspace.store.partitions(TABLES[table], corpus)
     rows, _ = workspace.store.read(TABLES[table], partitions, columns)
     return rows.filter(pc.is_in(rows["document_id"], value_set=wanted))
-
-
-def _with(inputs: Inputs, made: Mapping[str, Any]) -> Inputs:
-    """The inputs and what was made from them."""
-    added = {name: Lazy(lambda one=one: one) for name, one in made.items()}
-    return Inputs({**inputs.tables, **added}, inputs.corpus)
 
 
 def _family_of(method: str) -> Family:

@@ -30,6 +30,19 @@ class _Shown(click.Group):
             raise click.ClickException(str(error)) from error
 
 
+class PassageNumbers(click.ParamType):
+    """Numbers from 1, separated by commas."""
+
+    name = "numbers"
+
+    def convert(self, value: Any, param: Any, ctx: Any) -> list[int]:
+        """Return them ascending, each once."""
+        parts = [part.strip() for part in str(value).split(",")]
+        if not all(part.isdecimal() and int(part) > 0 for part in parts):
+            self.fail(f"'{value}' is no list of numbers from 1, like 1,3,6", param, ctx)
+        return sorted({int(part) for part in parts})
+
+
 @click.group(cls=_Shown, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(package_name="gsum")
 def main() -> None:
@@ -85,7 +98,13 @@ def init(folder: Path, corpus: str | None) -> None:
     help="Methods or families to ask for, separated by commas; 'default', 'all'.  [default: what "
     "was asked for before, or the defaults of a new corpus]",
 )
-def run(corpora: Sequence[str], methods: str | None) -> None:
+@click.option(
+    "--k",
+    type=PassageNumbers(),
+    help="Passages to read for an answer, '6', or several for curves, '1,3,6,10,20'; written to "
+    "corpus.toml, so that later runs keep to it.",
+)
+def run(corpora: Sequence[str], methods: str | None, k: Sequence[int] | None) -> None:
     """Bring each CORPUS up to date: make what was asked for and is missing or out of date.
 
     What was asked for once is kept current by every later run and by the daemon.
@@ -93,14 +112,17 @@ def run(corpora: Sequence[str], methods: str | None) -> None:
     from gsum_assets.interrupts import ended_by_signals, named
 
     with ended_by_signals(named(corpora)) as ending:  # before modules are imported
-        is_complete = _run(corpora, methods, ending)
+        is_complete = _run(corpora, methods, k, ending)
     if not is_complete:
         sys.exit(1)
 
 
-def _run(corpora: Sequence[str], methods: str | None, ending: "Ending") -> bool:
+def _run(
+    corpora: Sequence[str], methods: str | None, k: Sequence[int] | None, ending: "Ending"
+) -> bool:
     """Whether every corpus is up to date now."""
-    from gsum_assets.corpus.find import name_a_corpus
+    from gsum_assets.corpus.edit import write_k
+    from gsum_assets.corpus.find import find_corpus, name_a_corpus
     from gsum_assets.corpus.intake import stored_intake
     from gsum_assets.corpus.settings import CorpusError
     from gsum_assets.definitions import pipeline_for
@@ -128,6 +150,9 @@ def _run(corpora: Sequence[str], methods: str | None, ending: "Ending") -> bool:
 
                 watch = start, console.made, console.wait
                 try:
+                    if k:
+                        folder = find_corpus(home.corpora, corpus)
+                        console.say(f"{corpus}: corpus.toml: {write_k(folder, k)}")
                     report = drive(pipeline, instance, corpus, wanted, *watch, on_step=console.step)
                 except CorpusError as error:
                     console.failed(corpus, error)

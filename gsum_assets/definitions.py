@@ -36,7 +36,6 @@ from gsum_assets.lightpal.assets import lightpal_assets
 from gsum_assets.models.assets import model_assets
 from gsum_assets.partitions import partitions_of, variant_key
 from gsum_assets.presentation import presented
-from gsum_assets.retrieval.settings import RetrievalSettings
 from gsum_assets.retrieval.variants import DEFAULT_METHOD
 from gsum_assets.tables import TABLES, table_of
 from gsum_assets.workspace import Workspace, open_workspace
@@ -53,11 +52,17 @@ SETTINGS_TABLES: dict[str, type[BaseModel]] = {
     "judges": JudgesSettings,
     "questions": QuestionsSettings,
     **{family.name: family.settings for family in FAMILIES if family.settings},
-    "retrieval": RetrievalSettings,
 }
 """The tables of `corpus.toml` that evaluation and methods read, by name."""
 
-_UNITE = ("judgements", "win_rates", "leaderboard", "comparisons", "costs")  # whatever exists
+_UNITE = (
+    "judgements",
+    "win_rates",
+    "leaderboard",
+    "curves",
+    "comparisons",
+    "costs",
+)  # whatever exists
 _HEADLINES = {"leaderboard": best_methods}  # main figures on the overview pages of tables
 # The defaults are measured on 50,237 words of five QMSum train meetings with 34 questions, on 2
 # cores: 32 s (53 s of CPU) from folder to leaderboard, the models' load and BERTScore included. The

@@ -236,12 +236,19 @@ TABLES: Mapping[str, Table] = {
             "question and metric",
             (
                 _QUERY_ID,
-                Column("metric", TEXT, "rouge1, bertscore_f1, exact_match, p@10, …"),
-                Column("value", FLOAT, "0 to 1, higher is better"),
+                Column("metric", TEXT, "rouge1, bertscore_f1, exact_match, p@10, context_r, …"),
+                Column(
+                    "k",
+                    INT,
+                    "null: of the answer in summaries; else of one made from so many passages, "
+                    "for the table curves",
+                    True,
+                ),
+                Column("value", FLOAT, "0 to 1, higher is better; context_tokens: word pieces"),
                 Column("latency_s", FLOAT, "seconds from question to answer", measured=True),
             ),
             RESULT,
-            ("query_id", "metric"),
+            ("query_id", "metric", "k"),
         ),
         Table(
             "leaderboard",
@@ -263,6 +270,23 @@ TABLES: Mapping[str, Table] = {
             ),
             ("corpus",),
             ("method", "split", "kind", "metric"),
+        ),
+        Table(
+            "curves",
+            "method, number of passages read, split, kind of question and metric",
+            (
+                Column("method", TEXT, "the method"),
+                Column("k", INT, "passages read, of the list `k` in [retrieval]"),
+                Column("split", TEXT, "train, dev or test; all: together"),
+                Column("kind", TEXT, "the kind of question, as in leaderboard"),
+                Column("metric", TEXT, "rouge1, context_r, context_tokens, …"),
+                Column("mean", FLOAT, "mean over the questions"),
+                Column("low", FLOAT, "lower end of the mean's 95% interval"),
+                Column("high", FLOAT, "upper end of the mean's 95% interval"),
+                Column("n", INT, "number of questions"),
+            ),
+            ("corpus",),
+            ("method", "k", "split", "kind", "metric"),
         ),
         Table(
             "comparisons",
@@ -859,7 +883,8 @@ TABLES: Mapping[str, Table] = {
             (
                 _QUERY_ID,
                 Column("pack", INT, "from 0"),
-                Column("n_passages", INT, "reports or chunks in the pack"),
+                Column("node_ids", TEXTS, "reports or chunks in the pack, as in contexts"),
+                Column("n_passages", INT, "how many these are"),
                 Column("prompt_tokens", INT, "length of the prompt, word pieces"),
                 Column("helpfulness", INT, "of the answer to the question, 0 to 100"),
                 Column("answer", TEXT, "the partial answer"),

@@ -7,6 +7,7 @@ from pydantic import BaseModel
 
 from gsum_assets.corpus.settings import checked_section, load_settings
 from gsum_assets.families import FAMILIES
+from gsum_assets.retrieval.settings import RetrievalSettings
 from gsum_assets.tables import TABLES
 from gsum_resources.home import Home
 from gsum_resources.models import Models
@@ -34,9 +35,14 @@ class Workspace:
         settings = load_settings(self.home.corpora / corpus)
         table, _, part = name.partition(".")
         value: Any = getattr(settings, table) if table else settings
+        if table in _SETTINGS:
+            value = checked_section(_SETTINGS[table], table, value)
         if part:
-            value = getattr(checked_section(_SETTINGS[table], table, value), part)
-        return value.model_dump(mode="json") if isinstance(value, BaseModel) else value
+            value = getattr(value, part)
+        values = value.model_dump(mode="json") if isinstance(value, BaseModel) else value
+        if part and isinstance(values, dict) and values.get("k", 0) is None:
+            values["k"] = checked_section(RetrievalSettings, "retrieval", settings.retrieval).main_k
+        return values
 
 
 def open_workspace(home: Home, models: Models | None = None, quick: bool = False) -> Workspace:

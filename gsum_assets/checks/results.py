@@ -3,6 +3,7 @@
 import pyarrow as pa
 
 from gsum_assets.checks.finding import Finding, count, found, together
+from gsum_assets.plots.main_metrics import CONTEXT_TOKENS
 from gsum_resources.arrow import pc
 
 ROUNDING = 1e-9
@@ -56,9 +57,11 @@ def every_question_answered(queries: pa.Table, summaries: pa.Table, corpus: str)
 
 
 def in_range(scores: pa.Table) -> Finding:
-    """Scores are finite and between 0 and 1."""
+    """Scores are finite and between 0 and 1; tokens are finite and not negative."""
     value = scores["value"]
-    fine = pc.and_(pc.greater_equal(value, -ROUNDING), pc.less_equal(value, 1 + ROUNDING))
+    most = pc.if_else(pc.equal(scores["metric"], CONTEXT_TOKENS), float("inf"), 1 + ROUNDING)
+    fine = pc.and_(pc.greater_equal(value, -ROUNDING), pc.less_equal(value, most))
+    fine = pc.and_(fine, pc.is_finite(value))
     wrong = scores.select(["query_id", "metric", "value"]).filter(pc.invert(fine))
     return found(count(scores.num_rows, "score"), wrong, "are not between 0 and 1")
 

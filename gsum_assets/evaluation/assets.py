@@ -27,7 +27,7 @@ INDEX = "index"
 """Name of the asset that stands for a family's index."""
 
 _POOLS = {"rankings": "compute", "contexts": None, "scores": None}  # see `dagster.yaml`
-_VERSIONS = {"scores": "2"}
+_VERSIONS = {"scores": "3", "partial_answers": "2"}
 
 
 def family_assets(family: Family) -> list[dg.AssetsDefinition]:
@@ -103,10 +103,14 @@ def family_assets(family: Family) -> list[dg.AssetsDefinition]:
         ),
         made(
             "scores",
-            _score,
+            _scorer(family),
             "The answer against its references: ROUGE, BERTScore, token F1, accuracy. The ranking: "
-            "P, R, F1, nDCG and MRR by documents, and by passages where the source marks them.",
-            {"rankings": mine["rankings"], "summaries": mine["summaries"]},
+            "P, R, F1, nDCG and MRR by documents, and by passages where the source marks them. "
+            "What the answer was written from: P, R, F1 and tokens.",
+            before_ranking
+            | {n: mine[n] for n in ("rankings", "contexts", *refined, "summaries")}
+            | {n: dg.AssetIn(n) for n in (*family.models, *family.context_models)}
+            | language_model,
         ),
     ]
 
@@ -132,20 +136,35 @@ def _warned(rows: pa.Table, problems: Sequence[str]) -> pa.Table:
     return rows
 
 
-def _score(variant: str, inputs: Inputs) -> pa.Table:
-    settings = checked_section(ScoreSettings, "scores", inputs.settings("scores"))
-    scores = score_answers(
-        inputs.table("queries"),
-        inputs.table("summaries"),
-        inputs.table("rankings"),
-        settings.cut_offs,
-        _bertscorer(settings) if settings.bertscore else None,
-    )
-    title = f"{inputs.corpus}, {variant}"
-    plot = plot_of(scores, lambda: score_spread(scores, title), "spread of the scores")
-    # the means as numbers: the UI draws those over partitions and time
-    dg.AssetExecutionContext.get().add_asset_metadata({**plot, **main_means(scores)})
-    return scores
+def _scorer(family: Family) -> Step:
+    def step(variant: str, inputs: Inputs) -> pa.Table:
+        settings = checked_section(ScoreSettings, "scores", inputs.settings("scores"))
+        bertscorer = _bertscorer(settings) if settings.bertscore else None
+        log = dg.AssetExecutionContext.get().log
+
+        def scores_of(there: Inputs, k: int | None) -> pa.Table:
+            return score_answers(
+                there.table("queries"),
+                there.table("summaries"),
+                there.table("rankings"),
+                settings.cut_offs,
+                bertscorer,
+                family.texts_read(variant, there),
+                k,
+            )
+
+        scores = scores_of(inputs, None)
+        points = [scores]
+        for k in family.sweep(variant, inputs):
+            log.info(f"answers from {k} passages each")
+            points.append(scores_of(family.made_with(variant, inputs, k), k))
+        title = f"{inputs.corpus}, {variant}"
+        plot = plot_of(scores, lambda: score_spread(scores, title), "spread of the scores")
+        # the means as numbers: the UI draws those over partitions and time
+        dg.AssetExecutionContext.get().add_asset_metadata({**plot, **main_means(scores)})
+        return pa.concat_tables(points)
+
+    return step
 
 
 def _bertscorer(settings: ScoreSettings) -> BertScorer:
@@ -179,7 +198,8 @@ def _result_asset(
     def result(context: dg.AssetExecutionContext, **read: Any) -> pa.Table:
         partition = partition_of(context.partition_key)
         tables = {**read.pop(INDEX, {}), **read}
-        return step(partition.method or "", Inputs(tables, partition.corpus))
+        variant, inputs = partition.method or "", Inputs(tables, partition.corpus)
+        return step(variant, family.questions(variant, inputs))
 
     return result
 

@@ -1,27 +1,31 @@
 """What a family of methods declares once: its methods, its steps, and what they may read.
 
-Nothing here knows Dagster: `gsum ask` runs the steps of one question without it.
+Nothing here knows Dagster: `gsum ask` and the sweep over K run the steps without it.
 """
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
 import pyarrow as pa
 from pydantic import BaseModel
 
 from gsum_assets.evaluation.answer import answer_questions, with_spent
+from gsum_resources.arrow import pc
+from gsum_resources.lazy import Lazy
 
 
 @dataclass(frozen=True)
 class Inputs:
     """What a method's step may read; what it does not read is no input of its result.
 
-    `tables` holds tables, models and settings by asset name.
+    `tables` holds tables, models and settings by asset name; `overrides` holds keys by section
+    that replace those of `corpus.toml`.
     """
 
     tables: Mapping[str, Any]
     corpus: str
+    overrides: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
 
     def table(self, name: str) -> pa.Table:
         """The rows of a table."""
@@ -33,7 +37,13 @@ class Inputs:
 
     def settings(self, section: str) -> Any:
         """A section of the corpus's `corpus.toml`."""
-        return self.tables["corpus_settings"].section(self.corpus, section)
+        value = self.tables["corpus_settings"].section(self.corpus, section)
+        return {**value, **self.overrides[section]} if section in self.overrides else value
+
+    def with_made(self, made: Mapping[str, Any]) -> "Inputs":
+        """The same, and rows that steps have made meanwhile."""
+        added = {name: Lazy(lambda one=one: one) for name, one in made.items()}
+        return replace(self, tables={**self.tables, **added})
 
 
 Step = Callable[[str, Inputs], pa.Table]
@@ -48,6 +58,20 @@ class Made(NamedTuple):
 
     rows: pa.Table
     problems: Sequence[str]
+
+
+class Read(NamedTuple):
+    """The texts that answers rest on.
+
+    Attributes
+    ----------
+    rows : as of `contexts`, those with a text.
+    held : chunks that a text holds or was written from, with their documents, by node id; a chunk
+        holds itself.
+    """
+
+    rows: pa.Table
+    held: Mapping[str, Collection[tuple[str, str]]]
 
 
 class ModelStep(NamedTuple):
@@ -92,6 +116,12 @@ class Family:
         "gor.training"; None where the steps read and check the whole.
     explain : tells how an answer came about, from what all steps made for one question; None: the
         passages that it rests on say all.
+    k : setting that says how many passages are read, section and key, as "gor.contexts.k"; empty
+        where the family has none.
+    without_k : methods to which that setting means nothing.
+    asked : the questions that a method can be asked; None: all. An upper bound that reads the
+        marked evidence has no answer where none is marked.
+    read : the texts that answers rest on; None: the rows that answers are written from.
     """
 
     name: str
@@ -108,6 +138,65 @@ class Family:
     refinements: Sequence[ModelStep] = ()
     settings: type[BaseModel] | None = None
     explain: Explain | None = None
+    k: str = ""
+    without_k: Collection[str] = ()
+    asked: Callable[[str, pa.Table], pa.Table] | None = None
+    read: Callable[[str, Inputs], Read] | None = None
+
+    @property
+    def answered_from(self) -> str:
+        """The table whose rows answers are written from."""
+        return self.refinements[-1].table if self.refinements else "contexts"
+
+    def questions(self, variant: str, inputs: Inputs) -> Inputs:
+        """The inputs with those questions alone that the method can be asked."""
+        if self.asked is None:
+            return inputs
+        asked, queries = self.asked, inputs.tables["queries"]
+        return replace(
+            inputs,
+            tables={**inputs.tables, "queries": Lazy(lambda: asked(variant, queries.get()))},
+        )
+
+    def sweep(self, variant: str, inputs: Inputs) -> Sequence[int]:
+        """The numbers of passages that the method's curve is drawn over."""
+        if not self.k or variant in self.without_k:
+            return ()
+        return inputs.settings("retrieval.sweep")
+
+    def made_with(self, variant: str, inputs: Inputs, k: int) -> Inputs:
+        """The inputs, and what all steps make in memory with `k` passages to read."""
+        section, _, key = self.k.rpartition(".")
+        inputs = replace(inputs, overrides={section: {key: k}})
+        return inputs.with_made(written(self, variant, inputs, found(self, variant, inputs)))
+
+    def texts_read(self, variant: str, inputs: Inputs) -> Read:
+        """The texts that answers rest on; what was dropped is not among them."""
+        rows, held = (
+            self.read(variant, inputs) if self.read else Read(inputs.table(self.answered_from), {})
+        )
+        return Read(rows.filter(pc.not_equal(rows["text"], "")), held)
+
+
+def found(family: Family, variant: str, inputs: Inputs) -> dict[str, pa.Table]:
+    """What each step up to `contexts` makes in memory, by table."""
+    made: dict[str, pa.Table] = {}
+    for step in family.preparations:
+        made[step.table] = step.make(variant, inputs.with_made(made)).rows
+    made["rankings"] = family.rank(variant, inputs.with_made(made))
+    made["contexts"] = family.contexts(variant, inputs.with_made(made))
+    return made
+
+
+def written(
+    family: Family, variant: str, inputs: Inputs, made: dict[str, pa.Table]
+) -> dict[str, pa.Table]:
+    """What was found, with what each step from there to `summaries` makes in memory."""
+    made = dict(made)
+    for step in family.refinements:
+        made[step.table] = step.make(variant, inputs.with_made(made)).rows
+    made["summaries"] = answered(family, inputs.with_made(made)).rows
+    return made
 
 
 def answered(family: Family, inputs: Inputs) -> Made:
@@ -116,7 +205,7 @@ def answered(family: Family, inputs: Inputs) -> Made:
     refined = [inputs.table(step.table) for step in family.refinements]
     answers = answer_questions(
         inputs.table("queries"),
-        refined[-1] if refined else inputs.table("contexts"),
+        inputs.table(family.answered_from),
         inputs.model("language_model"),
         inputs.settings("answer")["max_words"],
     )

@@ -8,13 +8,16 @@ import pyarrow as pa
 
 from gsum.statistics import SIGNIFICANT, can_differ
 from gsum_assets.evaluation.comparisons import ALL, Estimate, Group, as_table
-from gsum_assets.plots.main_metrics import main_metrics
+from gsum_assets.plots.main_metrics import has_best, is_upper_bound, main_metrics, shown_value
 
 _WITH_INTERVAL = ("rouge", "bertscore", "token_f1", "accuracy", "g_eval", "lr")
 _SHORT = {
     "bertscore_f1": "bertscore",
     "g_eval_consistency": "consist.",
     "g_eval_relevance": "relev.",
+    "context_p": "read P",
+    "context_r": "read R",
+    "context_tokens": "tokens",
 }
 Pair = tuple[str, str, str, str, str]  # split, kind, metric, method, opponent; methods sorted
 
@@ -68,11 +71,13 @@ def _against_best(
 ) -> dict[str, float | None]:
     """p that a method equals the best one, adjusted for all pairs of methods.
 
-    Of all pairs, since chance may make any method the best. None for the best, and for those with
-    the very same mean. Two methods without a common question cannot be told apart: p is 1.
+    Of all pairs, since chance may make any method the best; upper bounds are none. None for the
+    best, and for those with the very same mean. Two methods without a common question cannot be
+    told apart: p is 1.
     """
-    best = min(found, key=lambda method: (-found[method].mean, method))
-    others = [method for method in found if found[method].mean < found[best].mean]
+    real = [method for method in found if not is_upper_bound(method)] or list(found)
+    best = min(real, key=lambda method: (-found[method].mean, method))
+    others = [method for method in found if found[method].mean != found[best].mean]
     p_best: dict[str, float | None] = dict.fromkeys(found)
     for method in others:
         first, second = sorted((method, best))
@@ -107,7 +112,8 @@ def best_methods(board: pa.Table) -> str:
     for kind, methods in ranked_by_kind(board).items():
         if not methods:
             continue
-        method, found = methods[0]
+        real = [one for one in methods if not is_upper_bound(one[0])]
+        method, found = (real or methods)[0]
         metric = main_metrics(metric for _, metrics in methods for metric in metrics)[0]
         if metric in found:
             value = _cell(found[metric], several=False).strip()
@@ -137,7 +143,8 @@ class TextGrid:
 
 LEGEND = (
     "Marked *: the best; ≈: not significantly different from it (sign-flip permutation test, 5% "
-    "for all pairs of a column)"
+    "for all pairs of a column). tokens, read P, read R: of what answers were written from; "
+    "oracle-…: upper bounds"
 )
 
 
@@ -167,11 +174,9 @@ def _cell(row: dict | None, several: bool) -> str:
     """`28.5 ±1.9≈`; without interval for what retrieval found, which needs the room."""
     if row is None:
         return "–"
-    is_grade = row["metric"].startswith("g_eval")  # 1 to 5; all others are shares
-    scale, digits = (1, 2) if is_grade else (100, 1)
-    text = f"{scale * row['mean']:.{digits}f}"
+    text = shown_value(row["metric"], row["mean"])
     if row["metric"].startswith(_WITH_INTERVAL):
-        text += f" ±{scale * (row['high'] - row['low']) / 2:.{digits}f}"
+        text += f" ±{shown_value(row['metric'], (row['high'] - row['low']) / 2)}"
     return text + (mark(row) if several else "")
 
 
@@ -180,8 +185,10 @@ def mark(row: Mapping) -> str:
 
     Nothing where questions are too few for any difference to be significant.
     """
-    if not can_differ(row["n"]):
+    if not can_differ(row["n"]) or not has_best(row["metric"]):
         return ""
+    if is_upper_bound(row["method"]):
+        return " "
     return "*" if row["p_best"] is None else "≈" if row["ties_best"] else " "
 
 

@@ -7,12 +7,13 @@ import pyarrow as pa
 
 from gsum_assets.evaluation.comparisons import comparisons, groups
 from gsum_assets.evaluation.costs import costs, index_assets
+from gsum_assets.evaluation.curves import curves, main_scores, of_kind
 from gsum_assets.evaluation.family import Family
 from gsum_assets.evaluation.judges.rating_scores import rating_scores
 from gsum_assets.evaluation.leaderboard import leaderboard, ranked_by_kind, to_markdown
 from gsum_assets.partitions import corpora, to_corpus
 from gsum_assets.plots.method_ranking import method_ranking
-from gsum_assets.plots.quality_cost import quality_cost
+from gsum_assets.plots.quality_cost import quality_cost, quality_read
 from gsum_assets.presentation import picture, plot_of
 from gsum_assets.tables import TABLES
 from gsum_resources.appended import read_appended
@@ -22,6 +23,7 @@ GROUP = "evaluation"
 _PURPOSE = {
     "leaderboard": "Unites the scores of all methods that were asked for: the mean over the "
     "questions with its 95% interval, and whether it can be told from the best.",
+    "curves": "The same with each number of passages to read, where `k` in [retrieval] is a list.",
     "comparisons": "Every difference of two methods over the same questions, by sign-flip "
     "permutation tests.",
     "costs": "Language model calls, tokens, seconds and money, for index and questions apart.",
@@ -40,7 +42,7 @@ def leaderboard_assets(families: Sequence[Family]) -> dg.AssetsDefinition:
         name="leaderboard",
         outs={
             name: dg.AssetOut(
-                description=purpose, group_name=GROUP, code_version="3", is_required=False
+                description=purpose, group_name=GROUP, code_version="4", is_required=False
             )
             for name, purpose in _PURPOSE.items()
         },
@@ -62,11 +64,11 @@ def leaderboard_assets(families: Sequence[Family]) -> dg.AssetsDefinition:
         corpus = context.partition_key
         scores = united(results, "scores")
         rated = rating_scores(judgements)
-        measured = scores.select(rated.column_names)
+        measured = main_scores(scores).select(rated.column_names)
         values = pa.concat_tables([measured, rated], promote_options="default")
         grouped = groups(queries, values)
         compared = comparisons(grouped)
-        seconds = _seconds(scores)
+        seconds = _seconds(main_scores(scores))
         board = leaderboard(grouped, compared, seconds)
         warehouse: WarehouseIO = context.resources.io_manager
         store = warehouse.store
@@ -83,8 +85,9 @@ def leaderboard_assets(families: Sequence[Family]) -> dg.AssetsDefinition:
             {m: index_assets(store, corpus, m) for m in set(summaries["method"].to_pylist())},
             n_documents,
         )
-        made = {"leaderboard": board, "comparisons": compared, "costs": spent}
-        shown = _shown(corpus, board, spent)
+        curve = curves(queries, scores)
+        made = {"leaderboard": board, "curves": curve, "comparisons": compared, "costs": spent}
+        shown = _shown(corpus, board, curve, spent)
         for name in sorted(context.op_execution_context.selected_output_names):
             yield dg.Output(made[name], name, metadata=shown.get(name))
 
@@ -103,7 +106,7 @@ def _seconds(scores: pa.Table) -> dict[tuple[str, str], float]:
 
 
 def _shown(
-    corpus: str, board: pa.Table, spent: pa.Table
+    corpus: str, board: pa.Table, curve: pa.Table, spent: pa.Table
 ) -> dict[str, dict[str, dg.MarkdownMetadataValue]]:
     """What there is to look at, by output."""
     title = f"{corpus}, all splits"
@@ -115,6 +118,17 @@ def _shown(
         )
         for kind, methods in ranked.items()
     }
+    read = {
+        f"quality_and_tokens_read_{kind}": picture(
+            quality_read(methods, of_kind(curve, kind), f"{title}: {kind} questions"),
+            f"quality against tokens read for {kind} questions",
+        )
+        for kind, methods in ranked.items()
+    }
     bars = plot_of(board, lambda: method_ranking(ranked, title), "methods by score")
     table = dg.MetadataValue.md(to_markdown(board))
-    return {"leaderboard": {**bars, "leaderboard": table, **scatter}, "costs": scatter}
+    return {
+        "leaderboard": {**bars, "leaderboard": table, **read, **scatter},
+        "curves": read if curve.num_rows else {},
+        "costs": scatter,
+    }

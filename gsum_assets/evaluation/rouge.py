@@ -33,13 +33,13 @@ def rouge(prediction: str, references: Sequence[str]) -> dict[str, float]:
     """
     if not references:
         raise ValueError("rouge: no reference to compare with; leave this question out")
-    predicted = _counted(prediction)
-    rows = [_scores(_counted(reference), predicted) for reference in references]
+    predicted = counted(prediction)
+    rows = [_scores(counted(reference), predicted) for reference in references]
     return {metric: max(row[metric] for row in rows) for metric in METRICS}
 
 
 @dataclass(frozen=True)
-class _Counted:
+class Counted:
     """A text's stemmed tokens, and how often each one and each pair occurs."""
 
     tokens: tuple[str, ...]
@@ -62,14 +62,15 @@ def _stemmer() -> _CachedStemmer:
 
 
 @lru_cache(maxsize=512)  # references come back with every method; about 50 kB each
-def _counted(text: str) -> _Counted:
+def counted(text: str) -> Counted:
+    """The tokens of a text as the package splits and stems them."""
     from rouge_score.tokenize import tokenize
 
     tokens = tuple(tokenize(text, _stemmer()))
-    return _Counted(tokens, Counter(tokens), Counter(pairwise(tokens)))
+    return Counted(tokens, Counter(tokens), Counter(pairwise(tokens)))
 
 
-def _scores(reference: _Counted, predicted: _Counted) -> dict[str, float]:
+def _scores(reference: Counted, predicted: Counted) -> dict[str, float]:
     n_reference, n_predicted = len(reference.tokens), len(predicted.tokens)
     return {
         "rouge1": _f1(_shared(reference.unigrams, predicted.unigrams), n_reference, n_predicted),

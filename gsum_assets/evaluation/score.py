@@ -8,6 +8,9 @@ import numpy as np
 import pyarrow as pa
 from pydantic import BaseModel, ConfigDict, Field, field_validator
 
+from gsum_assets.corpus.chunk import n_word_pieces
+from gsum_assets.evaluation.family import Read
+from gsum_assets.evaluation.reading import reading_rows
 from gsum_assets.evaluation.retrieval_metrics import retrieval_metrics
 from gsum_assets.evaluation.rouge import rouge
 from gsum_assets.evaluation.short_answers import exact_match, is_right, token_f1
@@ -62,6 +65,8 @@ def score_answers(
     rankings: pa.Table,
     cut_offs: Sequence[int],
     bertscorer: BertScorer | None = None,
+    read: Read | None = None,
+    k: int | None = None,
 ) -> pa.Table:
     """Rows of the table `scores`.
 
@@ -71,7 +76,13 @@ def score_answers(
     that abstaining raises no mean, and `coverage` is the share of questions with one; an answer
     that says that the documents do not say is one. Rankings are measured by documents where a
     question concerns the whole corpus (one about a document has nothing to find), and by passages
-    where the source marks them.
+    where the source marks them; what answers were written from, by `reading.py`.
+
+    Parameters
+    ----------
+    queries, summaries, rankings : rows of these tables.
+    read : the texts that answers rest on; None: they are not measured.
+    k : what the column of that name says.
     """
     asked = {row["query_id"]: row for row in queries.to_pylist()}
     answers = list(_answers(asked, summaries))
@@ -80,6 +91,7 @@ def score_answers(
             *_mean_over_samples(_answer_rows(answers)),
             *_mean_over_samples(_bertscore_rows(answers, bertscorer)),
             *_mean_over_samples((a.query_id, "coverage", float(bool(a.text))) for a in answers),
+            *_mean_over_samples(reading_rows(asked, read, n_word_pieces) if read else iter(())),
             *_retrieval_rows(asked, rankings, cut_offs),
         ]
     )
@@ -88,6 +100,7 @@ def score_answers(
         [
             [query_id for query_id, _, _ in rows],
             [metric for _, metric, _ in rows],
+            pa.array([k] * len(rows), pa.int32()),
             [value for _, _, value in rows],
             [seconds.get(query_id, 0.0) for query_id, _, _ in rows],
         ],

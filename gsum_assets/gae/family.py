@@ -145,6 +145,7 @@ GAE = Family(
     contexts=_contexts,
     reads=("documents", "chunks", "chunk_embeddings"),
     reads_by_corpus=("clusters", "clusterings"),
+    k="gae.contexts.k",
     refinements=(
         ModelStep(
             "topics",

@@ -8,6 +8,7 @@ from gsum_assets.gor.contexts import nodes_within, top_nodes
 from gsum_assets.gor.rank import rank
 from gsum_assets.gor.settings import ContextSettings, GorSettings
 from gsum_assets.gor.variants import VARIANTS, WITHOUT_NETWORK
+from gsum_assets.retrieval.settings import DEFAULT_K
 from gsum_assets.tables import TABLES
 
 
@@ -29,7 +30,7 @@ def _contexts(_: str, inputs: Inputs) -> pa.Table:
     rankings, nodes = inputs.table("rankings"), inputs.table("record_nodes")
     if chosen.budget_tokens is not None:
         return nodes_within(rankings, nodes, chosen.budget_tokens, n_word_pieces)
-    return top_nodes(rankings, nodes, chosen.k)
+    return top_nodes(rankings, nodes, chosen.k or DEFAULT_K)
 
 
 GOR = Family(
@@ -41,4 +42,5 @@ GOR = Family(
     contexts=_contexts,
     reads=("documents", "gor/record_nodes", "gor/record_edges"),
     reads_by_variant=("node_embeddings",),
+    k="gor.contexts.k",
 )

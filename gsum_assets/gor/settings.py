@@ -106,7 +106,11 @@ class TrainingSettings(_Settings):
 class ContextSettings(_Settings):
     """Table `[gor.contexts]`: what an answer is written from."""
 
-    k: int = Field(default=6, ge=1, description="nodes given for an answer (4.1)")
+    k: int | None = Field(
+        default=None,
+        ge=1,
+        description="nodes given for an answer (4.1); unset: as `[retrieval]` says",
+    )
     budget_tokens: int | None = Field(
         default=None,
         ge=1,

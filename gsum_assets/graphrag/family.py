@@ -3,7 +3,7 @@
 import pyarrow as pa
 
 from gsum_assets.corpus.chunk import n_word_pieces
-from gsum_assets.evaluation.family import Family, Inputs, Made, ModelStep
+from gsum_assets.evaluation.family import Family, Inputs, Made, ModelStep, Read
 from gsum_assets.evaluation.passages import Choose, context_rows
 from gsum_assets.graphrag.contexts import (
     all_chunks,
@@ -12,12 +12,13 @@ from gsum_assets.graphrag.contexts import (
 )
 from gsum_assets.graphrag.index import Index
 from gsum_assets.graphrag.local import Around
-from gsum_assets.graphrag.map_reduce import partial_answers, reduced_contexts
+from gsum_assets.graphrag.map_reduce import partial_answers, passages_behind, reduced_contexts
 from gsum_assets.graphrag.rank import rank
 from gsum_assets.graphrag.settings import AnswerSettings, GraphRagSettings
 from gsum_assets.graphrag.variants import VARIANTS
 from gsum_assets.retrieval.collection import Collection, Questions
 from gsum_assets.tables import TABLES
+from gsum_resources.arrow import pc
 
 _INDEX = (
     "entities",
@@ -100,6 +101,25 @@ def _reduced_contexts(_: str, inputs: Inputs) -> Made:
     return Made(rows, [])
 
 
+def _read(variant: str, inputs: Inputs) -> Read:
+    """The passages behind the partial answers that were kept; reports hold what supports them."""
+    contexts, reduced = inputs.table("contexts"), inputs.table("reduced_contexts")
+    rows = reduced
+    if VARIANTS[variant].maps:
+        rows = passages_behind(contexts, inputs.table("partial_answers"), reduced)
+    if "report" not in pc.unique(rows["node_kind"]).to_pylist():
+        return Read(rows, {})
+    chunks, findings = inputs.table("chunks"), inputs.table("findings")
+    document_of = dict(
+        zip(chunks["chunk_id"].to_pylist(), chunks["document_id"].to_pylist(), strict=True)
+    )
+    held: dict[str, dict[tuple[str, str], None]] = {}
+    for row in findings.select(["community_id", "chunk_ids"]).to_pylist():
+        own = held.setdefault(row["community_id"], {})
+        own.update(dict.fromkeys((c, document_of[c]) for c in row["chunk_ids"]))
+    return Read(rows, held)
+
+
 GRAPHRAG = Family(
     name="graphrag",
     settings=GraphRagSettings,
@@ -110,6 +130,7 @@ GRAPHRAG = Family(
     reads=("documents", "chunks", "chunk_embeddings"),
     reads_by_corpus=_INDEX,
     context_models=("embedding_model",),
+    read=_read,
     refinements=(
         ModelStep(
             "partial_answers",

@@ -39,7 +39,7 @@ class _Pack:
 
     question: Question
     place: int
-    n_passages: int
+    node_ids: Sequence[str]
     request: Request
     size: int
 
@@ -86,7 +86,8 @@ def partial_answers(
             row = {
                 "query_id": pack.question.query_id,
                 "pack": pack.place,
-                "n_passages": pack.n_passages,
+                "node_ids": pack.node_ids,
+                "n_passages": len(pack.node_ids),
                 "prompt_tokens": pack.size,
                 "helpfulness": reply.parsed.helpfulness,
                 "answer": reply.parsed.answer.strip(),
@@ -130,6 +131,35 @@ def reduced_contexts(
     return pa.Table.from_pylist(rows, TABLES["graphrag.reduced_contexts"].schema)
 
 
+def passages_behind(contexts: pa.Table, partial: pa.Table, reduced: pa.Table) -> pa.Table:
+    """The rows of `contexts` that the final answer rests on.
+
+    These are the passages of the packs whose partial answers it reads, or all where these fitted
+    into its prompt.
+
+    Parameters
+    ----------
+    partial, reduced : rows of `graphrag.partial_answers` and `graphrag.reduced_contexts`.
+    """
+    kept = {row["node_id"] for row in reduced.to_pylist() if row["text"]}
+    read: dict[str, set[str]] = {}
+    for row in partial.select(["query_id", "pack", "node_ids"]).to_pylist():
+        own = read.setdefault(row["query_id"], set())
+        if _pack_id(row["query_id"], row["pack"]) in kept:
+            own.update(row["node_ids"])
+    rests = [
+        node_id in read.get(query_id, (node_id,))
+        for query_id, node_id in zip(
+            contexts["query_id"].to_pylist(), contexts["node_id"].to_pylist(), strict=True
+        )
+    ]
+    return contexts.filter(pa.array(rests, pa.bool_()))
+
+
+def _pack_id(query_id: str, pack: int) -> str:
+    return hash_texts(["pack", query_id, str(pack)])
+
+
 def _packs(
     question: Question,
     sizes: Mapping[str, int],
@@ -161,7 +191,7 @@ def _packs(
         _Pack(
             question,
             place,
-            len(members),
+            [keys[i] for i in members],
             replace(bare, passages=tuple(texts[i] for i in members)),
             own_size + sum(lengths_of[i] for i in members),
         )
@@ -195,7 +225,7 @@ def _reduced(
                 "query_id": question.query_id,
                 "sample": 0,
                 "rank": rank,
-                "node_id": hash_texts(["pack", question.query_id, str(row["pack"])]),
+                "node_id": _pack_id(question.query_id, row["pack"]),
                 "node_kind": "partial answer",
                 "document_id": question.row["document_id"],
                 "position": None,

@@ -5,16 +5,19 @@ from collections.abc import Mapping
 import pyarrow as pa
 
 from gsum_assets.corpus.chunk import n_word_pieces
-from gsum_assets.evaluation.family import Family, Inputs, Made, ModelStep
+from gsum_assets.evaluation.family import Family, Inputs, Made, ModelStep, Read
 from gsum_assets.evaluation.passages import context_rows
+from gsum_assets.evaluation.reading import chunks_within
 from gsum_assets.jerr.contexts import GraphContexts, Room, gist_contexts
 from gsum_assets.jerr.explain import explained
 from gsum_assets.jerr.keywords import ask_keywords
+from gsum_assets.jerr.lines import first_in_full, line_contexts, ranked_lines
 from gsum_assets.jerr.long_units import long_units, rank_units, unit_contexts
 from gsum_assets.jerr.look_up import look_ups
 from gsum_assets.jerr.matches import SearchSpace
-from gsum_assets.jerr.rank import rank_by_graph, rank_by_passages
-from gsum_assets.jerr.reread import reread
+from gsum_assets.jerr.order import chunks_by_nodes
+from gsum_assets.jerr.rank import rank_by_lines, rank_by_passages
+from gsum_assets.jerr.reread import FULL, reread
 from gsum_assets.jerr.search import search
 from gsum_assets.jerr.settings import (
     AnswerSettings,
@@ -105,7 +108,11 @@ def _rank(variant: str, inputs: Inputs) -> pa.Table:
         units = long_units(documents, chunks, settings)
         return rank_units(collection, questions, units, settings)
     (line_chunks,) = _sized(chosen, inputs, "line_chunks")
-    return rank_by_graph(collection, questions, chunks, line_chunks, inputs.table("searches"))
+    if chosen.reads == "lines":
+        found = ranked_lines(queries, line_chunks, Words(inputs.settings("language")))
+    else:
+        found = chunks_by_nodes(inputs.table("searches"))
+    return rank_by_lines(collection, questions, chunks, line_chunks, found)
 
 
 def _contexts(variant: str, inputs: Inputs) -> pa.Table:
@@ -120,6 +127,10 @@ def _contexts(variant: str, inputs: Inputs) -> pa.Table:
         found = (inputs.table(name) for name in ("pages", "chunks", "rankings"))
         return context_rows(queries, gist_contexts(*found, room=room))
     room = _room(inputs, _size(chosen, inputs))
+    if chosen.reads == "lines":
+        line_chunks, synopses = _sized(chosen, inputs, "line_chunks", "synopses")
+        found = ranked_lines(queries, line_chunks, Words(inputs.settings("language")))
+        return context_rows(queries, line_contexts(found, synopses, room))
     index = _sized(chosen, inputs, *_GRAPH)
     return context_rows(queries, GraphContexts(inputs.table("searches"), *index, room=room))
 
@@ -129,7 +140,10 @@ def _room(inputs: Inputs, most_reread: int) -> Room:
     return Room(_answers(inputs), most_reread, max_words, n_word_pieces)
 
 
-def _look_ups(_: str, inputs: Inputs) -> Made:
+def _look_ups(variant: str, inputs: Inputs) -> Made:
+    if VARIANTS[variant].reads == "lines":
+        contexts, queries = inputs.table("contexts"), inputs.table("queries")
+        return Made(first_in_full(contexts, queries, _answers(inputs).n_reread), [])
     asked = look_ups(
         inputs.table("contexts"),
         inputs.table("queries"),
@@ -162,6 +176,27 @@ def _texts(chosen: Variant, inputs: Inputs) -> Mapping[str, str]:
     if SIZE in rows.column_names:
         rows = rows_of_size(rows, _size(chosen, inputs))
     return dict(zip(rows[key].to_pylist(), rows["text"].to_pylist(), strict=True))
+
+
+def _read(variant: str, inputs: Inputs) -> Read:
+    """Line chunks, pages and units hold the chunks inside them; what a model wrote holds none."""
+    chosen, rows = VARIANTS[variant], inputs.table("reread_contexts")
+    chunks = inputs.table("chunks")
+    if chosen.reads == "units":
+        units = long_units(inputs.table("documents"), chunks, _long(inputs))
+        return Read(rows, {u.unit_id: [(c, u.document_id) for c in u.chunk_ids] for u in units})
+    if chosen.reads == "pages":
+        held = chunks_within(chunks, inputs.table("pages"), "page_id")
+    else:
+        held = chunks_within(chunks, *_sized(chosen, inputs, "line_chunks"))
+    ids = [
+        node_id if kind in FULL.values() else f"{kind} {node_id}"
+        for node_id, kind in zip(
+            rows["node_id"].to_pylist(), rows["node_kind"].to_pylist(), strict=True
+        )
+    ]
+    place = rows.column_names.index("node_id")
+    return Read(rows.set_column(place, "node_id", pa.array(ids, pa.string())), held)
 
 
 def _explain(variant: str, inputs: Inputs) -> str:
@@ -216,5 +251,8 @@ JERR = Family(
         ),
     ),
     explain=_explain,
+    k="jerr.search.n_nodes",
+    without_k=[name for name, one in VARIANTS.items() if one.n_nodes or one.reads != "graph"],
+    read=_read,
 )
 """Tree search over a graph of synopses, its ablations, ReadAgent and LongRAG."""

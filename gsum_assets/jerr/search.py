@@ -1,4 +1,4 @@
-"""The nodes that matter to each question: tree search, or PageRank (paper, 3.4, 4.3)."""
+"""The nodes that matter to each question: tree search, PageRank (paper, 3.4, 4.3), or neither."""
 
 import math
 from collections import Counter
@@ -67,6 +67,8 @@ def search(
         if variant.search == "tree":
             seed = int(hash_texts([str(settings.seed), query["query_id"]], 4), 16)
             found = by_simulations(scope, matched, settings, seed)
+        elif variant.search == "match":
+            found = by_match(matched)
         else:
             gains = matched.gains if variant.search == "ppr" else {}
             found = by_pagerank(scope, gains, settings.restart)
@@ -89,6 +91,12 @@ def by_simulations(scope: Scope, matched: Matched, settings: SearchSettings, see
     }
     order = sorted(scores, key=lambda node: (-scores[node], node))
     return Found(order, scores, found.visits, found.rewards, found.path)
+
+
+def by_match(matched: Matched) -> Found:
+    """Nodes by what the keywords match of them: the control of every search over the graph."""
+    scores = {node: sum(gain for _, gain in own) for node, own in matched.gains.items()}
+    return Found(sorted(scores, key=lambda node: (-scores[node], node)), scores)
 
 
 def by_pagerank(scope: Scope, gains: Gains, restart: float) -> Found:

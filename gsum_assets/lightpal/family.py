@@ -8,6 +8,7 @@ from gsum_assets.lightpal.settings import ContextSettings, LightpalSettings
 from gsum_assets.lightpal.variants import PASSAGE_WALK, PROMPTRANK, VARIANTS
 from gsum_assets.retrieval.collection import Collection, Questions
 from gsum_assets.retrieval.contexts import top_contexts
+from gsum_assets.retrieval.settings import DEFAULT_K
 from gsum_assets.tables import TABLES
 
 _NO_TRUST = TABLES["lightpal.walk_trust"].empty()
@@ -41,11 +42,12 @@ def _retrieval_settings(variant: str, inputs: Inputs) -> LightpalSettings:
 
 def _contexts(_: str, inputs: Inputs) -> pa.Table:
     chosen = ContextSettings.model_validate(inputs.settings("lightpal.contexts"))
-    return top_contexts(inputs.table("rankings"), inputs.table("chunks"), chosen.k)
+    return top_contexts(inputs.table("rankings"), inputs.table("chunks"), chosen.k or DEFAULT_K)
 
 
 LIGHTPAL = Family(
     name="lightpal",
+    k="lightpal.contexts.k",
     settings=LightpalSettings,
     variants=tuple(VARIANTS),
     default=(PASSAGE_WALK,),

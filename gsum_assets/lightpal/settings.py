@@ -64,7 +64,11 @@ class WalkSettings(_Settings):
 class ContextSettings(_Settings):
     """Table `[lightpal.contexts]`: what an answer is written from."""
 
-    k: int = Field(default=6, ge=1, description="passages given for an answer (gor, 4.1)")
+    k: int | None = Field(
+        default=None,
+        ge=1,
+        description="passages given for an answer (gor, 4.1); unset: as `[retrieval]` says",
+    )
 
 
 class LightpalSettings(_Settings):

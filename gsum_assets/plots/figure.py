@@ -21,6 +21,7 @@ INK, FAINT, PALE = "#333333", "#8c8c8c", "#dfe7ee"
 COLOURS = ("#0072b2", "#e69f00", "#009e73", "#d55e00", "#cc79a7", "#56b4e9")
 MARKERS = ("o", "s", "^", "D", "v", "P")
 BEST, TIES_BEST, OTHER = COLOURS[3], "#f2b88d", "#8fb3cd"  # how a method stands to the best one
+BOUND = "#b9b9b9"  # an upper bound
 _PALETTE = 48  # shades kept of a picture: a third of the bytes, and no difference to the eye
 _MAX_LABEL = 28  # characters
 _NOT_IN_XML = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff]")

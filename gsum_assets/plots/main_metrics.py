@@ -1,4 +1,4 @@
-"""Which metrics a person looks at first."""
+"""Which metrics a person looks at first, and how a value of one is written."""
 
 from collections.abc import Iterable
 
@@ -6,10 +6,12 @@ import pyarrow as pa
 
 MAIN = (
     *("rouge1", "rouge2", "rougeL", "bertscore_f1", "accuracy", "token_f1", "exact_match"),
-    *("mrr", "p@3", "r@3", "p@10", "r@10", "chunk_mrr", "chunk_r@6"),
+    *("mrr", "p@3", "r@3", "p@10", "r@10", "chunk_mrr"),
+    *("context_p", "context_r", "context_tokens", "coverage"),
     *("g_eval_consistency", "g_eval_relevance", "lr1", "lr2"),
 )
-_MOST = 12
+CONTEXT_TOKENS = "context_tokens"
+_MOST = 14
 
 
 def main_metrics(names: Iterable[str]) -> list[str]:
@@ -23,3 +25,34 @@ def main_means(scores: pa.Table) -> dict[str, float]:
     means = scores.group_by("metric").aggregate([("value", "mean")])
     by_metric = {row["metric"]: round(row["value_mean"], 4) for row in means.to_pylist()}
     return {metric: by_metric[metric] for metric in main_metrics(by_metric)}
+
+
+def is_share(metric: str) -> bool:
+    """Whether a metric is between 0 and 1."""
+    return metric != CONTEXT_TOKENS and not _is_grade(metric)
+
+
+def has_best(metric: str) -> bool:
+    """Whether more of it is better: a method that reads more tokens is no better for it."""
+    return metric != CONTEXT_TOKENS
+
+
+def scale_of(metric: str) -> int:
+    """What a value is multiplied by to be shown: shares in percent, others as they are."""
+    return 100 if is_share(metric) else 1
+
+
+def shown_value(metric: str, value: float) -> str:
+    """`41.3` for a share, in percent; `3.87` for a grade from 1 to 5; `1,204` tokens."""
+    if metric == CONTEXT_TOKENS:
+        return f"{value:,.0f}"
+    return f"{scale_of(metric) * value:.{2 if _is_grade(metric) else 1}f}"
+
+
+def is_upper_bound(method: str) -> bool:
+    """Whether it reads what annotators marked: a bound for methods, and none of them."""
+    return method.startswith("oracle-")
+
+
+def _is_grade(metric: str) -> bool:
+    return metric.startswith("g_eval")

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 from gsum.statistics import can_differ
 from gsum_assets.plots.figure import (
     BEST,
+    BOUND,
     INK,
     OTHER,
     TIES_BEST,
@@ -18,7 +19,7 @@ from gsum_assets.plots.figure import (
     room_for,
     to_png,
 )
-from gsum_assets.plots.main_metrics import main_metrics
+from gsum_assets.plots.main_metrics import has_best, is_upper_bound, main_metrics, scale_of
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -55,13 +56,10 @@ def method_ranking_figure(kinds: Mapping[str, Ranked], title: str) -> "Figure":
     return figure
 
 
-def scale_of(metric: str) -> int:
-    """What a value is multiplied by to be shown: shares in percent, grades from 1 to 5 as such."""
-    return 1 if metric.startswith("g_eval") else 100
-
-
 def standing(row: Mapping, several: bool) -> str:
     """How a row of `leaderboard` stands: 'best', 'tie' (not significantly worse) or 'other'.
+
+    'bound' for an upper bound, which is no method to choose.
 
     'other', too, where there are too few questions for any difference to be significant.
 
@@ -69,8 +67,10 @@ def standing(row: Mapping, several: bool) -> str:
     ----------
     several : whether there is another method that differs at all.
     """
-    if not (several and can_differ(row["n"])):
+    if not (several and can_differ(row["n"]) and has_best(row["metric"])):
         return "other"
+    if is_upper_bound(row["method"]):
+        return "bound"
     return "best" if row["p_best"] is None else "tie" if row["ties_best"] else "other"
 
 
@@ -82,7 +82,8 @@ def _height(methods: Ranked) -> float:
 def _panels(figure: "Figure", top: float, title: str, methods: Ranked) -> None:
     """One panel a metric, the methods in the same order in each."""
     names = [name for name, _ in methods]
-    metrics = main_metrics(metric for _, rows in methods for metric in rows)[:_MAX_PANELS]
+    given = main_metrics(metric for _, rows in methods for metric in rows)
+    metrics = [metric for metric in given if has_best(metric)][:_MAX_PANELS]
     asked = max(row["n"] for _, rows in methods for row in rows.values())
     colours = "; dark: the best, light: not significantly worse" if len(methods) > 1 else ""
     unit = "percent" if any(scale_of(metric) == 100 for metric in metrics) else "1 to 5"
@@ -99,7 +100,7 @@ def _panels(figure: "Figure", top: float, title: str, methods: Ranked) -> None:
 def _bars(axes: "Axes", rows: Sequence[Mapping | None], scale: int) -> None:
     """A bar from zero to the mean and a line over its interval, a row a method."""
     found = [(i, row) for i, row in enumerate(rows) if row]
-    colours = {"best": BEST, "tie": TIES_BEST, "other": OTHER}
+    colours = {"best": BEST, "tie": TIES_BEST, "other": OTHER, "bound": BOUND}
     places = [i for i, _ in found]
     mean, low, high = ([scale * r[name] for _, r in found] for name in ("mean", "low", "high"))
     several = len(set(mean)) > 1

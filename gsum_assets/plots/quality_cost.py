@@ -1,13 +1,15 @@
-"""What quality costs: a point a method, its main metric against the price of a question."""
+"""What quality costs: a main metric against the price of a question, and the tokens read."""
 
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
+import pyarrow as pa
 from rich.cells import cell_len
 
 from gsum_assets.plots.figure import (
     BEST,
+    BOUND,
     COLOURS,
     FAINT,
     INK,
@@ -19,8 +21,13 @@ from gsum_assets.plots.figure import (
     plain,
     to_png,
 )
-from gsum_assets.plots.main_metrics import main_metrics
-from gsum_assets.plots.method_ranking import Ranked, scale_of
+from gsum_assets.plots.main_metrics import (
+    CONTEXT_TOKENS,
+    is_upper_bound,
+    main_metrics,
+    scale_of,
+)
+from gsum_assets.plots.method_ranking import Ranked
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -35,9 +42,18 @@ _WAYS = ((1, 0), (-1, 0), (0, 1), (0, -1), (1, 1), (-1, 1), (1, -1), (-1, -1))
 _DISTANCES = (7.0, 15.0, 26.0, 40.0, 56.0)  # points
 
 
+Curves = Mapping[str, Sequence[tuple[float, float]]]
+"""Tokens read and quality of a method with each number of passages, fewest first."""
+
+
 def quality_cost(methods: Ranked, costs: Sequence[Mapping], title: str) -> bytes:
     """`quality_cost_figure` as PNG."""
     return to_png(quality_cost_figure(methods, costs, title))
+
+
+def quality_read(methods: Ranked, curves: pa.Table, title: str) -> bytes:
+    """`quality_read_figure` as PNG."""
+    return to_png(quality_read_figure(methods, curves, title))
 
 
 def quality_cost_figure(methods: Ranked, costs: Sequence[Mapping], title: str) -> "Figure":
@@ -49,27 +65,93 @@ def quality_cost_figure(methods: Ranked, costs: Sequence[Mapping], title: str) -
     costs : rows of `costs`; those of the stage 'query' are shown, as the mean over its questions.
     title : what is shown, corpus and kind for example.
     """
-    metrics = main_metrics(metric for _, rows in methods for metric in rows)
+    metric = _first_metric(methods)
     asked = {row["method"]: row for row in costs if row["stage"] == "query" and row["n"]}
-    shown = [(name, rows[metrics[0]]) for name, rows in methods if metrics and metrics[0] in rows]
-    shown = [(name, row) for name, row in shown if name in asked]
+    shown = [(name, rows[metric]) for name, rows in methods if metric in rows and name in asked]
     if not shown:
         return empty_figure(f"{title}: no costs")
     unit, price = _price([asked[name] for name, _ in shown])
-    scale = scale_of(metrics[0])
+    note = "line: 95% interval; joined: nothing cheaper is better"
+    return _scattered(shown, price, unit, (title, note), {})
+
+
+def quality_read_figure(methods: Ranked, curves: pa.Table, title: str) -> "Figure":
+    """A point a method by the tokens that its answers were written from, and its curve over K.
+
+    Parameters
+    ----------
+    methods : what to show, of one kind of question.
+    curves : rows of `curves` of the same kind of question and one split.
+    title : what is shown, corpus and kind for example.
+    """
+    metric = _first_metric(methods)
+    shown = [
+        (name, rows[metric])
+        for name, rows in methods
+        if metric in rows and CONTEXT_TOKENS in rows and rows[CONTEXT_TOKENS]["mean"] > 0
+    ]
+    if not shown:
+        return empty_figure(f"{title}: it is not known how much was read")
+    read = {name: rows[CONTEXT_TOKENS]["mean"] for name, rows in methods if CONTEXT_TOKENS in rows}
+    note = "line: 95% interval; joined: nothing that reads less is better; thin: other K"
+    tokens = np.array([read[name] for name, _ in shown])
+    unit = "tokens read for an answer"
+    names = {name for name, _ in shown}
+    points = {m: own for m, own in _points(curves, metric).items() if m in names}
+    return _scattered(shown, tokens, unit, (title, note), points)
+
+
+def _first_metric(methods: Ranked) -> str:
+    given = main_metrics(metric for _, rows in methods for metric in rows)
+    return given[0] if given else ""
+
+
+def _points(curves: pa.Table, metric: str) -> Curves:
+    found: dict[str, dict[int, dict[str, float]]] = {}
+    for row in curves.to_pylist():
+        own = found.setdefault(row["method"], {}).setdefault(row["k"], {})
+        own[row["metric"]] = row["mean"]
+    return {
+        method: [
+            (own[CONTEXT_TOKENS], own[metric])
+            for _, own in sorted(by_k.items())
+            if metric in own and own.get(CONTEXT_TOKENS, 0) > 0
+        ]
+        for method, by_k in found.items()
+    }
+
+
+def _scattered(
+    shown: Sequence[tuple[str, Mapping]],
+    price: np.ndarray,
+    unit: str,
+    headings: tuple[str, str],
+    curves: Curves,
+) -> "Figure":
+    """Rows of `leaderboard` of one metric by method, at what each costs, `(n_methods,)`."""
+    metric = shown[0][1]["metric"]
+    scale = scale_of(metric)
     mean, low, high = (
         np.array([scale * row[name] for _, row in shown]) for name in ("mean", "low", "high")
     )
     figure = new_figure(_WIDTH, _HEIGHT)
-    heading(figure, title)
-    heading(figure, "line: 95% interval; joined: nothing cheaper is better", _LINE_BELOW)
-    quality = f"{metrics[0]}, {'percent' if scale == 100 else '1 to 5'}"
+    heading(figure, headings[0])
+    heading(figure, headings[1], _LINE_BELOW)
+    quality = f"{metric}, {'percent' if scale == 100 else '1 to 5'}"
     axes = plain(axes_at(figure, 0.7, 0.7, _WIDTH - 0.9, _HEIGHT - 1.3), "", unit, quality)
-    _scale_price(axes, price)
+    of_curves = [x for points in curves.values() for x, _ in points]
+    _scale_price(axes, np.concatenate([price, np.array(of_curves)]))
+    for i, points in enumerate(curves.values()):
+        x, y = np.array(points).T
+        colour = COLOURS[i % len(COLOURS)]
+        axes.plot(x, scale * y, color=colour, linewidth=1, marker=".", markersize=4, alpha=0.7)
     on_front = frontier(price, mean)
     axes.step(price[on_front], mean[on_front], where="post", color=BEST, linewidth=1, alpha=0.6)
     axes.vlines(price, low, high, color=_INTERVAL, linewidth=1)
-    colours = [BEST if i in on_front else COLOURS[0] for i in range(len(shown))]
+    colours = [
+        BOUND if is_upper_bound(name) else BEST if i in on_front else COLOURS[0]
+        for i, (name, _) in enumerate(shown)
+    ]
     axes.scatter(price, mean, s=34, c=colours, zorder=4)  # above labels
     axes.grid(color="#eeeeee")
     axes.margins(0.08)

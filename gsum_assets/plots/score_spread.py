@@ -16,7 +16,7 @@ from gsum_assets.plots.figure import (
     room_for,
     to_png,
 )
-from gsum_assets.plots.main_metrics import main_metrics
+from gsum_assets.plots.main_metrics import is_share, main_metrics
 
 _MAX_DOTS = 300  # questions drawn a metric; the mean and the box are those of all
 
@@ -29,7 +29,7 @@ def score_spread(scores: pa.Table, title: str) -> bytes:
     scores : rows of `scores` of one method; values from 0 to 1.
     title : what is shown, corpus and method for example.
     """
-    metrics = main_metrics(scores["metric"].to_pylist())
+    metrics = [m for m in main_metrics(scores["metric"].to_pylist()) if is_share(m)]
     if not metrics:
         return nothing_to_show(f"{title}: no scores")
     names, values = np.array(scores["metric"].to_pylist()), scores["value"].to_numpy()

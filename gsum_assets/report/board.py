@@ -7,8 +7,8 @@ import pyarrow as pa
 
 from gsum.statistics import SIGNIFICANT
 from gsum_assets.evaluation.leaderboard import ranked_methods
-from gsum_assets.plots.main_metrics import main_metrics
-from gsum_assets.plots.method_ranking import Ranked, scale_of, standing
+from gsum_assets.plots.main_metrics import main_metrics, shown_value
+from gsum_assets.plots.method_ranking import Ranked, standing
 
 
 @dataclass(frozen=True)
@@ -91,12 +91,6 @@ def boards(
         if shown:
             found.append(_board(kind, split, shown, comparisons))
     return found
-
-
-def shown_value(metric: str, value: float) -> str:
-    """`41.3` for a share, in percent; `3.87` for a grade from 1 to 5."""
-    scale = scale_of(metric)
-    return f"{scale * value:.{1 if scale == 100 else 2}f}"
 
 
 def _board(kind: str, split: str, ranked: Ranked, comparisons: pa.Table) -> Board:

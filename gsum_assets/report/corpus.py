@@ -10,7 +10,7 @@ from gsum_resources.appended import read_appended
 from gsum_resources.parquet_store import ParquetStore
 
 _IN_THE_FOLDER = ("documents", "rejected_documents")
-_MADE_LATER = ("leaderboard", "comparisons", "costs", "win_rates", "generated_questions")
+_MADE_LATER = ("leaderboard", "curves", "comparisons", "costs", "win_rates", "generated_questions")
 _LEDGERS = ("llm_calls", "embedding_calls")
 
 

@@ -11,14 +11,15 @@ import pyarrow as pa
 
 from gsum_assets.corpus.settings import CorpusError
 from gsum_assets.evaluation.comparisons import ALL
+from gsum_assets.evaluation.curves import of_kind
 from gsum_assets.evaluation.judges.position_bias import position_bias
 from gsum_assets.plots.figure import to_svg
-from gsum_assets.plots.main_metrics import main_metrics
-from gsum_assets.plots.method_ranking import method_ranking_figure, scale_of
+from gsum_assets.plots.main_metrics import CONTEXT_TOKENS, main_metrics, scale_of, shown_value
+from gsum_assets.plots.method_ranking import method_ranking_figure
 from gsum_assets.plots.position_bias import position_bias_figure
-from gsum_assets.plots.quality_cost import quality_cost_figure
+from gsum_assets.plots.quality_cost import quality_cost_figure, quality_read_figure
 from gsum_assets.plots.win_rate_matrix import win_rate_matrix_figure
-from gsum_assets.report.board import Board, boards, shown_value
+from gsum_assets.report.board import Board, boards
 from gsum_assets.report.costs import Cost, costs_of
 from gsum_assets.report.judges import duel_criteria
 from gsum_assets.report.questions import Detail, Question, detail, in_split
@@ -45,10 +46,11 @@ class Plot:
 
 @dataclass(frozen=True)
 class Compared:
-    """A board with its pictures. `cost` is None where no cost is known."""
+    """A board with its pictures. `read`, `cost`: None where tokens read, costs are not known."""
 
     board: Board
     ranking: Plot
+    read: Plot | None
     cost: Plot | None
 
 
@@ -117,7 +119,10 @@ def build(stored: Stored, split: str, n_questions: int) -> Page:
         number={method: i for i, method in enumerate(order, 1)},
         n_questions={kind: sum(row["kind"] == kind for row in asked) for kind in kinds},
         models=sorted(set(stored.summaries["model"].to_pylist())),
-        compared=[_compared(board, costs, stored.corpus) for board in found],
+        compared=[
+            _compared(board, costs, of_kind(stored.curves, board.kind, split), stored.corpus)
+            for board in found
+        ],
         index_costs=costs_of(stored.costs, order, "index"),
         query_costs=costs_of(stored.costs, order, "query"),
         verdicts=_verdicts(stored),
@@ -181,7 +186,7 @@ def _shade(question: Question, value: float, metric: str) -> int:
     return round(4 * (value - low) / (high - low)) if high > low else 0
 
 
-def _compared(board: Board, costs: Sequence[Mapping], corpus: str) -> Compared:
+def _compared(board: Board, costs: Sequence[Mapping], curves: pa.Table, corpus: str) -> Compared:
     about = f"{corpus}, {board.kind} questions"
     ranking = method_ranking_figure({board.kind: board.ranked}, corpus)
     priced = {row["method"] for row in costs if row["stage"] == "query" and row["n"]}
@@ -189,7 +194,11 @@ def _compared(board: Board, costs: Sequence[Mapping], corpus: str) -> Compared:
     if priced & {method for method, _ in board.ranked}:
         figure = quality_cost_figure(board.ranked, costs, about)
         cost = _plot(figure, f"Scatter plot of quality against the cost of a question: {about}")
-    return Compared(board, _plot(ranking, f"Bar plot of the leaderboard: {about}"), cost)
+    read = None
+    if any(CONTEXT_TOKENS in rows for _, rows in board.ranked):
+        figure = quality_read_figure(board.ranked, curves, about)
+        read = _plot(figure, f"Scatter plot of quality against the tokens read: {about}")
+    return Compared(board, _plot(ranking, f"Bar plot of the leaderboard: {about}"), read, cost)
 
 
 def _verdicts(stored: Stored) -> Verdicts | None:

@@ -8,7 +8,8 @@ from typing import Any
 import pyarrow as pa
 
 from gsum_assets.evaluation.comparisons import ALL
-from gsum_assets.plots.main_metrics import main_metrics
+from gsum_assets.evaluation.curves import main_scores
+from gsum_assets.plots.main_metrics import has_best, main_metrics
 from gsum_assets.report.judges import Duel, Grade, duels_of, grades_of
 from gsum_assets.report.stored import Stored
 from gsum_resources.arrow import pc
@@ -145,7 +146,7 @@ def _rows_of(stored: Stored, query_ids: Sequence[str]) -> dict[tuple[str, str], 
         found[row["query_id"], row["method"]].summaries.append(row)
     for row in _of(stored.contexts, query_ids):
         found[row["query_id"], row["method"]].contexts[row["sample"]].append(row)
-    for row in _of(stored.scores, query_ids):
+    for row in _of(main_scores(stored.scores), query_ids):
         found[row["query_id"], row["method"]].scores[row["metric"]] = row["value"]
     return found
 
@@ -192,7 +193,10 @@ def _question(
     ]
     given = {metric for answer in answers for metric in answer.scores}
     metrics = main_metrics(given)
-    best = {m: max(a.scores[m] for a in answers if m in a.scores) for m in metrics}
+    best = {
+        m: (max if has_best(m) else min)(a.scores[m] for a in answers if m in a.scores)
+        for m in metrics
+    }
     if metrics:  # answers in the order of the score that methods are ranked by
         by = main_metrics(given)[0]
         answers.sort(key=lambda answer: -answer.scores.get(by, -1.0))

@@ -14,7 +14,7 @@ from gsum_resources.parquet_store import ParquetStore
 from gsum_resources.suggest import did_you_mean
 
 _RESULTS = ("summaries", "contexts", "scores")
-_OTHERS = ("leaderboard", "comparisons", "costs", "win_rates", "judgements", "queries")
+_OTHERS = ("leaderboard", "curves", "comparisons", "costs", "win_rates", "judgements", "queries")
 
 
 @dataclass(frozen=True)
@@ -36,6 +36,7 @@ class Stored:
     titles: dict[str, str]
     known: Corpus
     leaderboard: pa.Table
+    curves: pa.Table
     comparisons: pa.Table
     costs: pa.Table
     win_rates: pa.Table

@@ -2,16 +2,16 @@
 
 import pyarrow as pa
 
-from gsum_assets.corpus.settings import checked_section
 from gsum_assets.evaluation.family import Family, Inputs
 from gsum_assets.retrieval.contexts import full_contexts, top_contexts
+from gsum_assets.retrieval.oracles import askable
 from gsum_assets.retrieval.settings import RetrievalSettings
-from gsum_assets.retrieval.variants import NEED_VECTORS, RETRIEVERS, rank
+from gsum_assets.retrieval.variants import NEED_VECTORS, VARIANTS, rank
 from gsum_assets.retrieval.words import Words
 
 
 def _rank(variant: str, inputs: Inputs) -> pa.Table:
-    settings = checked_section(RetrievalSettings, "retrieval", inputs.settings("retrieval"))
+    settings = RetrievalSettings.model_validate(inputs.settings("retrieval"))
     dense = variant in NEED_VECTORS
     return rank(
         variant,
@@ -25,17 +25,21 @@ def _rank(variant: str, inputs: Inputs) -> pa.Table:
 
 
 def _contexts(variant: str, inputs: Inputs) -> pa.Table:
-    settings = checked_section(RetrievalSettings, "retrieval", inputs.settings("retrieval"))
+    settings = RetrievalSettings.model_validate(inputs.settings("retrieval"))
     if variant == "full_context":
         return full_contexts(inputs.table("queries"), inputs.table("chunks"), settings)
-    return top_contexts(inputs.table("rankings"), inputs.table("chunks"), settings.k)
+    return top_contexts(inputs.table("rankings"), inputs.table("chunks"), settings.main_k)
 
 
 RETRIEVAL = Family(
     name="retrieval",
-    variants=tuple(RETRIEVERS),
+    variants=VARIANTS,
     default=("bm25", "dense", "hybrid"),
     rank=_rank,
     contexts=_contexts,
     reads=("documents", "chunks", "chunk_embeddings"),
+    settings=RetrievalSettings,
+    k="retrieval.k",
+    without_k=("full_context",),
+    asked=askable,
 )

@@ -1,6 +1,8 @@
 """The table `[retrieval]` of `corpus.toml`."""
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, field_validator
+
+DEFAULT_K = 6
 
 
 class RetrievalSettings(BaseModel):
@@ -8,7 +10,11 @@ class RetrievalSettings(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    k: int = Field(6, ge=1, description="passages given for an answer (gor, 4.1)")
+    k: int | list[int] = Field(
+        DEFAULT_K,
+        description="passages given for an answer (gor, 4.1), by gor and lightpal too; a list: "
+        "curves over these, for all methods that have such a number",
+    )
     bigrams: bool = Field(
         False, description="BM25 and TF-IDF also count pairs of words: for titles and full names"
     )
@@ -18,3 +24,23 @@ class RetrievalSettings(BaseModel):
     n_spans: int = Field(
         3, ge=1, description="random spans that `full_context` takes of a longer text"
     )
+
+    @field_validator("k")
+    @classmethod
+    def _are_numbers(cls, k: int | list[int]) -> int | list[int]:
+        ks = [k] if isinstance(k, int) else k
+        if not ks or min(ks) < 1:
+            raise ValueError("each is at least 1, and there is at least one")
+        return k if isinstance(k, int) else sorted(set(ks))
+
+    @property
+    def main_k(self) -> int:
+        """Of the answers that are stored: of a list 6, the papers' number, or else its first."""
+        if isinstance(self.k, int):
+            return self.k
+        return DEFAULT_K if DEFAULT_K in self.k else self.k[0]
+
+    @property
+    def sweep(self) -> list[int]:
+        """The numbers of passages that curves are drawn over."""
+        return [] if isinstance(self.k, int) else self.k

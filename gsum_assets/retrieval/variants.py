@@ -10,6 +10,8 @@ from gsum_assets.retrieval.collection import Collection, Questions
 from gsum_assets.retrieval.dense import Dense
 from gsum_assets.retrieval.full_context import FullContext
 from gsum_assets.retrieval.hybrid import hybrid, rrf
+from gsum_assets.retrieval.neighbours import Smoothed
+from gsum_assets.retrieval.oracles import ORACLES, rank_by_oracle
 from gsum_assets.retrieval.random_order import RandomOrder
 from gsum_assets.retrieval.ranking import Retriever, rank_questions
 from gsum_assets.retrieval.tfidf import TfIdf
@@ -21,11 +23,13 @@ RETRIEVERS: Mapping[str, Callable[[Collection, Words], Retriever]] = {
     "bm25": lambda collection, words: Bm25(collection, Bm25Settings(words=words)),
     "tfidf": TfIdf,
     "dense": lambda collection, _: Dense(collection),
+    "dense-smoothed": lambda collection, _: Smoothed(Dense(collection), collection),
     "hybrid": lambda collection, words: hybrid(collection, Bm25Settings(words=words)),
     "rrf": lambda collection, words: rrf(collection, Bm25Settings(words=words)),
     "full_context": lambda collection, _: FullContext(collection),
 }
-NEED_VECTORS = frozenset({"dense", "hybrid", "rrf"})
+VARIANTS = (*RETRIEVERS, *ORACLES)
+NEED_VECTORS = frozenset({"dense", "dense-smoothed", "hybrid", "rrf", *ORACLES})
 DEFAULT_METHOD = "hybrid"
 """The one method that a corpus without questions starts with, and that `gsum ask` takes.
 
@@ -58,5 +62,7 @@ def rank(
     if embedder is not None:
         vectors = embedder.embed_queries(queries["retrieval_text"].to_pylist())
     questions = Questions.from_table(queries, vectors)
+    if variant in ORACLES:
+        return rank_by_oracle(variant, queries, questions, collection)
     build = RETRIEVERS[variant]
     return rank_questions(lambda scope: build(scope, words), questions, collection)

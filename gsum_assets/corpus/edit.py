@@ -1,0 +1,31 @@
+"""Changes to a corpus's `corpus.toml` that keep its comments and its order."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from gsum_assets.corpus.settings import SETTINGS_FILE, load_settings
+
+
+def write_k(folder: Path, ks: Sequence[int]) -> str:
+    """Set `k` in the table `[retrieval]`: a number, or the list that curves are drawn over.
+
+    Returns
+    -------
+    The line as it stands in the file now.
+
+    Raises
+    ------
+    CorpusError
+        If the file cannot be used as it is; then nothing is written.
+    """
+    import tomlkit
+
+    load_settings(folder)
+    file = folder / SETTINGS_FILE
+    document = tomlkit.parse(file.read_text("utf-8-sig") if file.is_file() else "")
+    value = ks[0] if len(ks) == 1 else list(ks)
+    document.setdefault("retrieval", tomlkit.table())["k"] = value
+    beside = file.with_name(f".{file.name}.new")
+    beside.write_text(tomlkit.dumps(document), "utf-8")
+    beside.replace(file)
+    return f"[retrieval] k = {value}"

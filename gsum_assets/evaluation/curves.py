@@ -1,0 +1,37 @@
+"""Quality by the number of passages read: a mean for each method and K of a list."""
+
+import pyarrow as pa
+
+from gsum_assets.evaluation.comparisons import ALL, as_table, groups
+from gsum_resources.arrow import pc
+
+
+def main_scores(scores: pa.Table) -> pa.Table:
+    """The rows of `scores` of the answers in `summaries`, without the other points of curves."""
+    return scores.filter(pc.is_null(scores["k"]))
+
+
+def curves(queries: pa.Table, scores: pa.Table) -> pa.Table:
+    """Rows of the table `curves`.
+
+    Parameters
+    ----------
+    queries : rows of `queries`.
+    scores : rows of `scores` of all methods.
+    """
+    rows = []
+    for k in sorted(pc.unique(scores["k"].drop_null()).to_pylist()):
+        for group in groups(queries, scores.filter(pc.equal(scores["k"], k))):
+            rows += [
+                (method, k, split, group.kind, metric, *estimate)
+                for metric, found in group.estimates().items()
+                for method, estimate in found.items()
+                for split in group.splits
+            ]
+    return as_table("curves", sorted(rows))
+
+
+def of_kind(curve: pa.Table, kind: str, split: str = ALL) -> pa.Table:
+    """The rows of `curves` of one kind of question and one split."""
+    wanted = pc.and_(pc.equal(curve["kind"], kind), pc.equal(curve["split"], split))
+    return curve.filter(wanted)

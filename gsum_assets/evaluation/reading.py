@@ -1,0 +1,112 @@
+"""What an answer was written from, measured: precision, recall, F1 and length of what was read.
+
+A ranking says what a method could have read. These figures are of the texts that the language
+model was given for its answer; for map-reduce, of the texts behind the partial answers that the
+final one rests on.
+
+A text is measured by the chunks of the corpus that it holds: a chunk itself, a longer piece of a
+document the chunks inside it, a report the chunks that support it. Whatever a language model wrote
+and no chunk is named for (an earlier response, a synopsis) counts as one text that holds none.
+"""
+
+from collections import defaultdict
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+
+import pyarrow as pa
+
+from gsum_assets.evaluation.family import Read
+from gsum_assets.evaluation.retrieval_metrics import harmonic_mean
+
+CONTEXT_TOKENS = "context_tokens"
+CountTokens = Callable[[Sequence[str]], Sequence[int]]
+Row = tuple[str, str, float]  # query id, metric, value
+
+
+def reading_rows(
+    asked: Mapping[str, Mapping], read: Read, count_tokens: CountTokens
+) -> Iterator[Row]:
+    """Precision, recall, F1 and tokens of what each question's answer was written from.
+
+    By marked evidence where a question has some, else by relevant documents where it asks about
+    the corpus; a question with neither has `context_tokens` alone. One that nothing was read for
+    has 0 in all.
+
+    Parameters
+    ----------
+    asked : rows of `queries` by id.
+    read : see `Family.read`.
+    count_tokens : word pieces of texts.
+
+    Yields
+    ------
+    One row a question, sample and metric: `context_p`, `context_r`, `context_f1`, each 0 to 1, and
+    `context_tokens`.
+    """
+    distinct = list(dict.fromkeys(read.rows["text"].to_pylist()))
+    sizes = dict(zip(distinct, count_tokens(distinct) if distinct else (), strict=True))
+    texts: dict[tuple[str, int], list[dict]] = defaultdict(list)
+    for row in read.rows.to_pylist():
+        if row["query_id"] in asked:
+            texts[row["query_id"], row["sample"]].append(row)
+    without = asked.keys() - {query_id for query_id, _ in texts}
+    for (query_id, _), rows in [*texts.items(), *(((q, 0), []) for q in sorted(without))]:
+        yield query_id, CONTEXT_TOKENS, float(sum(sizes[row["text"]] for row in rows))
+        yield from (
+            (query_id, metric, value)
+            for metric, value in _found(asked[query_id], rows, read.held).items()
+        )
+
+
+def _found(
+    question: Mapping,
+    rows: Sequence[Mapping],
+    held: Mapping[str, Collection[tuple[str, str]]],
+) -> dict[str, float]:
+    units: dict[str, str | None] = {}  # chunk or text without one -> its document
+    for row in rows:
+        within = row["document_id"]
+        own = [(c, d) for c, d in held.get(row["node_id"], ()) if within in (None, d)]
+        units.update(own or {row["node_id"]: row["document_id"]})
+    if relevant := set(question["relevant_chunk_ids"]):
+        hits = len(relevant & units.keys())
+        n_found = hits
+    elif question["document_id"] is None and question["relevant_document_ids"]:
+        relevant = set(question["relevant_document_ids"])
+        hits = sum(document in relevant for document in units.values())
+        n_found = len(relevant & set(units.values()))
+    else:
+        return {}
+    precision, recall = hits / max(1, len(units)), n_found / len(relevant)
+    return {
+        "context_p": precision,
+        "context_r": recall,
+        "context_f1": harmonic_mean(precision, recall),
+    }
+
+
+def chunks_within(
+    chunks: pa.Table, spans: pa.Table, key: str = "chunk_id"
+) -> dict[str, list[tuple[str, str]]]:
+    """The chunks inside of each longer piece of a document: those it shares half of, at least.
+
+    Parameters
+    ----------
+    chunks : `chunk_id`, `document_id`, `start`, `end`.
+    spans : the longer pieces: `key`, `document_id`, `start`, `end`.
+
+    Returns
+    -------
+    Chunk and document of each, by the id of the longer piece.
+    """
+    columns = ["document_id", "start", "end"]
+    placed: dict[str, list[tuple[int, int, str]]] = defaultdict(list)
+    for row in chunks.select([*columns, "chunk_id"]).to_pylist():
+        placed[row["document_id"]].append((row["start"], row["end"], row["chunk_id"]))
+    return {
+        row[key]: [
+            (chunk_id, row["document_id"])
+            for start, end, chunk_id in placed[row["document_id"]]
+            if 2 * (min(end, row["end"]) - max(start, row["start"])) >= end - start
+        ]
+        for row in spans.select([key, *columns]).to_pylist()
+    }

@@ -1,0 +1,155 @@
+"""Upper bounds: what answers would be if retrieval knew what a benchmark's annotators marked.
+
+They read what no method may read, so that no leaderboard counts them among the methods.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+
+from gsum_assets.evaluation.rouge import counted
+from gsum_assets.retrieval.collection import Collection, Questions
+from gsum_assets.retrieval.dense import Dense
+from gsum_assets.retrieval.ranking import Scores, best_of_nodes, rank_questions
+from gsum_assets.tables import TABLES
+from gsum_resources.arrow import pc
+
+MOST_CHOSEN = 50  # passages that `oracle-greedy` orders by the references
+_ABOVE = 2.0  # more than two cosines can differ by
+
+Marked = Callable[[dict, Collection], Sequence[int]]
+"""Row of `queries` and its scope in, places of the chunks that come first out, best first or []."""
+
+
+@dataclass(frozen=True)
+class Oracle:
+    """An upper bound.
+
+    Attributes
+    ----------
+    column : of `queries` that it reads; a question where it is empty cannot be asked.
+    first : which chunks come first.
+    is_ordered : whether these are in order already; else by cosine.
+    is_filled : whether the other chunks follow, by cosine.
+    """
+
+    column: str
+    first: Marked
+    is_ordered: bool = False
+    is_filled: bool = False
+
+
+def _with_evidence(question: dict, scope: Collection) -> Sequence[int]:
+    relevant = set(question["relevant_chunk_ids"])
+    return [i for i, chunk_id in enumerate(scope.chunk_ids) if chunk_id in relevant]
+
+
+def _of_documents(question: dict, scope: Collection) -> Sequence[int]:
+    relevant = set(question["relevant_document_ids"])
+    starts = scope.starts.tolist()
+    return [
+        place
+        for i, document_id in enumerate(scope.document_ids)
+        if document_id in relevant
+        for place in range(starts[i], starts[i + 1])
+    ]
+
+
+def _greedy(question: dict, scope: Collection) -> Sequence[int]:
+    """Passages one by one, each the one that adds most of the references' words and word pairs.
+
+    What is raised is the mean over the references of the recall of ROUGE-1 and ROUGE-2.
+    """
+    texts = [counted(text) for text in scope.chunk_texts]
+    wanted, worth, held = [], [], []
+    for reference in map(counted, question["references"]):
+        for grams, kind in ((reference.unigrams, "unigrams"), (reference.bigrams, "bigrams")):
+            of_texts = [getattr(text, kind) for text in texts]
+            for gram, count in grams.items():
+                wanted.append(count)
+                worth.append(1 / sum(grams.values()))
+                held.append([own.get(gram, 0) for own in of_texts])
+    missing, worths = np.array(wanted, float), np.array(worth)  # (n_grams,)
+    counts = np.array(held, float).reshape(len(wanted), len(texts))
+    chosen: list[int] = []
+    while len(chosen) < min(MOST_CHOSEN, len(texts)):
+        gains = worths @ np.minimum(counts, missing[:, None])  # (n_texts,)
+        gains[chosen] = 0
+        best = int(np.argmax(gains))
+        if gains[best] <= 0:
+            break
+        chosen.append(best)
+        missing = np.maximum(missing - counts[:, best], 0)
+    return chosen
+
+
+ORACLES: Mapping[str, Oracle] = {
+    "oracle-evidence": Oracle("relevant_chunk_ids", _with_evidence),
+    "oracle-evidence-filled": Oracle("relevant_chunk_ids", _with_evidence, is_filled=True),
+    "oracle-documents": Oracle("relevant_document_ids", _of_documents),
+    "oracle-greedy": Oracle("references", _greedy, is_ordered=True, is_filled=True),
+}
+
+
+def askable(variant: str, queries: pa.Table) -> pa.Table:
+    """The questions that a method can be asked: of an oracle, those that it knows the answer to.
+
+    What it marks has to tell passages apart: documents do not for a question about one of them.
+    """
+    if variant not in ORACLES:
+        return queries
+    column = ORACLES[variant].column
+    known = pc.greater(pc.list_value_length(queries[column]), 0)
+    if column == "relevant_document_ids":
+        known = pc.and_(known, pc.is_null(queries["document_id"]))
+    return queries.filter(known)
+
+
+def rank_by_oracle(
+    variant: str, queries: pa.Table, questions: Questions, collection: Collection
+) -> pa.Table:
+    """Rows of `rankings`: what is marked first, then by cosine; only what is marked if not filled.
+
+    Parameters
+    ----------
+    queries, questions : the same questions; with embeddings, as the collection.
+    """
+    oracle, asked = ORACLES[variant], {row["query_id"]: row for row in queries.to_pylist()}
+    marked: dict[str, int] = {}  # how many chunks of each question
+    rows = rank_questions(
+        lambda scope: _Oracle(scope, oracle, asked, marked), questions, collection
+    )
+    if oracle.is_filled:
+        return rows
+    most = pa.array([marked[query_id] for query_id in rows["query_id"].to_pylist()], pa.int32())
+    kept = pc.or_(pc.equal(rows["level"], "document"), pc.less_equal(rows["rank"], most))
+    return rows.filter(kept).cast(TABLES["rankings"].schema)
+
+
+class _Oracle:
+    """Cosines, with what is marked above all others."""
+
+    def __init__(
+        self,
+        collection: Collection,
+        oracle: Oracle,
+        asked: Mapping[str, dict],
+        marked: dict[str, int],
+    ) -> None:
+        self._collection, self._oracle = collection, oracle
+        self._asked, self._marked = asked, marked
+        self._dense = Dense(collection)
+
+    def scores(self, questions: Questions) -> Scores:
+        """Cosines, -1 to 1, and more than that for what is marked."""
+        nodes = self._dense.scores(questions).nodes.astype(np.float64)
+        for row, query_id in zip(nodes, questions.ids, strict=True):
+            first = self._oracle.first(self._asked[query_id], self._collection)
+            self._marked[query_id] = len(first)
+            if self._oracle.is_ordered:
+                row[first] = _ABOVE + np.arange(len(first), 0, -1)
+            else:
+                row[first] += 2 * _ABOVE
+        return Scores(nodes, best_of_nodes(nodes, self._collection))
