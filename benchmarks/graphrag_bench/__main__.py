@@ -8,7 +8,8 @@ chosen split), and `gsum run` answers them by every method, with the embedded mo
 defaults.
 
 Each method is compared with plain retrieval (bm25, dense, hybrid) that reads, question by question,
-as many tokens as the method's own answer was written from: best passages first, the last one cut.
+as many tokens as the texts that the method's answer depends on have (`context_tokens` of the
+leaderboard), up to the 100 passages of a ranking: best passages first, the last one cut.
 Of the three the one with the higher mean is taken, type by type and metric by metric, which favours
 plain retrieval a little. ROUGE-L is F1 against the reference answer. Coverage is the share of the
 reference's distinct stemmed content words that occur in what the answer was written from: what

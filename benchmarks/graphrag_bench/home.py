@@ -6,6 +6,7 @@ import subprocess
 import sys
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import pyarrow as pa
@@ -14,10 +15,12 @@ from benchmarks import required
 from gsum_assets.corpus.importers.benchmark import write_corpus
 from gsum_assets.corpus.importers.graphrag_bench import GRAPHRAG_BENCH, read_graphrag_bench
 from gsum_assets.corpus.queries import Query
+from gsum_assets.evaluation.family import Inputs
 from gsum_assets.families import FAMILIES
 from gsum_assets.tables import TABLES
 from gsum_assets.workspace import Workspace, open_workspace
 from gsum_resources.home import Home
+from gsum_resources.lazy import Lazy
 
 CORPUS = "medical"
 PLAIN = ("bm25", "dense", "hybrid")
@@ -67,15 +70,21 @@ def answer_all(home: Path, split: str, n: int) -> Workspace:
 def rows_of(workspace: Workspace, table: str, method: str | None = None) -> pa.Table:
     """Return a table's rows of the corpus, of one method where it has methods."""
     partitions = workspace.store.partitions(TABLES[table], CORPUS)
-    wanted = [p for p in partitions if method is None or p.method == method]
+    wanted = [p for p in partitions if method is None or p.method in (None, method)]
     return workspace.store.read(TABLES[table], wanted)[0]
 
 
 def texts_read(workspace: Workspace, method: str) -> dict[str, list[str]]:
-    """Return by question the texts that a method's answers were written from."""
+    """Return by question the texts that a method's answers depend on, as `scores` counts them."""
     family = next(family for family in FAMILIES if method in family.variants)
-    last = f"{family.name}.{family.refinements[-1].table}" if family.refinements else "contexts"
+    tables = {
+        name.rpartition(".")[2]: Lazy(partial(rows_of, workspace, name, method))
+        for name in TABLES
+        if name.rpartition(".")[0] in ("", family.name)
+    }
+    inputs = Inputs({**tables, "corpus_settings": workspace}, CORPUS)
     read: dict[str, list[str]] = {}
-    for row in rows_of(workspace, last, method).select(["query_id", "text"]).to_pylist():
+    rows = family.texts_read(method, inputs).rows
+    for row in rows.select(["query_id", "text"]).to_pylist():
         read.setdefault(row["query_id"], []).append(row["text"])
     return read

@@ -22,7 +22,7 @@ class Answered:
     Attributes
     ----------
     rouge_l, coverage : from 0 to 1.
-    read : tokens of the texts that the answer was written from.
+    read : tokens of the texts that the answer depends on.
     calls, tokens_in : of all that was asked of the language model for this question.
     """
 
@@ -55,7 +55,7 @@ class Scorer:
         Parameters
         ----------
         answers : rows of `summaries`.
-        read : by question, the texts that the answer was written from.
+        read : by question, the texts that the answer depends on.
         """
         given = {row["query_id"]: row for row in answers.to_pylist()}
         found = {}
