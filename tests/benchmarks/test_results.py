@@ -13,14 +13,9 @@ from benchmarks.docs import BLOCK, filled, pages
 from benchmarks.results import ROOT, command_line, compared, read, store
 
 PENDING = {
-    "README.md",
-    "benchmarks/README.md",
-    "docs/evaluation.md",
     "docs/graph-augmented.md",
     "docs/graph-of-records.md",
     "docs/graphrag.md",
-    "docs/growing.md",
-    "docs/jerr.md",
     "docs/lightpal.md",
 }
 """Pages that still hold tables of measurements by hand; to be emptied."""

@@ -148,7 +148,14 @@ def test_bertscore_joins_where_it_is_wanted() -> None:
 
 def scored(**values: list[tuple[str, float]]) -> pa.Table:
     rows = [
-        {"query_id": q, "metric": "rouge1", "value": v, "latency_s": 0.5, "method": method}
+        {
+            "query_id": q,
+            "metric": "rouge1",
+            "k": None,
+            "value": v,
+            "latency_s": 0.5,
+            "method": method,
+        }
         for method, found in values.items()
         for q, v in found
     ]

@@ -13,7 +13,7 @@ from gsum_assets.evaluation.answer import answer_questions
 from gsum_assets.evaluation.passages import context_rows
 from gsum_assets.graphrag.contexts import all_reports
 from gsum_assets.graphrag.index import Index
-from gsum_assets.graphrag.map_reduce import partial_answers, reduced_contexts
+from gsum_assets.graphrag.map_reduce import partial_answers, passages_behind, reduced_contexts
 from gsum_assets.graphrag.settings import AnswerSettings
 from gsum_assets.tables import TABLES
 from gsum_resources.protocols import Request
@@ -279,3 +279,16 @@ def test_without_questions_or_reports_nobody_is_asked() -> None:
     assert done.maps.asked == []
     assert done.partial == TABLES["graphrag.partial_answers"].empty()
     assert done.reduced == TABLES["graphrag.reduced_contexts"].empty()
+
+
+def test_an_answer_rests_on_the_packs_whose_partial_answers_it_reads() -> None:
+    contexts = passages(60)
+    n = n_packs(contexts)
+    found = run(contexts, by_place(*([0] * (n - 1)), 80))
+    behind = passages_behind(contexts, found.partial, found.reduced)["node_id"].to_pylist()
+    kept = found.partial.to_pylist()[-1]
+    assert sorted(behind) == sorted(kept["node_ids"])
+    assert 0 < len(behind) < contexts.num_rows
+    few = passages(2)  # they fit into the final prompt: nothing is mapped
+    told = run(few, lambda request: helping(1))
+    assert passages_behind(few, told.partial, told.reduced).equals(few)

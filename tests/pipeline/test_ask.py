@@ -10,7 +10,8 @@ import pytest
 
 from gsum_assets.ask import Answer, ask
 from gsum_assets.corpus.settings import CorpusError
-from gsum_assets.retrieval.family import RETRIEVAL
+from gsum_assets.retrieval.oracles import ORACLES
+from gsum_assets.retrieval.variants import RETRIEVERS
 from tests.conftest import CORPUS, House, text_of
 from tests.pipeline.homes import WITHOUT_BERTSCORE, house_at, write_lines
 
@@ -62,7 +63,13 @@ def test_stored_vectors_are_used_and_the_question_alone_is_embedded(indexed: Hou
     assert indexed.embedder.n_embedded == before + 1
 
 
-@pytest.mark.parametrize("method", RETRIEVAL.variants)
+@pytest.mark.parametrize("method", ORACLES)
+def test_an_upper_bound_answers_nothing_that_is_not_marked(indexed: House, method: str) -> None:
+    with pytest.raises(CorpusError, match="is an upper bound"):
+        asked(indexed, method=method)
+
+
+@pytest.mark.parametrize("method", RETRIEVERS)
 def test_every_method_answers_within_the_scope(indexed: House, method: str) -> None:
     whole = asked(indexed, method=method)
     assert {p["document_id"] for p in whole.passages} <= DOCUMENTS

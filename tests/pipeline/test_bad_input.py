@@ -231,6 +231,6 @@ def test_a_model_that_fails_on_everything_leaves_the_tables(changeable: House) -
     changeable.model = FirstWords("mended")
     made = made_by(changeable.run())
     # the same words under another model's name: what it cost is told anew
-    board = ["comparisons[]", "costs[]", "leaderboard[]"]
+    board = ["comparisons[]", "costs[]", "curves[]", "leaderboard[]"]
     assert made == [*board, "retrieval/scores[bm25]", "retrieval/summaries[bm25]"]
     assert set(column(changeable, "summaries", "model")) == {"mended"}

@@ -19,7 +19,7 @@ from tests.pipeline.homes import LEDGERS, contents, copy_of, house_at, write_lin
 pytestmark = pytest.mark.usefixtures("tables_alone")
 DOCUMENT_LEVEL = (*READ_TOGETHER, "chunks", "chunk_embeddings")
 RESULTS = tuple(f"retrieval/{t}" for t in ("rankings", "contexts", "summaries", "scores"))
-BOARD = ("comparisons[]", "costs[]", "leaderboard[]")  # made in one step
+BOARD = ("comparisons[]", "costs[]", "curves[]", "leaderboard[]")  # made in one step
 METHODS = ["bm25", "dense"]
 NEW, OLD_NAME, NEW_NAME = document_in(5, 1), document_in(2), document_in(6, 1)
 GONE = (document_in(0, 1), document_in(7))

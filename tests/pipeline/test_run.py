@@ -38,7 +38,7 @@ from tests.pipeline.homes import LEDGERS, asked_of, contents, copy_of, furnish, 
 
 pytestmark = pytest.mark.usefixtures("tables_alone")
 RESULTS = [f"retrieval/{table}" for table in ("rankings", "contexts", "summaries", "scores")]
-BOARD = ["comparisons[]", "costs[]", "leaderboard[]"]  # made in one step
+BOARD = ["comparisons[]", "costs[]", "curves[]", "leaderboard[]"]  # made in one step
 BUCKETS = [f"0{i}" for i in range(8)]
 
 

@@ -3,13 +3,16 @@
 from xml.etree import ElementTree
 
 import numpy as np
+import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from gsum_assets.plots.figure import to_svg
-from gsum_assets.plots.method_ranking import method_ranking_figure, scale_of, standing
-from gsum_assets.plots.quality_cost import frontier, quality_cost_figure
+from gsum_assets.plots.main_metrics import scale_of
+from gsum_assets.plots.method_ranking import method_ranking_figure, standing
+from gsum_assets.plots.quality_cost import frontier, quality_cost_figure, quality_read_figure
+from gsum_assets.tables import TABLES
 from tests.plots import toys
 
 NAMES = ["bm25", "gor", "<b>&\x07"]
@@ -63,12 +66,15 @@ def test_prices_far_apart_take_a_logarithmic_axis() -> None:
 def test_grades_are_no_shares_and_the_best_stands_out() -> None:
     assert [scale_of(name) for name in ("rouge1", "g_eval_relevance", "lr1")] == [100, 1, 100]
     rows = [
-        {"p_best": p, "ties_best": tie, "n": 6}
+        {"method": "gor", "metric": "rouge1", "p_best": p, "ties_best": tie, "n": 6}
         for p, tie in ((None, True), (0.2, True), (0.01, False))
     ]
     assert [standing(row, several=True) for row in rows] == ["best", "tie", "other"]
     assert {standing(row, several=False) for row in rows} == {"other"}
     assert {standing(row | {"n": 5}, several=True) for row in rows} == {"other"}
+    bound, length = {"method": "oracle-evidence"}, {"metric": "context_tokens"}
+    assert {standing(row | bound, several=True) for row in rows} == {"bound"}
+    assert {standing(row | length, several=True) for row in rows} == {"other"}
 
 
 def test_svg_is_the_same_each_time_and_holds_no_date_nor_markup_of_names() -> None:
@@ -87,3 +93,25 @@ def test_svg_is_the_same_each_time_and_holds_no_date_nor_markup_of_names() -> No
         texts = "".join(ElementTree.fromstring(svg).itertext())
         assert "gor" in texts
         assert "<b>&\ufffd" in texts
+
+
+def test_quality_against_tokens_read_joins_the_points_of_a_curve() -> None:
+    ranked = toys.ranked(9, NAMES)["general"]
+    read = [
+        (name, {**rows, "context_tokens": {**rows["rouge1"], "mean": 1000.0 * i}})
+        for i, (name, rows) in enumerate(ranked, start=1)
+    ]
+    row = {"split": "all", "kind": "general", "low": 0.1, "high": 0.4, "n": 9}
+    rows = [
+        {**row, "method": method, "k": k, "metric": metric, "mean": mean}
+        for method in ("gor", "not shown")
+        for k in (1, 6)
+        for metric, mean in (("rouge1", 0.1 * k), ("context_tokens", 200.0 * k))
+    ]
+    curves = pa.Table.from_pylist(rows, TABLES["curves"].schema)
+    axes = quality_read_figure(read, curves, "tales").axes[0]
+    assert axes.get_xlabel() == "tokens read for an answer"
+    drawn = [line.get_xydata().tolist() for line in axes.lines if line.get_marker() == "."]
+    assert np.array(drawn).ravel().tolist() == pytest.approx([200, 10, 1200, 60])
+    nothing = quality_read_figure(ranked, curves, "tales")
+    assert nothing.axes == [] or not nothing.axes[0].collections

@@ -4,7 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from gsum_assets.report.board import boards, shown_value
+from gsum_assets.plots.main_metrics import shown_value
+from gsum_assets.report.board import boards
 from tests.report import toys
 
 

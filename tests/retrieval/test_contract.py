@@ -8,6 +8,7 @@ from gsum_assets.retrieval.collection import Collection, Questions
 from gsum_assets.retrieval.dense import Dense
 from gsum_assets.retrieval.full_context import FullContext
 from gsum_assets.retrieval.hybrid import hybrid, rrf
+from gsum_assets.retrieval.neighbours import Smoothed
 from gsum_assets.retrieval.random_order import RandomOrder
 from gsum_assets.retrieval.tfidf import TfIdf
 from gsum_assets.retrieval.words import Words
@@ -19,6 +20,7 @@ BASELINES = {
     "bm25 with bigrams": lambda scope: Bm25(scope, Bm25Settings(words=Words(bigrams=True))),
     "tfidf": TfIdf,
     "dense": Dense,
+    "dense-smoothed": lambda scope: Smoothed(Dense(scope), scope),
     "hybrid": hybrid,
     "rrf": rrf,
     "full_context": FullContext,

@@ -1,6 +1,8 @@
 import numpy as np
+import pytest
 
 from gsum_assets.retrieval.dense import Dense
+from gsum_assets.retrieval.neighbours import Smoothed
 from gsum_assets.retrieval.ranking import top
 from tests.retrieval.toys import collection, of_texts, questions
 
@@ -30,3 +32,13 @@ def test_equal_vectors_tie_exactly_wherever_they_stand():
     scores = Dense(many).scores(asked).nodes
     assert len(np.unique(scores)) == 1
     assert [many.chunk_ids[i] for i in top(scores, many.chunk_ids, 3)[0]] == ["c0", "c1", "c10"]
+
+
+def test_smoothing_adds_a_share_of_the_neighbours_inside_a_document():
+    here = collection()
+    asked = questions(("the boat", None, 1))
+    own = Dense(here).scores(asked).nodes[0]  # apples 0, 1; boats 1, 1; clouds 0
+    found = Smoothed(Dense(here), here, 0.5).scores(asked).nodes[0]
+    assert own.tolist() == [0, 1, 1, 1, 0]
+    # at an end the chunk itself stands for the neighbour it lacks
+    assert found.tolist() == pytest.approx([0.5, 1.5, 2, 2, 0])
