@@ -12,6 +12,7 @@ from gsum_assets.evaluation.rouge import rouge
 from gsum_assets.retrieval.words import Words
 from gsum_assets.tables import TABLES
 from gsum_assets.workspace import Workspace
+from gsum_resources.arrow import pc
 from gsum_resources.llm.ledger import Ledger
 
 
@@ -55,14 +56,14 @@ class Scorer:
         Parameters
         ----------
         answers : rows of `summaries`.
-        read : by question, the texts that the answer depends on.
+        read : by question, the texts that the answer depends on; these questions are scored.
         """
         given = {row["query_id"]: row for row in answers.to_pylist()}
         found = {}
-        for query_id, references in self.references.items():
-            texts, row = read.get(query_id, ()), given.get(query_id)
+        for query_id in read:
+            texts, row = read[query_id], given.get(query_id)
             found[query_id] = Answered(
-                rouge(row["text"], references)["rougeL"] if row else 0.0,
+                rouge(row["text"], self.references[query_id])["rougeL"] if row else 0.0,
                 self.coverage(query_id, texts),
                 sum(n_word_pieces(texts)),
                 row["calls"] if row else 0,
@@ -91,8 +92,14 @@ class PlainReader:
                 ranked.setdefault(row["query_id"], []).append(row["item_id"])
         return ranked
 
-    def answer(self, name: str, budgets: Mapping[str, int]) -> Column:
-        """Answer every question from the best passages of a method, `budgets` tokens of them."""
+    def answer(self, name: str, budgets: Mapping[str, int], is_answered: bool) -> Column:
+        """Read the best passages of a retriever, `budgets` tokens of them, and answer.
+
+        Parameters
+        ----------
+        budgets : tokens by question; no other question is read for.
+        is_answered : whether answers are wanted; without them ROUGE-L is 0.
+        """
         rows, read = [], {}
         for query_id, budget in budgets.items():
             passages = [self._chunks[i] for i in self._ranked[name].get(query_id, ())]
@@ -112,8 +119,13 @@ class PlainReader:
                         "text": text,
                     }
                 )
+        if not is_answered:
+            return self._scorer.score(TABLES["summaries"].empty(), read)
         contexts = pa.Table.from_pylist(rows, TABLES["contexts"].schema)
-        answers = answer_questions(self._queries, contexts, self._model, self._max_words)
+        queries = self._queries.filter(
+            pc.is_in(self._queries["query_id"], value_set=pa.array(list(budgets)))
+        )
+        answers = answer_questions(queries, contexts, self._model, self._max_words)
         return self._scorer.score(answers.rows, read)
 
 

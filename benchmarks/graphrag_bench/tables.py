@@ -12,7 +12,7 @@ from gsum.statistics import SIGNIFICANT, Comparison, compare, holm, intervals
 
 KINDS = ("fact-retrieval", "complex-reasoning", "contextual-summarize", "creative-generation")
 METRICS = {"rouge_l": "ROUGE-L", "coverage": "coverage"}
-Key = tuple[str, str]  # kind, method
+Key = tuple[str, str]  # type or method, and metric; or type and method
 
 _HEADER = (
     "method",
@@ -31,7 +31,7 @@ _HEADER = (
 
 @dataclass(frozen=True)
 class Beside:
-    """A method beside the better plain retriever; `p_adjusted` for all of its metric's."""
+    """A method beside plain retrieval; `p_adjusted` for all differences of its metric."""
 
     plain: str
     found: Comparison
@@ -46,12 +46,28 @@ class Results:
     ----------
     asked : ids of the questions of each type.
     methods : questions of each method.
-    controls : for a method, each plain retriever at the method's tokens.
+    best : the plain retriever that others stand beside, by type and metric.
+    controls : for a method and a metric, its plain retrievers' questions at the method's tokens.
     """
 
     asked: Mapping[str, Sequence[str]]
     methods: Mapping[str, Column]
-    controls: Mapping[str, Mapping[str, Column]]
+    best: Mapping[Key, str]
+    controls: Mapping[Key, Column]
+
+
+def best_plain(asked: Mapping[str, Sequence[str]], plain: Mapping[str, Column]) -> dict[Key, str]:
+    """Return for each type and metric the retriever of the highest mean, with its own number read.
+
+    Parameters
+    ----------
+    plain : questions of each plain retriever.
+    """
+    return {
+        (kind, metric): max(plain, key=lambda name: values(plain[name], ids, metric).mean())
+        for kind, ids in asked.items()
+        for metric in METRICS
+    }
 
 
 def tables(results: Results, notes: str) -> list[Measurement]:
@@ -64,23 +80,29 @@ def tables(results: Results, notes: str) -> list[Measurement]:
 
 
 def compared(results: Results, metric: str) -> dict[Key, Beside]:
-    """Compare each method, type by type, with the control of the higher mean."""
-    best: dict[Key, tuple[str, Comparison]] = {}
+    """Compare each method, type by type, with the control of its tokens."""
+    found: dict[Key, Comparison] = {}
     for kind, asked in results.asked.items():
-        for method, plain in results.controls.items():
-            of_plain = {name: values(column, asked, metric) for name, column in plain.items()}
-            name = max(of_plain, key=lambda one, of=of_plain: of[one].mean())
+        for method in _compared_methods(results):
             scores = values(results.methods[method], asked, metric)
-            best[kind, method] = name, compare(scores.tolist(), of_plain[name].tolist())
-    adjusted = holm([found.p_value for _, found in best.values()])
-    return {key: Beside(*one, p) for (key, one), p in zip(best.items(), adjusted, strict=True)}
+            plain = values(results.controls[method, metric], asked, metric)
+            found[kind, method] = compare(scores.tolist(), plain.tolist())
+    adjusted = holm([one.p_value for one in found.values()])
+    return {
+        key: Beside(results.best[key[0], metric], one, p)
+        for (key, one), p in zip(found.items(), adjusted, strict=True)
+    }
+
+
+def _compared_methods(results: Results) -> list[str]:
+    return list(dict.fromkeys(method for method, _ in results.controls))
 
 
 def overview(results: Results, metric: str, beside: Mapping[Key, Beside]) -> Measurement:
     """Return the differences of all types: when graphs help over plain retrieval."""
     rows = [
         [method, *(_difference(beside[kind, method]) for kind in results.asked)]
-        for method in results.controls
+        for method in _compared_methods(results)
     ]
     header = ["method", *(f"{kind}, n = {len(ids)}" for kind, ids in results.asked.items())]
     return Measurement(

@@ -4,7 +4,7 @@ import pytest
 
 from benchmarks.graphrag_bench.home import sampled
 from benchmarks.graphrag_bench.reading import Answered, Scorer, within
-from benchmarks.graphrag_bench.tables import Results, tables
+from benchmarks.graphrag_bench.tables import METRICS, Results, best_plain, tables
 from gsum_assets.corpus.chunk import n_word_pieces
 from gsum_assets.corpus.importers.benchmark import query
 from gsum_assets.tables import TABLES
@@ -47,18 +47,31 @@ def test_plain_retrieval_reads_as_many_tokens_as_it_may():
     assert sum(n_word_pieces(within(texts, 4))) == 4
 
 
-def test_a_method_stands_beside_the_better_control():
-    asked = [f"q{i}" for i in range(8)]
+ASKED = [f"q{i}" for i in range(8)]
 
-    def column(rouge_l, coverage):
-        return {
-            one: Answered(rouge_l + i / 100, coverage, 10, 1, 20) for i, one in enumerate(asked)
-        }
 
-    methods = {"bm25": column(0.1, 0.5), "gae": column(0.5, 0.5)}
-    controls = {"gae": {"bm25": column(0.2, 0.7), "dense": column(0.3, 0.6)}}
-    results = Results({"fact-retrieval": asked, "complex-reasoning": asked}, methods, controls)
-    rouge_l, coverage, facts, _ = tables(results, "notes")
+def _column(rouge_l, coverage):
+    return {one: Answered(rouge_l + i / 100, coverage, 10, 1, 20) for i, one in enumerate(ASKED)}
+
+
+def test_the_best_plain_retriever_is_chosen_by_type_and_metric():
+    plain = {"bm25": _column(0.1, 0.7), "dense": _column(0.2, 0.5)}
+    other = Answered(0.9, 0.1, 10)
+    plain["bm25"]["q0"] = other
+    assert best_plain({"one": ASKED[:1], "rest": ASKED[1:]}, plain) == {
+        ("one", "rouge_l"): "bm25",
+        ("one", "coverage"): "dense",
+        ("rest", "rouge_l"): "dense",
+        ("rest", "coverage"): "bm25",
+    }
+
+
+def test_a_method_stands_beside_its_control():
+    methods = {"bm25": _column(0.1, 0.5), "gae": _column(0.5, 0.5)}
+    asked = {"fact-retrieval": ASKED, "complex-reasoning": ASKED}
+    best = {(kind, metric): f"{metric} plain" for kind in asked for metric in METRICS}
+    controls = {("gae", "rouge_l"): _column(0.3, 0), ("gae", "coverage"): _column(0, 0.7)}
+    rouge_l, coverage, facts, _ = tables(Results(asked, methods, best, controls), "notes")
     assert [*rouge_l.rows, *coverage.rows] == [
         ["gae", "+20.0*", "+20.0*"],
         ["gae", "-20.0*", "-20.0*"],
@@ -67,6 +80,6 @@ def test_a_method_stands_beside_the_better_control():
     plain, graph = facts.rows
     assert plain[6:] == ["", "", "", ""]
     assert graph[3:6] == ["10", "1", "20"]
-    assert graph[6].startswith("dense: +20.00 [")
-    assert graph[8].startswith("bm25: -20.00 [")
+    assert graph[6].startswith("rouge_l plain: +20.00 [")
+    assert graph[8].startswith("coverage plain: -20.00 [")
     assert float(graph[7]) == pytest.approx(2 * 2**-7, abs=0.001)  # one of two types
