@@ -18,18 +18,24 @@ adjusted for all methods and types of a metric (Holm). Tokens are word pieces.
 The choices were made on `dev`. `--split test` measures the half that is kept aside.
 """
 
+from collections.abc import Sequence
 from pathlib import Path
 
 from benchmarks import Measurement
 from benchmarks.graphrag_bench.home import CORPUS, GRAPHS, PLAIN, answer_all, rows_of, texts_read
-from benchmarks.graphrag_bench.reading import Column, PlainReader, Scorer
+from benchmarks.graphrag_bench.reading import Answered, PlainReader, Scorer
 from benchmarks.graphrag_bench.tables import KINDS, METRICS, Results, best_plain, tables
 from benchmarks.results import parser_of, publish
 from gsum_assets.workspace import Workspace
 
 
-def measure(workspace: Workspace, split: str) -> list[Measurement]:
-    """Return the differences in short, and a table for each type of question."""
+def measure(workspace: Workspace, split: str, compared: Sequence[str]) -> list[Measurement]:
+    """Return the differences in short, and a table for each type of question.
+
+    Parameters
+    ----------
+    compared : methods that stand beside plain retrieval.
+    """
     queries = rows_of(workspace, "queries").to_pylist()
     scorer = Scorer(queries)
     reader = PlainReader(workspace, scorer)
@@ -38,14 +44,14 @@ def measure(workspace: Workspace, split: str) -> list[Measurement]:
         name: scorer.score(
             rows_of(workspace, "summaries", name), nothing | texts_read(workspace, name)
         )
-        for name in (*PLAIN, *GRAPHS)
+        for name in (*PLAIN, *compared)
     }
     asked: dict[str, list[str]] = {}
     for row in sorted(queries, key=lambda row: KINDS.index(row["kind"])):
         asked.setdefault(row["kind"], []).append(row["query_id"])
     best = best_plain(asked, {name: methods[name] for name in PLAIN})
-    controls: dict[tuple[str, str], Column] = {}
-    for name in GRAPHS:
+    controls: dict[tuple[str, str], dict[str, Answered]] = {}
+    for name in compared:
         for metric in METRICS:
             controls[name, metric] = {}
             for kind, ids in asked.items():
@@ -63,10 +69,12 @@ def main() -> None:
     parser.add_argument("--home", type=Path, required=True, help="folder of its own")
     parser.add_argument("--sample", type=int, default=40, help="questions of each type at most")
     parser.add_argument("--split", choices=("dev", "test"), default="dev")
+    parser.add_argument("--methods", default=",".join(GRAPHS), help="those compared, by commas")
     chosen = parser.parse_args()
-    workspace = answer_all(chosen.home, chosen.split, chosen.sample)
+    compared = chosen.methods.split(",")
+    workspace = answer_all(chosen.home, chosen.split, chosen.sample, compared)
     name = "graphrag_bench" if chosen.split == "dev" else "graphrag_bench-test"
-    publish(name, measure(workspace, chosen.split), chosen.store)
+    publish(name, measure(workspace, chosen.split, compared), chosen.store)
 
 
 if __name__ == "__main__":

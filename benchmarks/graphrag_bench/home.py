@@ -51,14 +51,14 @@ def sampled(queries: Sequence[Query], split: str, n: int) -> list[Query]:
     return chosen
 
 
-def answer_all(home: Path, split: str, n: int) -> Workspace:
-    """Write the corpus into `home` unless it is there, and run every method on it."""
+def answer_all(home: Path, split: str, n: int, compared: Sequence[str]) -> Workspace:
+    """Write the corpus into `home` unless it is there, and run the methods on it."""
     folder = home / "corpora" / CORPUS
     if not folder.exists():
         contents = read_graphrag_bench(required("graphrag_bench"))
         contents.queries = sampled(contents.queries, split, n)
         write_corpus(replace(GRAPHRAG_BENCH, settings=_WITHOUT_BERTSCORE), contents, folder)
-    methods = ",".join((*PLAIN, *GRAPHS))
+    methods = ",".join((*PLAIN, *compared))
     gsum = str(Path(sys.executable).with_name("gsum"))
     command = [gsum, "run", CORPUS, "--methods", methods]
     environment = {**os.environ, "GSUM_HOME": str(home.resolve())}

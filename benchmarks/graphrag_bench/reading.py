@@ -92,7 +92,9 @@ class PlainReader:
                 ranked.setdefault(row["query_id"], []).append(row["item_id"])
         return ranked
 
-    def answer(self, name: str, budgets: Mapping[str, int], is_answered: bool) -> Column:
+    def answer(
+        self, name: str, budgets: Mapping[str, int], is_answered: bool
+    ) -> dict[str, Answered]:
         """Read the best passages of a retriever, `budgets` tokens of them, and answer.
 
         Parameters
