@@ -18,7 +18,6 @@ from collections.abc import Callable
 
 from benchmarks import (
     DATASETS,
-    Measurement,
     MissingDataError,
     bertscore,
     bm25,
@@ -33,8 +32,9 @@ from benchmarks import (
 )
 from benchmarks.gae.tables import TABLES as GAE
 from benchmarks.lightpal.tables import TABLES as LIGHTPAL
+from benchmarks.results import Measured, publish
 
-SPEED: dict[str, Callable[[], Measurement]] = {
+SPEED: dict[str, Callable[[], Measured]] = {
     "embedding": embedding.measure,
     "bm25": bm25.measure,
     "store": store.measure,
@@ -44,7 +44,7 @@ SPEED: dict[str, Callable[[], Measurement]] = {
     "gor_retrieval": gor_retrieval.measure,
     "pagerank": pagerank.measure,
 }
-QUALITY: dict[str, Callable[[], Measurement]] = {
+QUALITY: dict[str, Callable[[], Measured]] = {
     "summarizer": summarizer.measure,
     "odsum": odsum.measure,
     **{f"lightpal {name}": measure for name, measure in LIGHTPAL.items()},
@@ -81,7 +81,7 @@ def main() -> None:
     start = time.perf_counter()
     for name, measure in {**SPEED, **(QUALITY if chosen.quality else {})}.items():
         try:
-            measure().show()
+            publish(name, measure(), is_stored=False)
         except MissingDataError as error:
             print(f"\n{name}: not measured, {error}", flush=True)
     print(f"\nTook {time.perf_counter() - start:.0f} s. After the run: {load()}.")

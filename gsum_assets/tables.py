@@ -338,6 +338,14 @@ TABLES: Mapping[str, Table] = {
                 Column("value", FLOAT, "1, 0, 0.5; 1 to 5; 1 or 0; null: unparsed", True),
                 Column("reason", TEXT, "what the judge gave as its reason, or why it was unparsed"),
                 Column("model", TEXT, "language model that judged; empty: not asked"),
+                Column("is_own", pa.bool_(), "whether that model wrote an answer that it judged"),
+                Column(
+                    "share_shown",
+                    FLOAT,
+                    "consistency: share of what the answer was written from that the judge was "
+                    "shown, in characters, best first; null: it is not shown",
+                    True,
+                ),
             ),
             ("corpus",),
             ("query_id", "judge", "criterion", "method", "opponent", "first", "repeat"),
@@ -360,6 +368,7 @@ TABLES: Mapping[str, Table] = {
                 Column("unparsed", INT, "replies that held no verdict"),
                 Column("first_won", FLOAT, "share of decided verdicts for the first shown", True),
                 Column("disagreement", FLOAT, "share of both orders that differ in winner", True),
+                Column("is_own", pa.bool_(), "whether the judge wrote one of the two's answers"),
             ),
             ("corpus",),
             ("method", "opponent", "criterion"),

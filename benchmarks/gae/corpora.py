@@ -9,6 +9,7 @@ from dataclasses import asdict
 from functools import cache
 from typing import NamedTuple
 
+import numpy as np
 import pyarrow as pa
 
 from benchmarks.odsum import load
@@ -16,6 +17,7 @@ from gsum_assets.corpus.queries import Query
 from gsum_assets.corpus.settings import ChunkingSettings
 from gsum_assets.gae.autoencoder import embed_graph
 from gsum_assets.gae.clusterings import clusterings, clusters
+from gsum_assets.gae.clusters import dbscan
 from gsum_assets.gae.graph_edges import edges_of, graph_edges
 from gsum_assets.gae.levels import level_vectors, levels, vector_rows
 from gsum_assets.gae.node_features import node_features
@@ -50,17 +52,49 @@ def corpus(name: str) -> Corpus:
 def index(name: str, settings: GaeSettings) -> Tables:
     """`gae.clusters` and `gae.clusterings` of a corpus, everything trained anew."""
     collection = corpus(name).collection
+    edges, embeddings = trained(name, settings)
+    found = clusters(edges, embeddings, collection, settings.clusters)
+    asked = [{**asdict(query), "relevant_chunk_ids": []} for query in corpus(name).asked]
+    queries = pa.Table.from_pylist(asked)
+    judged = clusterings(found, edges, embeddings, collection, queries, LANGUAGE, settings.clusters)
+    return Tables(found, judged)
+
+
+def published_index(name: str, settings: GaeSettings) -> Tables:
+    """The tables with DBSCAN alone, which nothing is chosen from: no clustering is judged."""
+    _, embeddings = trained(name, settings)
+    chosen, rows = settings.clusters, []
+    for level in levels(corpus(name).collection):
+        vectors = level_vectors(embeddings, level, "gae/embeddings")
+        labels = dbscan(vectors, chosen.dbscan_eps, chosen.dbscan_min_samples).tolist()
+        same = {"level": level.name, "clustering": "dbscan"}
+        rows += [
+            {**same, "passage_id": passage_id, "cluster": label}
+            for passage_id, label in zip(level.ids, labels, strict=True)
+        ]
+    followed = [
+        {"level": level, "scope": scope, "clustering": "dbscan", "is_chosen": True, "weight": 1.0}
+        for level, scope in (("document", "corpus"), ("node", "corpus"), ("node", "document"))
+    ]
+    return Tables(pa.Table.from_pylist(rows), pa.Table.from_pylist(followed))
+
+
+def trained(name: str, settings: GaeSettings) -> tuple[pa.Table, pa.Table]:
+    """Rows of `gae.graph_edges` and `gae.embeddings`, trained anew.
+
+    A level whose graph has no edge has nothing to learn from, and gets its features.
+    """
+    collection = corpus(name).collection
     edges = graph_edges(collection, {}, LANGUAGE, settings.graph)
     features = node_features(collection, LANGUAGE, settings.graph)
     parts = []
     for level in levels(collection):
         known = level_vectors(features, level, "gae/node_features")
         joined = edges_of(edges, level.name, level.ids)
-        vectors = embed_graph(known, joined, settings.training)
+        if len(joined.sources):
+            vectors = embed_graph(known, joined, settings.training)
+        else:
+            vectors = np.zeros((len(known), settings.training.dim), np.float32)
+            vectors[:, : known.shape[1]] = known[:, : settings.training.dim]
         parts.append(vector_rows(level.name, level.ids, vectors))
-    embeddings = pa.concat_tables(parts)
-    found = clusters(edges, embeddings, collection, settings.clusters)
-    asked = [{**asdict(query), "relevant_chunk_ids": []} for query in corpus(name).asked]
-    queries = pa.Table.from_pylist(asked)
-    judged = clusterings(found, edges, embeddings, collection, queries, LANGUAGE, settings.clusters)
-    return Tables(found, judged)
+    return edges, pa.concat_tables(parts)

@@ -1,10 +1,9 @@
-"""What reflection and refinement save and cost: tokens, ROUGE-2 and BERTScore of every ablation.
+"""What reflection and refinement save and cost: tokens and ROUGE beside plain retrieval.
 
-Run as `python -m benchmarks.gae.refinement`; GSUM_DATASETS names the folder of datasets. Answers
+Run as `python -m benchmarks.gae refinement`; GSUM_DATASETS names the folder of datasets. Answers
 are those of the extractive model; every step is the pipeline's own.
 """
 
-import argparse
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
@@ -14,29 +13,32 @@ import numpy as np
 import pyarrow as pa
 
 from benchmarks import Measurement
-from benchmarks.bertscore import DictMemo
 from benchmarks.gae.corpora import LANGUAGE, corpus, index
-from gsum.statistics import compare, intervals
+from benchmarks.results import COMPARED, compared
+from gsum_assets.corpus.chunk import n_word_pieces
 from gsum_assets.corpus.embed import vector_column
 from gsum_assets.corpus.settings import CorpusSettings
-from gsum_assets.evaluation.bertscore_f1 import bertscore_f1
+from gsum_assets.evaluation.answer import answer_questions
 from gsum_assets.evaluation.family import Inputs, answered
-from gsum_assets.evaluation.score import ScoreSettings, score_answers
+from gsum_assets.evaluation.score import score_answers
 from gsum_assets.gae.family import GAE
 from gsum_assets.gae.rank import Tables
 from gsum_assets.gae.settings import GaeSettings
 from gsum_assets.gae.variants import VARIANTS
 from gsum_assets.retrieval.collection import Collection
+from gsum_assets.retrieval.contexts import top_contexts
+from gsum_assets.retrieval.hybrid import hybrid
+from gsum_assets.retrieval.ranking import rank_questions
 from gsum_assets.tables import TABLES
 from gsum_resources.arrow import pc
 from gsum_resources.embedder import LocalEmbedder
 from gsum_resources.llm.extractive import ExtractiveModel
 from gsum_resources.protocols import Embedder, LanguageModel, OnReply, Reply, Request
-from gsum_resources.token_embeddings import LocalTokenEmbedder, RecentTokenEmbedder
 from gsum_resources.warehouse_io import Lazy
 
-N_MEETING_QUERIES = 50
-METRICS = ("rouge2", "bertscore_f1")
+N_QUESTIONS = 40
+METRICS = ("rouge1", "rouge2", "rougeL")
+CONTROL = "hybrid, not refined"
 K = GaeSettings().contexts.k
 
 
@@ -118,83 +120,68 @@ _EMBEDDER = cast(Embedder, LocalEmbedder())
 _MODEL = _Remembering(ExtractiveModel(_EMBEDDER, cache_size=200_000))
 
 
-def measure() -> Measurement:
-    """Tokens and scores of the method and its ablations, on stories of dev and on 50 meetings.
+def _control(tables: Mapping[str, pa.Table]) -> dict[str, pa.Table]:
+    """As many passages of `hybrid`, and answers written from them as they are."""
+    here = corpus("story")
+    places = {query_id: i for i, query_id in enumerate(here.questions.ids)}
+    asked = here.questions.take([places[i] for i in tables["queries"]["query_id"].to_pylist()])
+    rankings = rank_questions(hybrid, asked, here.collection)
+    contexts = top_contexts(rankings, tables["chunks"], K)
+    max_words = CorpusSettings().answer.max_words
+    answers = answer_questions(tables["queries"], contexts, _MODEL, max_words)
+    pieces = pa.array([n_word_pieces(text) for text in contexts["text"].to_pylist()])
+    read = pa.table({"tokens_before": pieces, "tokens_after": pieces})
+    return {
+        **tables,
+        "rankings": rankings,
+        "refined_contexts": read,
+        "summaries": answers.rows,
+    }
+
+
+def measure() -> Iterator[Measurement]:
+    """Tokens and scores of the method and its ablations, beside plain retrieval.
 
     Raises
     ------
     MissingDataError
-        If ODSum is not there.
+        If ODSum-Story is not there.
     """
-    rows = []
-    for name, n in (("story", None), ("meeting", N_MEETING_QUERIES)):
-        tables = _tables(name, index(name, GaeSettings()), "dev", n)
-        rows += _rows(name, tables)
-    return Measurement(
-        "gae: tokens into the summarizer, ROUGE-2 and BERTScore of the ablations",
-        f"All questions of ODSum-Story dev, the first {N_MEETING_QUERIES} of ODSum-Meeting; the "
-        f"extractive model, K = {K}. Passages: word pieces found, and given to the summarizer; "
-        "calls of all steps a question. Percent with 95% bootstrap intervals; the last column is "
-        "the paired difference of ROUGE-2 from gae.",
-        [
-            "questions",
-            "method",
-            "tokens found",
-            "tokens given",
-            "calls",
-            "rouge2",
-            "bertscore",
-            "rouge2 - gae's",
-        ],
-        rows,
-    )
-
-
-def _rows(name: str, tables: Mapping[str, pa.Table]) -> Iterator[list[str]]:
-    token_embedder = RecentTokenEmbedder(LocalTokenEmbedder(ScoreSettings().bertscore_model))
-    baseline: np.ndarray | None = None
+    tables = _tables("story", index("story", GaeSettings()), "dev", N_QUESTIONS)
     n = tables["queries"].num_rows
-    for variant in VARIANTS:
-        found = _made(variant, tables)
-        scores = score_answers(
-            found["queries"],
-            found["summaries"],
-            found["rankings"],
-            [1],
-            lambda answers: bertscore_f1(answers, token_embedder, DictMemo()),
+    made = {CONTROL: _control(tables), **{name: _made(name, tables) for name in VARIANTS}}
+    size = f"The first {n} questions of ODSum-Story dev, the extractive model, K = {K}. "
+    yield Measurement(
+        "gae: word pieces into the summarizer, and calls",
+        size + "Means of a question: word pieces of the passages found, and of what the answer was "
+        "written from; calls of all steps.",
+        ["method", "found", "given", "calls"],
+        [[name, *_spent(found, n)] for name, found in made.items()],
+    )
+    scores = {name: _scores(found) for name, found in made.items()}
+    for metric in METRICS:
+        values = {name: _of(rows, metric).tolist() for name, rows in scores.items()}
+        yield Measurement(
+            f"gae: {metric} beside plain retrieval",
+            size + f"Percent; paired with as many passages of `{CONTROL}`; p adjusted (Holm).",
+            ["method", *COMPARED],
+            compared(values, CONTROL),
         )
-        values = {metric: _of(scores, metric) for metric in METRICS}
-        baseline = values["rouge2"] if baseline is None else baseline
-        difference = compare(values["rouge2"], baseline)
-        refined = found["refined_contexts"]
-        yield [
-            f"{name}, {n}",
-            variant,
-            *(f"{pc.sum(refined[c]).as_py() / n:,.0f}" for c in ("tokens_before", "tokens_after")),
-            f"{pc.sum(found['summaries']['calls']).as_py() / n:.1f}",
-            *(
-                _interval(values[metric].mean(), *intervals(values[metric])[0])
-                for metric in METRICS
-            ),
-            "" if variant == "gae" else _interval(*difference[:3]),
-        ]
+
+
+def _spent(found: Mapping[str, pa.Table], n: int) -> list[str]:
+    refined = found["refined_contexts"]
+    return [
+        *(f"{pc.sum(refined[c]).as_py() / n:,.0f}" for c in ("tokens_before", "tokens_after")),
+        f"{pc.sum(found['summaries']['calls']).as_py() / n:.1f}",
+    ]
+
+
+def _scores(found: Mapping[str, pa.Table]) -> pa.Table:
+    return score_answers(found["queries"], found["summaries"], found["rankings"], [1], None)
 
 
 def _of(scores: pa.Table, metric: str) -> np.ndarray:
     """Values of a metric in the order of the questions' ids."""
     rows = scores.filter(pc.equal(scores["metric"], metric)).sort_by("query_id")
     return rows["value"].to_numpy()
-
-
-def _interval(mean: float, low: float, high: float) -> str:
-    return f"{100 * mean:.2f} [{100 * low:.2f}, {100 * high:.2f}]"
-
-
-def main() -> None:
-    """Print the table."""
-    argparse.ArgumentParser(description=__doc__).parse_args()
-    measure().show()
-
-
-if __name__ == "__main__":
-    main()

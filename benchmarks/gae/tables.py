@@ -2,10 +2,10 @@
 
 from collections.abc import Callable
 
-from benchmarks import Measurement
 from benchmarks.gae import refinement, retrieval, training
+from benchmarks.results import Measured
 
-TABLES: dict[str, Callable[[], Measurement]] = {
+TABLES: dict[str, Callable[[], Measured]] = {
     "training": training.measure,
     "stories": retrieval.stories,
     "meetings": retrieval.meetings,

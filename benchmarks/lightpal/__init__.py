@@ -1,7 +1,8 @@
-"""LightPAL, PromptRank and the passage walk on ODSum: what they find, how fast, at what price.
+"""LightPAL, PromptRank and the passage walk: what they find, how fast, at what price.
 
-- `corpora.py`: the corpora of ODSum with their index.
-- `retrieval.py`: precision and recall, also of questions without titles (`titles.py`).
+- `corpora.py`: the corpora of ODSum, and QMSum val, with their index.
+- `retrieval.py`: precision and recall beside what each method starts from, how many context
+  passages are read at all, and questions without titles (`titles.py`).
 - `latency.py`: milliseconds of a question.
 - `index.py`: seconds and memory of the index of a large corpus, and of one document more.
 """

@@ -1,16 +1,24 @@
-"""The corpora of ODSum with the tables of LightPAL's index.
+"""The corpora of ODSum and QMSum val with the tables of LightPAL's index.
 
-Documents are sections of stories, or transcripts of meetings; nothing but their texts is read.
-They are cut by the default settings and embedded by the default embedder, a few minutes; vectors
-are kept in the system's folder for temporary files.
+Documents of ODSum are sections of stories, or transcripts of meetings; nothing but their texts is
+read. They are cut by the default settings and embedded by the default embedder, a few minutes;
+vectors are kept in the system's folder for temporary files.
 """
 
+from collections.abc import Sequence
+from dataclasses import asdict
 from functools import cache
 from typing import NamedTuple
 
-from benchmarks.odsum import load
+import pyarrow as pa
+
+from benchmarks import required
+from benchmarks.odsum import embedded, load, query_vectors
+from gsum_assets.corpus.chunk import chunk_documents, default_tokenizer
+from gsum_assets.corpus.evidence import query_rows
+from gsum_assets.corpus.importers.qmsum import read_qmsum
 from gsum_assets.corpus.queries import Query
-from gsum_assets.corpus.settings import ChunkingSettings
+from gsum_assets.corpus.settings import ChunkingSettings, CorpusSettings
 from gsum_assets.lightpal.candidates import candidates
 from gsum_assets.lightpal.context_scores import context_scores
 from gsum_assets.lightpal.passage_edges import passage_edges
@@ -28,12 +36,16 @@ SETTINGS = LightpalSettings()
 
 
 class Indexed(NamedTuple):
-    """A corpus, its index and its questions; `asked` is what `questions` was made from."""
+    """A corpus, its index and its questions; `asked` is what `questions` was made from.
+
+    `evidence` has the chunks that hold each question's marked evidence, where the source marks it.
+    """
 
     collection: Collection
     tables: Tables
     questions: Questions
     asked: list[Query]
+    evidence: Sequence[Sequence[str]] = ()
 
     @property
     def texts(self) -> dict[str, str]:
@@ -58,9 +70,34 @@ def indexed(corpus: str) -> Indexed:
     """
     window = CHUNKING.max_tokens, CHUNKING.overlap_tokens
     collection, questions, asked = load(*window, corpus)
+    return Indexed(collection, _tables(collection), questions, asked)
+
+
+@cache
+def meetings_with_evidence() -> Indexed:
+    """QMSum val, whose questions are about one meeting each, and have their evidence marked.
+
+    Raises
+    ------
+    MissingDataError
+        If QMSum is not there.
+    """
+    contents = read_qmsum(required("qmsum", "val.jsonl.gz"))
+    settings = CorpusSettings(chunking=CHUNKING)
+    chunks = [
+        asdict(one) for one in chunk_documents(contents.documents, settings, default_tokenizer())
+    ]
+    collection = embedded(contents.documents, chunks)
+    rows, _ = query_rows(contents.queries, pa.Table.from_pylist(chunks), "qmsum-val")
+    questions = Questions.from_table(rows, query_vectors(rows["retrieval_text"].to_pylist()))
+    evidence = rows["relevant_chunk_ids"].to_pylist()
+    return Indexed(collection, _tables(collection), questions, contents.queries, evidence)
+
+
+def _tables(collection: Collection) -> Tables:
     found = candidates(collection, SETTINGS.graph.n_candidates)
     scores = context_scores(found, collection, UnigramScorer())
     edges = passage_edges(found, scores, collection, SETTINGS.graph.n_edges)
     walked = PassageGraphs.of(edges, VARIANTS[PASSAGE_WALK].graph, both_ways=True)
     trust = walk_trust(collection, walked, LANGUAGE, SETTINGS.walk)
-    return Indexed(collection, Tables(edges, trust), questions, asked)
+    return Tables(edges, trust)

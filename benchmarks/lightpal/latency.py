@@ -15,15 +15,17 @@ from gsum_assets.lightpal.rank import PassageSearch
 from gsum_assets.lightpal.variants import PASSAGE_WALK, PROMPTRANK
 from gsum_assets.retrieval.collection import Questions
 from gsum_assets.retrieval.ranking import Retriever
+from gsum_assets.retrieval.settings import DEFAULT_K
 from gsum_resources.scoring.unigram import UnigramScorer
 
+K = DEFAULT_K
 QUESTIONS = {"lightpal": 100, "lightpal-hybrid": 100, PASSAGE_WALK: 100, PROMPTRANK: 10}
 
 
 def retrievers(method: str, index: Indexed) -> tuple[Retriever, Retriever]:
     """A method over the whole corpus with its graph loaded, and what finds its first passages."""
     search = PassageSearch(
-        method, index.collection, index.tables, LANGUAGE, SETTINGS, UnigramScorer
+        method, index.collection, index.tables, LANGUAGE, SETTINGS, UnigramScorer, K
     )
     return search.retriever(index.collection), search.first(index.collection)
 
@@ -57,8 +59,8 @@ def measure() -> Measurement:
     return Measurement(
         "LightPAL: milliseconds of a question, ODSum-Story",
         f"{len(collection.document_ids):,} sections and {len(collection.chunk_ids):,} chunks, both "
-        "ranked; graphs and indexes loaded, the question's embedding given; medians over "
-        "questions asked one at a time, 1 thread; PromptRank reads by the unigram scorer.",
+        "ranked; graphs and indexes loaded, the question's embedding given; medians over questions "
+        f"asked one at a time, K = {K}, 1 thread; PromptRank reads by the unigram scorer.",
         ["method", "questions", "whole, ms", "first passages alone", "difference"],
         rows,
     )

@@ -1,87 +1,137 @@
-"""P and R of LightPAL, PromptRank and the passage walk on ODSum.
+"""What LightPAL, PromptRank and the passage walk find, beside what they start from.
 
-Run as `python -m benchmarks.lightpal.retrieval`; GSUM_DATASETS names the folder of datasets.
+Run as `python -m benchmarks.lightpal TABLE`; GSUM_DATASETS names the folder of datasets. Every
+comparison is paired by question, with a baseline that finds as many passages.
 """
 
-import argparse
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
 
-from benchmarks import Measurement, required
-from benchmarks.lightpal.corpora import LANGUAGE, SETTINGS, Indexed, indexed
-from benchmarks.lightpal.titles import without_titles
-from benchmarks.odsum import query_vectors, scores_of
-from gsum_assets.corpus.importers.source import read_rows, split_files
-from gsum_assets.corpus.queries import Query
+from benchmarks import Measurement
+from benchmarks.lightpal.corpora import (
+    LANGUAGE,
+    SETTINGS,
+    Indexed,
+    indexed,
+    meetings_with_evidence,
+)
+from benchmarks.lightpal.titles import n_content_words, without_titles
+from benchmarks.odsum import query_vectors
+from benchmarks.results import COMPARED, compared
+from gsum_assets.evaluation.retrieval_metrics import retrieval_metrics
 from gsum_assets.lightpal.rank import rank
-from gsum_assets.lightpal.variants import PASSAGE_WALK, VARIANTS
+from gsum_assets.lightpal.variants import PASSAGE_WALK, PROMPTRANK, VARIANTS
 from gsum_assets.retrieval.collection import Questions
 from gsum_assets.retrieval.ranking import rank_questions
+from gsum_assets.retrieval.seeds import Seeds
+from gsum_assets.retrieval.settings import DEFAULT_K
 from gsum_assets.retrieval.variants import RETRIEVERS
 from gsum_assets.retrieval.words import Words
+from gsum_resources.arrow import pc
 from gsum_resources.scoring.unigram import UnigramScorer
 
-METHODS = ("bm25", "dense", "hybrid", *VARIANTS)
-WITHOUT_TITLES = ("bm25", "hybrid", PASSAGE_WALK)
-STORIES, MEETINGS = (3, 8, 10, 50), (1, 3, 6)  # cut-offs
+SEEDS = "passage_walk's seeds"
+STARTS_FROM = {  # each method, and what it starts from, which costs no graph
+    "dense": ("lightpal", "lightpal-embedding", PROMPTRANK),
+    "hybrid": ("lightpal-hybrid",),
+    SEEDS: (PASSAGE_WALK,),
+}
+METHODS = ("bm25", *(name for first, then in STARTS_FROM.items() for name in (first, *then)))
+WITHOUT_TITLES = ("bm25", "hybrid", SEEDS, PASSAGE_WALK)
+STORIES, MEETINGS = (3, 10, 50), (1, 3, 6)  # cut-offs
+_20_SEEDS = 34  # the least K of which 60% are 20
 
-PUBLISHED = (  # table 4; recall counts empty sections
-    ("dense, published", "260 others", "", "", "29.6/", "8.7/", "//36.6/51.3"),
-    ("lightpal, published", "260 others", "", "", "43.2/", "11.9/", "//50.5/67.4"),
-    ("promptrank, published", "260 others", "", "", "48.9/", "15.0/", "//56.5/82.0"),
+PUBLISHED = (  # table 4 of the paper; recall counts empty sections
+    ("published: dense", "260 others", "", "29.6/36.6", "/51.3"),
+    ("published: lightpal", "260 others", "", "43.2/50.5", "/67.4"),
+    ("published: promptrank", "260 others", "", "48.9/56.5", "/82.0"),
 )
+Values = dict[str, np.ndarray]  # of each question, by method
 
 
-class Found(NamedTuple):
-    """What a method found for the questions of a split.
-
-    `precision` and `recall` are 0 to 1, `(n_questions, n_cutoffs)`.
-    """
-
-    split: str
-    asked: list[Query]
-    precision: np.ndarray
-    recall: np.ndarray
-
-    @property
-    def percent(self) -> list[str]:
-        """Means at each cut-off, 'P/R'."""
-        means = zip(self.precision.mean(axis=0), self.recall.mean(axis=0), strict=True)
-        return [f"{100 * p:.1f}/{100 * r:.1f}" for p, r in means]
-
-
-def by_split(
-    method: str, index: Indexed, questions: Questions, cutoffs: Sequence[int]
-) -> Iterator[Found]:
-    """What a method finds at the level of documents."""
+def ranked(
+    method: str, index: Indexed, questions: Questions, cutoffs: Sequence[int], level: str
+) -> Iterator[list[list[str]]]:
+    """What a method finds, best first: for each K the items of each question."""
     print(f"{method} ranks for {len(questions)} questions", file=sys.stderr, flush=True)
-    scores = scores_of(_ranked(method, index, questions), index.asked, cutoffs)
-    precision, recall = (
-        np.array([[row[f"{letter}@{k}"] for k in cutoffs] for row in scores]) for letter in "pr"
-    )
-    splits = np.array([query.split for query in index.asked])
-    for split in dict.fromkeys(splits.tolist()):
-        members = np.flatnonzero(splits == split)
-        asked = [index.asked[member] for member in members]
-        yield Found(split, asked, precision[members], recall[members])
+    depends_on_k = method in VARIANTS and method != PASSAGE_WALK
+    rows = None
+    for k in cutoffs:
+        if rows is None or depends_on_k:
+            rows = _rankings(method, index, questions, k)
+        yield _items(rows, questions, level)
 
 
-def _ranked(method: str, index: Indexed, questions: Questions) -> pa.Table:
+def _rankings(method: str, index: Indexed, questions: Questions, k: int) -> pa.Table:
     """Rows of `rankings` by a baseline or a method of the family."""
     collection, tables = index.collection, index.tables
     if method in VARIANTS:
-        return rank(method, collection, questions, tables, LANGUAGE, SETTINGS, UnigramScorer)
+        return rank(method, collection, questions, tables, LANGUAGE, SETTINGS, UnigramScorer, k)
+    if method == SEEDS:
+        return rank_questions(lambda scope: Seeds(scope, LANGUAGE), questions, collection)
     words, build = Words(LANGUAGE), RETRIEVERS[method]
     return rank_questions(lambda scope: build(scope, words), questions, collection)
 
 
-def stories() -> Measurement:
-    """Every method at the level of sections, beside the published figures.
+def _items(rows: pa.Table, questions: Questions, level: str) -> list[list[str]]:
+    """The ranked items of each question, best first."""
+    rows = rows.filter(pc.equal(rows["level"], level)).sort_by("rank")
+    found: dict[str, list[str]] = {query_id: [] for query_id in questions.ids}
+    for query_id, item in zip(
+        rows["query_id"].to_pylist(), rows["item_id"].to_pylist(), strict=True
+    ):
+        found[query_id].append(item)
+    return list(found.values())
+
+
+def precision_and_recall(
+    method: str,
+    index: Indexed,
+    questions: Questions,
+    relevant: Sequence[Sequence[str]],
+    cutoffs: Sequence[int],
+    level: str = "document",
+) -> np.ndarray:
+    """P and R at each cut-off of each question, its ranking made for that K.
+
+    Returns
+    -------
+    0 to 1, `(n_questions, n_cutoffs, 2)`.
+    """
+    found = []
+    for k, items in zip(cutoffs, ranked(method, index, questions, cutoffs, level), strict=True):
+        scores = [
+            retrieval_metrics(one, wanted, [k]) or {}
+            for one, wanted in zip(items, relevant, strict=True)
+        ]
+        found.append([[row[f"p@{k}"], row[f"r@{k}"]] for row in scores])
+    return np.array(found).swapaxes(0, 1)
+
+
+def _means(values: np.ndarray) -> list[str]:
+    """Means at each cut-off, 'P/R' in percent."""
+    return [f"{100 * p:.1f}/{100 * r:.1f}" for p, r in values.mean(axis=0)]
+
+
+def _beside(values: Mapping[str, np.ndarray]) -> list[list[str]]:
+    """Rows of every method beside what it starts from."""
+    rows = []
+    for first, then in STARTS_FROM.items():
+        group = {name: values[name].tolist() for name in (first, *then)}
+        rows += [[name, *cells] for name, *cells in compared(group, first)]
+    return rows
+
+
+def _relevant(index: Indexed) -> list[Sequence[str]]:
+    return [query.relevant_document_ids for query in index.asked]
+
+
+def stories() -> Iterator[Measurement]:
+    """Every method at the level of sections, and each beside what it starts from.
 
     Raises
     ------
@@ -89,43 +139,112 @@ def stories() -> Measurement:
         If ODSum-Story is not there.
     """
     index = indexed("story")
-    n_empty = _empty_sections()
-    rows = []
-    for method in METHODS:
-        for found in by_split(method, index, index.questions, STORIES):
-            first = [index.texts[query.relevant_document_ids[0]].strip() for query in found.asked]
-            with_empty = _with_empty(found, [n_empty[text] for text in first])
-            rows.append([method, found.split, *found.percent, with_empty])
-    return Measurement(
+    found = {
+        method: precision_and_recall(method, index, index.questions, _relevant(index), STORIES)
+        for method in METHODS
+    }
+    splits = np.array([query.split for query in index.asked])
+    rows = [
+        [method, f"{split}, {(splits == split).sum()}", *_means(values[splits == split])]
+        for split in ("train", "dev")
+        for method, values in found.items()
+    ]
+    yield Measurement(
         "LightPAL: retrieval of sections, ODSum-Story",
         f"{len(index.collection.document_ids):,} sections, {len(index.asked)} questions; percent, "
-        "P/R; empty sections count nowhere but in the last column, R at each cut-off. Trust in "
-        f"the walk: {index.trust}. Published: table 4 of the paper, by larger models.",
-        ["method", "stories", *(f"at {k}" for k in STORIES), "R, empty sections counted"],
+        "P/R, each ranking made for its K; the 52 empty sections count only in the published "
+        f"rows (table 4 of the paper, larger models). Trust in the walk: {index.trust}.",
+        ["method", "questions", *(f"at {k}" for k in STORIES)],
         [*rows, *PUBLISHED],
+    )
+    at = STORIES.index(10)
+    for split in ("train", "dev"):
+        recall = {name: values[splits == split, at, 1] for name, values in found.items()}
+        yield Measurement(
+            f"LightPAL: recall of sections at 10, ODSum-Story {split}",
+            "Percent; differences are paired with the row without one above, which is what the "
+            "method starts from and finds as many sections without a graph; p adjusted among "
+            "the rows of one baseline (Holm).",
+            ["method", *COMPARED],
+            _beside(recall),
+        )
+
+
+def evidence() -> Iterator[Measurement]:
+    """What of the marked evidence is read in six passages of a meeting, QMSum val.
+
+    Raises
+    ------
+    MissingDataError
+        If QMSum is not there.
+    """
+    whole = meetings_with_evidence()
+    marked = [place for place, chunks in enumerate(whole.evidence) if chunks]
+    index = whole._replace(asked=[whole.asked[place] for place in marked])
+    questions = whole.questions.take(marked)
+    wanted = [whole.evidence[place] for place in marked]
+    found = {
+        method: precision_and_recall(method, index, questions, wanted, [DEFAULT_K], "node")[:, 0]
+        for method in METHODS
+    }
+    for part, name in enumerate(("precision", "recall")):
+        yield Measurement(
+            f"LightPAL: {name} of the evidence in {DEFAULT_K} passages, QMSum val",
+            f"{len(marked)} questions about one meeting each whose turns of evidence are marked; "
+            "percent of passages; differences as above.",
+            ["method", *COMPARED],
+            _beside({method: values[:, part] for method, values in found.items()}),
+        )
+
+
+def entries() -> Measurement:
+    """How often passages that the initial retriever ranks beyond K are among the first K.
+
+    Raises
+    ------
+    MissingDataError
+        If ODSum-Story or QMSum is not there.
+    """
+    train = indexed("story")
+    places = [i for i, query in enumerate(train.asked) if query.split == "train"]
+    meetings = meetings_with_evidence()
+    corpora = (
+        ("ODSum-Story train, sections", train, train.questions.take(places), "document"),
+        ("QMSum val, chunks", meetings, meetings.questions, "node"),
+    )
+    rows = []
+    for title, index, questions, level in corpora:
+        (first,) = ranked("dense", index, questions, [1], level)
+        for k in (6, 10, 20):
+            (now,) = ranked("lightpal", index, questions, [k], level)
+            (before,) = ranked("lightpal", index, questions, [_20_SEEDS], level)
+            cells = []
+            for items in (before, now):
+                pairs = list(zip(items, first, strict=True))
+                for depth in (k, 20):
+                    n = [len({*one[:k]} - {*best[:depth]}) for one, best in pairs]
+                    cells.append(f"{sum(n):,} in {np.count_nonzero(n)}")
+            rows.append([title, str(len(questions)), str(k), f"{k * len(questions):,}", *cells])
+    return Measurement(
+        "LightPAL: passages that dense has not among its best",
+        "Passages among the first K of `lightpal`, 'n in m': n of all that are read, in m "
+        "questions. Before: walks from 20 initial passages whatever K is; now: from 60% of K.",
+        [
+            "questions",
+            "n",
+            "K",
+            "read",
+            "before: beyond K",
+            "before: beyond 20",
+            "now: beyond K",
+            "now: beyond 20",
+        ],
+        rows,
     )
 
 
-def _empty_sections() -> dict[str, int]:
-    """How many empty sections a story has, by its first section that is not."""
-    folder = required("odsum", "story") / "documents"
-    stories = [
-        [text.strip() for text in story["divided_document"]]
-        for _, file in split_files(folder, ["*.jsonl"])
-        for _, story in read_rows(file, ("divided_document",))
-    ]
-    return {next(filter(None, sections)): sections.count("") for sections in stories}
-
-
-def _with_empty(found: Found, n_empty: Sequence[int]) -> str:
-    """Mean recall at each cut-off if `n_empty` sections more are relevant to each question."""
-    n = np.array([len(query.relevant_document_ids) for query in found.asked])
-    recall = found.recall * (n / (n + n_empty))[:, None]
-    return "/".join(f"{100 * mean:.1f}" for mean in recall.mean(axis=0))
-
-
-def stories_without_titles() -> Measurement:
-    """Sections found by questions as they are, and by questions that name no title.
+def stories_without_titles() -> Iterator[Measurement]:
+    """Sections found by questions that name no title, general and specific ones apart.
 
     Raises
     ------
@@ -135,21 +254,34 @@ def stories_without_titles() -> Measurement:
     index = indexed("story")
     asked = [query.retrieval_text for query in index.asked]
     masked = without_titles(index.asked, index.texts)
-    changed = sum(before != after for before, after in zip(asked, masked, strict=True))
+    changed = np.array([before != after for before, after in zip(asked, masked, strict=True)])
+    words = np.array([n_content_words(text) for text in masked])
     without = replace(index.questions, texts=masked, embeddings=query_vectors(masked))
-    rows = [
-        [method, title, found.split, *found.percent]
+    found = {
+        (method, form): precision_and_recall(method, index, questions, _relevant(index), [10])[
+            :, 0, 1
+        ]
+        for form, questions in (("as asked", index.questions), ("masked", without))
         for method in WITHOUT_TITLES
-        for title, questions in {"as asked": index.questions, "left out": without}.items()
-        for found in by_split(method, index, questions, STORIES)
-    ]
-    return Measurement(
-        "LightPAL: ODSum-Story without titles in the questions",
-        f"{changed} of {len(asked)} questions name their story's title, which is left out; "
-        "percent, P/R at the level of sections.",
-        ["method", "titles", "stories", *(f"at {k}" for k in STORIES)],
-        rows,
-    )
+    }
+    splits = np.array([query.split for query in index.asked])
+    kinds = np.array([query.kind for query in index.asked])
+    for split in ("train", "dev"):
+        for kind in ("general", "specific"):
+            chosen = (splits == split) & (kinds == kind)
+            rows = []
+            for form in ("as asked", "masked"):
+                values = {m: found[m, form][chosen].tolist() for m in WITHOUT_TITLES}
+                rows += [[form, *cells] for cells in compared(values, SEEDS)]
+            yield Measurement(
+                f"LightPAL: recall of sections at 10 without titles, ODSum-Story {split}, {kind}",
+                f"{(chosen & changed).sum()} of {chosen.sum()} questions name their story's "
+                "title, which is left out where masked; of content words a masked question keeps "
+                f"{np.median(words[chosen]):.0f} (median), {(words[chosen] < 2).sum()} keep at "
+                f"most one. Percent; differences are paired with {SEEDS}.",
+                ["titles", "method", *COMPARED],
+                rows,
+            )
 
 
 def meetings() -> Measurement:
@@ -161,25 +293,19 @@ def meetings() -> Measurement:
         If ODSum-Meeting is not there.
     """
     index = indexed("meeting")
+    rows = [
+        [
+            method,
+            *_means(
+                precision_and_recall(method, index, index.questions, _relevant(index), MEETINGS)
+            ),
+        ]
+        for method in METHODS
+    ]
     return Measurement(
         "LightPAL: retrieval of transcripts, ODSum-Meeting",
         f"{len(index.collection.document_ids)} transcripts, {len(index.asked)} questions; percent, "
         f"P/R. Trust in the walk: {index.trust}.",
         ["method", *(f"at {k}" for k in MEETINGS)],
-        [
-            [method, *found.percent]
-            for method in METHODS
-            for found in by_split(method, index, index.questions, MEETINGS)
-        ],
+        rows,
     )
-
-
-def main() -> None:
-    """Print the tables."""
-    argparse.ArgumentParser(description=__doc__).parse_args()
-    for measure in (stories_without_titles, stories, meetings):
-        measure().show()
-
-
-if __name__ == "__main__":
-    main()

@@ -41,6 +41,11 @@ def without_titles(asked: Sequence[Query], texts: Mapping[str, str]) -> list[str
     ]
 
 
+def n_content_words(text: str) -> int:
+    """Words that are no stop words: what is left to search for."""
+    return sum(word not in STOP_WORDS for word in _WORD.findall(text.lower()))
+
+
 def _title(questions: Sequence[str], sections: Sequence[str]) -> _Run:
     """The longest run of words that questions share with an opening; empty without one."""
     opened = {run for text in sections for run in _runs(text[:OPENING])}

@@ -10,7 +10,9 @@ from gsum_resources.arrow import pc
 
 _MOST_ALIKE = 0.99  # mean cosine of two embeddings, beyond which they tell nothing apart
 _FEW = 2  # passages, of which nothing can be told apart
+_PUBLISHED = "dbscan"
 _DEGENERATE = 0.5  # share of the largest cluster
+_ALONE = 0.9  # clusters a passage, beyond which hardly any two are together
 _CLUSTERED = pa.schema([(name, pa.string()) for name in ("level", "clustering", "passage_id")])
 # what gives smaller and what gives larger clusters, by the beginning of a clustering's name
 _SETTINGS = {
@@ -157,7 +159,7 @@ def every_passage_once(clusters: pa.Table, chunks: pa.Table) -> Finding:
 
 
 def not_degenerate(clusterings: pa.Table, chunks: pa.Table) -> Finding:
-    """No chosen clustering has over half of the passages in one cluster, or each in its own.
+    """No chosen clustering has over half of the passages in one cluster, or hardly two together.
 
     Parameters
     ----------
@@ -172,7 +174,7 @@ def not_degenerate(clusterings: pa.Table, chunks: pa.Table) -> Finding:
     n_passages = np.array([levels.count(level) for level in chosen["level"].to_pylist()])
     is_told = n_passages > _FEW
     is_one = is_told & (chosen["largest"].to_numpy() > _DEGENERATE)
-    is_all_alone = is_told & (chosen["n_clusters"].to_numpy() == n_passages)
+    is_all_alone = is_told & (chosen["n_clusters"].to_numpy() > _ALONE * n_passages)
     one, alone = (chosen.filter(pa.array(which)) for which in (is_one, is_all_alone))
     looked_at = count(chosen.num_rows, "chosen clustering")
     return together(
@@ -187,11 +189,21 @@ def not_degenerate(clusterings: pa.Table, chunks: pa.Table) -> Finding:
             found(
                 looked_at,
                 alone,
-                f"have every passage alone ({_told(alone)}); {_remedy(alone, 1)}; or a greater "
-                "n_nearest in [gae.graph]",
+                f"have nearly every passage alone ({_told(alone)}); {_remedy(alone, 1)}; or a "
+                "greater n_nearest in [gae.graph]",
             ),
         ]
     )
+
+
+def as_published(clusterings: pa.Table, method: str | None) -> pa.Table:
+    """Return the rows of DBSCAN as those chosen where a method follows it in full; else none."""
+    name = _PUBLISHED if method == "gae-dbscan" else ""
+    rows = clusterings.filter(pc.equal(clusterings["clustering"], name))
+    for column, value in (("is_chosen", True), ("weight", 1.0)):
+        place = rows.schema.get_field_index(column)
+        rows = rows.set_column(place, column, pa.repeat(value, rows.num_rows))
+    return rows
 
 
 def made_from_contexts(refined: pa.Table, contexts: pa.Table) -> Finding:

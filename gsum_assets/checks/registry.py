@@ -223,8 +223,8 @@ CHECKS: Mapping[str, Sequence[Check]] = {
     "gae.clusterings": [
         Check(
             "not_degenerate",
-            "No chosen clustering has over half of the passages in one cluster, or each in a "
-            "cluster of its own.",
+            "No chosen clustering has over half of the passages in one cluster, or nearly each in "
+            "a cluster of its own.",
             lambda part: gae.not_degenerate(part.rows(), part.rows("chunks", _PLACED_CHUNKS)),
             warns=True,
         )
@@ -237,7 +237,17 @@ CHECKS: Mapping[str, Sequence[Check]] = {
             lambda part: gae.made_from_contexts(
                 part.rows(), part.rows("contexts", ["query_id", "node_id"])
             ),
-        )
+        ),
+        Check(
+            "published_clusters_part",
+            "DBSCAN, which gae-dbscan follows, has not over half of the passages in one cluster, "
+            "nor nearly each in a cluster of its own.",
+            lambda part: gae.not_degenerate(
+                gae.as_published(part.rows("gae.clusterings"), part.looked_at[0].method),
+                part.rows("chunks", _PLACED_CHUNKS),
+            ),
+            warns=True,
+        ),
     ],
     "graphrag.extractions": [
         Check(

@@ -14,6 +14,7 @@ from gsum_assets.evaluation.generate_questions import (
     questions_skipped,
 )
 from gsum_assets.evaluation.judges.judge import judge_answers, judges_skipped
+from gsum_assets.evaluation.judges.own_judge import own_judge_note
 from gsum_assets.evaluation.judges.position_bias import position_bias
 from gsum_assets.evaluation.judges.settings import JudgesSettings
 from gsum_assets.evaluation.judges.win_rates import to_markdown, win_rates
@@ -28,6 +29,7 @@ from gsum_resources.suggest import did_you_mean
 from gsum_resources.warehouse_io import LAZY, Lazy
 
 GROUP = "evaluation"
+_READ = "read"  # what answers are written from
 _PURPOSE = {
     "judgements": "What a language model says of the answers: which of two is better, shown in "
     "both orders, and how well one does by itself. Asked for in [judges] of corpus.toml.",
@@ -38,11 +40,11 @@ _PURPOSE = {
 def judge_assets(families: Sequence[Family]) -> dg.AssetsDefinition:
     """`judgements` and `win_rates` over all families; they unite whatever exists."""
     ins = {
-        f"{family.name}_{table}": dg.AssetIn(
+        f"{family.name}_{kind}": dg.AssetIn(
             [family.name, table], partition_mapping=to_corpus, metadata=LAZY
         )
         for family in families
-        for table in ("summaries", "contexts")
+        for kind, table in (("summaries", "summaries"), (_READ, family.answered_from))
     }
     known = [method for family in families for method in family.variants]
 
@@ -50,7 +52,7 @@ def judge_assets(families: Sequence[Family]) -> dg.AssetsDefinition:
         name="judgements",
         outs={
             name: dg.AssetOut(
-                description=purpose, group_name=GROUP, code_version="1", is_required=False
+                description=purpose, group_name=GROUP, code_version="2", is_required=False
             )
             for name, purpose in _PURPOSE.items()
         },
@@ -83,7 +85,7 @@ def judge_assets(families: Sequence[Family]) -> dg.AssetsDefinition:
             found = judge_answers(
                 queries.get(),
                 _of_methods(results, "summaries", settings.methods),
-                _of_methods(results, "contexts", settings.methods),
+                _of_methods(results, _READ, settings.methods),
                 model,
                 settings,
             )
@@ -99,24 +101,37 @@ def judge_assets(families: Sequence[Family]) -> dg.AssetsDefinition:
     return judge
 
 
-def _of_methods(results: dict[str, Lazy], table: str, methods: Sequence[str]) -> pa.Table:
-    """The rows of some methods, from the families' tables `<family>_<table>`."""
-    found = [lazy.get() for name, lazy in results.items() if name.endswith(f"_{table}")]
+def _of_methods(results: dict[str, Lazy], kind: str, methods: Sequence[str]) -> pa.Table:
+    """The rows of some methods, from the families' inputs `<family>_<kind>`.
+
+    Of refined contexts the columns of `contexts` are kept, which all families have.
+    """
+    shared = TABLES["contexts" if kind == _READ else "summaries"].schema.names
+    columns = [*shared, "method"]
+    found = [
+        lazy.get().select(columns) for name, lazy in results.items() if name.endswith(f"_{kind}")
+    ]
     rows = pa.concat_tables(found)
     return rows.filter(pc.is_in(rows["method"], value_set=pa.array(list(methods))))
 
 
 def _shown(name: str, corpus: str, made: Mapping[str, pa.Table]) -> dict[str, Any]:
     """What there is to look at with each output."""
+    note = own_judge_note(made["judgements"])
+    own = {"own_judge": note} if note else {}
     if name == "win_rates":
         return {
             **plot_of(made[name], lambda: win_rate_matrix(made[name], corpus, None), "win rates"),
             "overall": dg.MetadataValue.md(to_markdown(made[name])),
+            **own,
         }
     rows = made[name]
+    shown: dict[str, Any] = {"unparsed": pc.sum(pc.equal(rows["verdict"], "unparsed")).as_py() or 0}
+    if (share := pc.mean(rows["share_shown"]).as_py()) is not None:
+        shown["share_of_passages_shown"] = share
     bias = position_bias(rows)
     plot = plot_of(bias, lambda: draw_position_bias(bias, corpus), "position bias of the judge")
-    return plot | {"unparsed": pc.sum(pc.equal(rows["verdict"], "unparsed")).as_py() or 0}
+    return {**plot, **shown, **own}
 
 
 @dg.asset(

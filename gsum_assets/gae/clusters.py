@@ -20,16 +20,16 @@ def clusterers(
 ) -> Mapping[str, Clusterer]:
     """Every way of clustering by name; all can be asked for a part of the nodes.
 
-    DBSCAN and HDBSCAN are left out beyond 20,000 nodes.
+    DBSCAN and HDBSCAN are left out beyond 20,000 nodes. DBSCAN is the published one: it takes the
+    embeddings as they are, whatever `unit_length` says.
 
     Parameters
     ----------
     embeddings : of the nodes, `(n_nodes, dim)`.
     edges : between them.
     """
-    if settings.unit_length:
-        lengths = np.linalg.norm(embeddings, axis=1, keepdims=True)
-        embeddings = embeddings / np.where(lengths > 0, lengths, 1)
+    lengths = np.linalg.norm(embeddings, axis=1, keepdims=True)
+    scaled = embeddings / np.where(lengths > 0, lengths, 1) if settings.unit_length else embeddings
     found: dict[str, Clusterer] = {
         f"leiden-{resolution:g}": partial(_leiden_of, edges, resolution, settings.seed)
         for resolution in settings.resolutions
@@ -37,9 +37,9 @@ def clusterers(
     if len(embeddings) <= _MOST_EXACT:
         eps, least = settings.dbscan_eps, settings.dbscan_min_samples
         found["dbscan"] = lambda kept: dbscan(embeddings[kept], eps, least)
-        found["hdbscan"] = lambda kept: hdbscan(embeddings[kept], settings.hdbscan_min_size)
+        found["hdbscan"] = lambda kept: hdbscan(scaled[kept], settings.hdbscan_min_size)
     found["k_means"] = lambda kept: k_means(
-        embeddings[kept], max(1, round(len(kept) / settings.k_means_size)), settings.seed
+        scaled[kept], max(1, round(len(kept) / settings.k_means_size)), settings.seed
     )
     if len(embeddings) < 2:
         return dict.fromkeys(found, lambda kept: np.arange(len(kept)))

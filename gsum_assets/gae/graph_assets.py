@@ -152,6 +152,7 @@ def _trained(
         **{name: _PASSAGES[name] for name in ("documents", "chunks")},
         **_own("graph_edges", "embeddings"),
     },
+    code_version="2",
     description="DBSCAN, HDBSCAN and K-Means by the embeddings, Leiden by the graph itself; a "
     "passage that belongs nowhere is a cluster of its own.",
 )

@@ -68,10 +68,10 @@ class ClusterSettings(_Settings):
         default=[1.0, 3.0, 10.0], min_length=1, description="of Leiden: higher, smaller clusters"
     )
     unit_length: bool = Field(
-        default=True, description="embeddings are scaled to length 1 first; the paper's are not"
+        default=True, description="embeddings are scaled to length 1 for HDBSCAN and K-Means (ours)"
     )
     dbscan_eps: float = Field(
-        default=0.2, gt=0, description="reach of a passage (ours; the paper's is 0.5, C.3)"
+        default=0.5, gt=0, description="reach of a passage, of embeddings as they are (C.3)"
     )
     dbscan_min_samples: int = Field(default=2, ge=1, description="passages in reach (C.3)")
     hdbscan_min_size: int = Field(default=3, ge=2, description="of the smallest cluster (ours)")

@@ -13,6 +13,11 @@ Step by step, with the paper's section:
 
 Departures: passages are the chunks of the corpus and, at the level of documents, whole documents,
 each with a graph of its own. A question about one document walks edges that lead to the best
-candidates of that document. A ranking has no K, so initial and context passages are interleaved:
-the best K are 60% initial for every K. The unigram scorer is relative to its background.
+candidates of that document. A ranking is made for one K, that of the contexts, and goes on beyond
+it: initial and context passages are interleaved. The unigram scorer is relative to its background.
+
+Where the paper leaves a choice: walks, and the paths of PromptRank, start at the initial passages
+of K, at most 20 (5.1 has "the top-20 of initial passages D_init", which are 60% of K). Walks from
+20 passages whatever K is would score each of the 20 above every other passage, so that they could
+only re-order the initial retrieval.
 """

@@ -29,6 +29,7 @@ def _rank(variant: str, inputs: Inputs) -> pa.Table:
         inputs.settings("language"),
         _retrieval_settings(variant, inputs),
         lambda: inputs.model("passage_scorer"),
+        _k(inputs) if variant != PASSAGE_WALK else 1,  # what is not read cannot be out of date
     )
 
 
@@ -41,8 +42,13 @@ def _retrieval_settings(variant: str, inputs: Inputs) -> LightpalSettings:
 
 
 def _contexts(_: str, inputs: Inputs) -> pa.Table:
+    return top_contexts(inputs.table("rankings"), inputs.table("chunks"), _k(inputs))
+
+
+def _k(inputs: Inputs) -> int:
+    """Passages given for an answer."""
     chosen = ContextSettings.model_validate(inputs.settings("lightpal.contexts"))
-    return top_contexts(inputs.table("rankings"), inputs.table("chunks"), chosen.k or DEFAULT_K)
+    return chosen.k or DEFAULT_K
 
 
 LIGHTPAL = Family(

@@ -3,8 +3,8 @@
 A path is a passage and passages that edges lead to. It is worth the probability of the question
 after the path's texts; no instruction stands between them, so that any scorer can tell it. The best
 paths of each hop are made longer; a passage is worth the best path that it lies on. As in the
-LightPAL paper (5.1) 60% of a ranking stay the initial retriever's. The method scores every path of
-every question anew, which is what LightPAL spares.
+LightPAL paper (5.1) 60% of K stay the initial retriever's, and paths begin at these. The method
+scores every path of every question anew, which is what LightPAL spares.
 """
 
 from collections.abc import Sequence
@@ -32,6 +32,7 @@ class PromptRank:
     graphs : directed.
     scorer : of a question after a text.
     initial_share : of a ranking that stays the initial retriever's.
+    n_first : initial passages that paths begin at.
     """
 
     def __init__(
@@ -42,6 +43,7 @@ class PromptRank:
         scorer: PassageScorer,
         initial_share: float,
         settings: PromptRankSettings,
+        n_first: int,
     ) -> None:
         self._collection = collection
         self._initial = initial
@@ -49,6 +51,7 @@ class PromptRank:
         self._scorer = scorer
         self._share = initial_share
         self._settings = settings
+        self._n_first = n_first
 
     def scores(self, questions: Questions) -> Scores:
         """1 over the rank; 0 beyond the greatest depth of a ranking."""
@@ -78,7 +81,7 @@ class PromptRank:
     ) -> np.ndarray:
         """The best path through each passage; passages on none follow in the initial order."""
         found = -np.inf * np.ones(len(texts))
-        paths: list[Path] = [(int(place),) for place in order[: self._settings.n_first]]
+        paths: list[Path] = [(int(place),) for place in order[: self._n_first]]
         for _ in range(self._settings.hops):
             worth = self._worth(question, paths, texts)
             for path, value in zip(paths, worth, strict=True):

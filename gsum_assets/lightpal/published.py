@@ -1,9 +1,9 @@
 """The published retrieval (paper, section 4.2): first passages, then those that walks lead to.
 
-Personalized PageRank teleports uniformly to the first `n_teleport` passages. For K passages the
-paper takes the best 60% of K from the initial retrieval and the rest from PageRank. A ranking here
-has no K, so both lists are interleaved: among the first K, for every K, 60% (rounded up) are the
-initial retriever's, the others PageRank's best of those not yet taken.
+For K passages the paper takes the best 60% of K from the initial retrieval (rounded up here), and
+the rest from Personalized PageRank, which teleports uniformly to the best 20 at most of the former.
+Both lists are interleaved, so that the ranking goes on beyond K: among the first n, for every n,
+60% are the initial retriever's, the others PageRank's best of those not yet taken.
 """
 
 import math
@@ -28,14 +28,16 @@ class Published:
     ----------
     initial : retrieves first.
     graphs : directed, with equal weights.
+    k : K, passages that will be read.
     """
 
     def __init__(
-        self, initial: Retriever, graphs: ScopeGraphs, settings: RetrievalSettings
+        self, initial: Retriever, graphs: ScopeGraphs, settings: RetrievalSettings, k: int
     ) -> None:
         self._initial = initial
         self._graphs = graphs
         self._settings = settings
+        self._n_seeds = n_starts(settings.n_teleport, settings.initial_share, k)
 
     def scores(self, questions: Questions) -> Scores:
         """1 over the rank; 0 beyond the greatest depth of a ranking."""
@@ -49,11 +51,21 @@ class Published:
         chosen, restart = self._settings, 1 - self._settings.alpha
 
         def walk(_: int, order: np.ndarray) -> np.ndarray:
-            seeds = order[: chosen.n_teleport]
+            seeds = order[: self._n_seeds]
             found = personalized_pagerank(graph, seeds, np.ones(len(seeds)), restart)
             return np.round(found, DECIMALS)
 
         return with_context(first, walk, chosen.initial_share)
+
+
+def n_initial(share: float, k: int) -> int:
+    """Return how many of K passages are the initial retriever's: `share` of K, rounded up."""
+    return math.ceil(share * k - 1e-9)
+
+
+def n_starts(most: int, share: float, k: int) -> int:
+    """Return how many of the initial passages a walk or a path starts from: at least one."""
+    return max(1, min(most, n_initial(share, k)))
 
 
 def with_context(first: np.ndarray, context: ContextScores, share: float) -> np.ndarray:
@@ -92,7 +104,7 @@ def interleaved(first: np.ndarray, context: np.ndarray, share: float, depth: int
     taken: dict[int, None] = {}
     others = iter(context.tolist())
     for k in range(1, depth + 1):
-        n_first = math.ceil(share * k - 1e-9)
+        n_first = n_initial(share, k)
         item = int(first[n_first - 1])
         if not n_first or item in taken:
             item = next(other for other in others if other not in taken)

@@ -9,7 +9,7 @@ import pyarrow as pa
 from gsum_assets.lightpal.passage_graph import PassageGraphs
 from gsum_assets.lightpal.passage_walk import PassageWalk
 from gsum_assets.lightpal.promptrank import PromptRank
-from gsum_assets.lightpal.published import Published
+from gsum_assets.lightpal.published import Published, n_starts
 from gsum_assets.lightpal.settings import LightpalSettings
 from gsum_assets.lightpal.variants import PASSAGE_WALK, PROMPTRANK, VARIANTS
 from gsum_assets.retrieval.collection import Collection, Questions
@@ -42,6 +42,7 @@ def rank(
     language: str,
     settings: LightpalSettings,
     scorer: Callable[[], PassageScorer],
+    k: int,
 ) -> pa.Table:
     """Rows of the table `rankings` for one method.
 
@@ -50,8 +51,9 @@ def rank(
     collection, questions : with embeddings.
     language : BCP 47 code.
     scorer : gives what PromptRank reads with; not asked for by others.
+    k : K, passages that will be read; without effect on `passage_walk`.
     """
-    search = PassageSearch(variant, collection, tables, language, settings, scorer)
+    search = PassageSearch(variant, collection, tables, language, settings, scorer, k)
     return rank_questions(search.retriever, questions, collection)
 
 
@@ -66,6 +68,7 @@ class PassageSearch:
         language: str,
         settings: LightpalSettings,
         scorer: Callable[[], PassageScorer],
+        k: int,
     ) -> None:
         self._variant = variant
         self._collection = collection
@@ -73,6 +76,7 @@ class PassageSearch:
         self._language = language
         self._settings = settings
         self._scorer = scorer
+        self._k = k
         graph = VARIANTS[variant].graph
         both_ways = variant == PASSAGE_WALK
         self._graphs = PassageGraphs.of(tables.passage_edges, graph, both_ways)
@@ -93,9 +97,10 @@ class PassageSearch:
             trust = self._trusted("node", name), self._trusted("document", name)
             return PassageWalk(first, graphs, trust, settings.walk)
         if self._variant == PROMPTRANK:
-            share = settings.retrieval.initial_share
-            return PromptRank(scope, first, graphs, self._reader, share, settings.promptrank)
-        return Published(first, graphs, settings.retrieval)
+            share, chosen = settings.retrieval.initial_share, settings.promptrank
+            n_first = n_starts(chosen.n_first, share, self._k)
+            return PromptRank(scope, first, graphs, self._reader, share, chosen, n_first)
+        return Published(first, graphs, settings.retrieval, self._k)
 
     def _trusted(self, level: str, scope: str) -> float:
         rows = self._trust.filter(

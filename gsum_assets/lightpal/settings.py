@@ -32,7 +32,9 @@ class RetrievalSettings(_Settings):
         default=0.6, ge=0, le=1, description="share of K that it keeps (5.1)"
     )
     n_teleport: int = Field(
-        default=20, ge=1, description="first passages that the walk jumps back to (5.1)"
+        default=20,
+        ge=1,
+        description="initial passages of K that the walk jumps back to, at most (5.1)",
     )
     alpha: float = Field(
         default=0.2, ge=0, lt=1, description="probability of a step; 1 - alpha jumps back (5.1)"
@@ -42,7 +44,9 @@ class RetrievalSettings(_Settings):
 class PromptRankSettings(_Settings):
     """Table `[lightpal.promptrank]`: the slow comparison (Khalifa et al., 2023)."""
 
-    n_first: int = Field(default=20, ge=1, description="passages that paths begin at")
+    n_first: int = Field(
+        default=20, ge=1, description="initial passages of K that paths begin at, at most"
+    )
     beam: int = Field(default=5, ge=1, description="paths that are made longer at each hop")
     hops: int = Field(default=2, ge=1, description="passages on the longest path")
 

@@ -10,12 +10,20 @@ _MAX_REASON = 280  # characters
 
 @dataclass(frozen=True)
 class Grade:
-    """What a judge said of an answer, mostly once; `verdicts` in the order of the repeats."""
+    """What a judge said of an answer, mostly once; `verdicts` in the order of the repeats.
+
+    Attributes
+    ----------
+    is_own : whether the judge wrote the answer.
+    share_shown : of what the answer was written from; None: the judge was not shown that.
+    """
 
     judge: str
     criterion: str
     verdicts: Sequence[str]
     reason: str
+    is_own: bool = False
+    share_shown: float | None = None
 
 
 @dataclass(frozen=True)
@@ -44,7 +52,9 @@ def grades_of(rows: Iterable[Mapping]) -> dict[str, list[Grade]]:
     for (method, judge, criterion), same in sorted(by_key.items()):
         same.sort(key=lambda row: row["repeat"])
         verdicts = [row["verdict"] for row in same]
-        found[method].append(Grade(judge, criterion, verdicts, _shortened(same[0]["reason"])))
+        reason, share = _shortened(same[0]["reason"]), same[0]["share_shown"]
+        is_own = any(row["is_own"] for row in same)
+        found[method].append(Grade(judge, criterion, verdicts, reason, is_own, share))
     return found
 
 

@@ -12,6 +12,7 @@ import pyarrow as pa
 from gsum_assets.corpus.settings import CorpusError
 from gsum_assets.evaluation.comparisons import ALL
 from gsum_assets.evaluation.curves import of_kind
+from gsum_assets.evaluation.judges.own_judge import own_judge_note
 from gsum_assets.evaluation.judges.position_bias import position_bias
 from gsum_assets.plots.figure import to_svg
 from gsum_assets.plots.main_metrics import CONTEXT_TOKENS, main_metrics, scale_of, shown_value
@@ -77,6 +78,7 @@ class Page:
     number : of each method, from 1; anchors are made of numbers.
     n_questions : asked, by kind.
     models : that wrote the answers.
+    own_judge : which of their own answers models judged; None without any.
     """
 
     stored: Stored
@@ -85,6 +87,7 @@ class Page:
     number: Mapping[str, int]
     n_questions: Mapping[str, int]
     models: Sequence[str]
+    own_judge: str | None
     compared: Sequence[Compared]
     index_costs: Sequence[Cost]
     query_costs: Sequence[Cost]
@@ -119,6 +122,7 @@ def build(stored: Stored, split: str, n_questions: int) -> Page:
         number={method: i for i, method in enumerate(order, 1)},
         n_questions={kind: sum(row["kind"] == kind for row in asked) for kind in kinds},
         models=sorted(set(stored.summaries["model"].to_pylist())),
+        own_judge=own_judge_note(stored.judgements),
         compared=[
             _compared(board, costs, of_kind(stored.curves, board.kind, split), stored.corpus)
             for board in found

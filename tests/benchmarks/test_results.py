@@ -13,10 +13,8 @@ from benchmarks.docs import BLOCK, filled, pages
 from benchmarks.results import ROOT, command_line, compared, read, store
 
 PENDING = {
-    "docs/graph-augmented.md",
     "docs/graph-of-records.md",
     "docs/graphrag.md",
-    "docs/lightpal.md",
 }
 """Pages that still hold tables of measurements by hand; to be emptied."""
 

@@ -5,6 +5,7 @@ import pyarrow as pa
 import pytest
 
 from gsum_assets.checks.gae import (
+    as_published,
     every_passage_once,
     finite,
     join_passages,
@@ -251,7 +252,7 @@ def test_most_passages_in_one_cluster(name, setting):
 def test_every_passage_alone(name, setting):
     finding = not_degenerate(clusterings(("node", "corpus", name, True, 4, 0.25)), CHUNKS)
     assert finding.problem.startswith(
-        f"1 of 1 chosen clustering have every passage alone ({name} of level 'node', scope "
+        f"1 of 1 chosen clustering have nearly every passage alone ({name} of level 'node', scope "
         "'corpus': 25% in one); set "
     )
     assert f" {setting} in corpus.toml, [gae.clusters]" in finding.problem
@@ -263,6 +264,29 @@ def test_clusters_that_are_too_large_ask_for_another_setting_than_those_too_smal
     too_small = not_degenerate(clusterings(("node", "corpus", "dbscan", True, 4, 0.25)), CHUNKS)
     assert "a smaller dbscan_eps" in too_large.problem
     assert "a greater dbscan_eps" in too_small.problem
+
+
+def test_two_passages_together_among_many_alone_are_no_clustering():
+    many = pa.table(
+        {
+            "chunk_id": [f"c{i}" for i in range(20)],
+            "document_id": ["d"] * 20,
+            "position": pa.array(range(20), pa.int32()),
+        }
+    )
+    alone = not_degenerate(clusterings(("node", "corpus", "dbscan", True, 19, 0.1)), many)
+    assert "nearly every passage alone" in alone.problem
+    assert not not_degenerate(
+        clusterings(("node", "corpus", "dbscan", True, 18, 0.1)), many
+    ).problem
+
+
+def test_published_clusters_are_looked_at_where_a_method_follows_them():
+    rows = clusterings(("node", "corpus", "dbscan", False, 1, 1.0), FINE[0], weight=0.0)
+    assert not not_degenerate(rows, CHUNKS).problem
+    followed = not_degenerate(as_published(rows, "gae-dbscan"), CHUNKS)
+    assert "100% in one" in followed.problem
+    assert not not_degenerate(as_published(rows, "gae"), CHUNKS).problem
 
 
 CONTEXTS = pa.table({"query_id": ["q", "q", "p"], "node_id": ["a0", "b0", "a0"]})

@@ -21,6 +21,7 @@ def verdicts(n_questions: int, winner_of: dict[str, str]) -> pa.Table:
             "value": {"a": 1.0, "b": 0.0}.get(winner),
             "reason": "because",
             "model": "m",
+            "is_own": False,
         }
         for i in range(n_questions)
         for first, winner in winner_of.items()

@@ -78,11 +78,21 @@ def test_what_takes_time_by_the_square_is_left_out_of_large_corpora(
 
 
 def test_directions_count_and_not_lengths_unless_told() -> None:
-    stretched = points() * np.linspace(1, 9, len(GROUPS))[:, None]
-    for unit_length, is_found in ((True, True), (False, False)):
-        settings = ClusterSettings(resolutions=[1.0], unit_length=unit_length, dbscan_eps=0.2)
-        found = clusterers(stretched, cliques(), settings)["dbscan"](np.arange(len(GROUPS)))
-        assert np.array_equal(found, GROUPS) == is_found
+    found = {}
+    for unit_length in (True, False):
+        settings = ClusterSettings(resolutions=[1.0], unit_length=unit_length, k_means_size=3)
+        directions = np.array([[1, 0], [2, 0], [90, 0], [0, 1], [0, 2], [0, 3]], float)
+        found[unit_length] = clusterers(directions, cliques(), settings)["k_means"](np.arange(6))
+    assert found[True].tolist() == [0, 0, 0, 1, 1, 1]
+    assert found[False].tolist() == [0, 0, 1, 0, 0, 0]
+
+
+def test_dbscan_is_the_published_one() -> None:
+    settings = ClusterSettings(resolutions=[1.0])
+    assert (settings.dbscan_eps, settings.dbscan_min_samples) == (0.5, 2)
+    line = np.array([[0.0], [0.5], [1.0], [1.6], [9.0]])  # neighbours 0.5, 0.5, 0.6 apart
+    found = clusterers(line, cliques(), settings)["dbscan"](np.arange(5))
+    assert found.tolist() == [0, 0, 0, 1, 2]  # of length 1 all but the first would be together
 
 
 def test_clusters_are_numbered_by_size() -> None:

@@ -24,6 +24,7 @@ def read(
     worth: Mapping[str, float] = WORTH,
     graph: WalkGraph = GRAPH,
     share: float = 0.0,
+    n_first: int = 2,
     **settings: int,
 ) -> tuple[str, list[str]]:
     """Passages as they are ranked, and the paths that were read, one letter a passage."""
@@ -35,7 +36,8 @@ def read(
         ScopeGraphs(graph, graph),
         scorer,
         share,
-        PromptRankSettings.model_validate({"n_first": 2, "beam": 2, **settings}),
+        PromptRankSettings.model_validate({"beam": 2, **settings}),
+        n_first,
     )
     found = method.scores(asking("what?"))
     np.testing.assert_array_equal(found.nodes, found.documents)
@@ -87,8 +89,8 @@ def test_questions_are_scored_after_the_texts_of_the_path():
     asked = []
     scorer = TableScorer(lambda context, text: asked.append((context, text)) or -1.0)
     graphs = ScopeGraphs(GRAPH, walk_graph(6))
-    settings = PromptRankSettings(n_first=1, beam=1)
-    method = PromptRank(COLLECTION, Fixed([3, 2, 1, 0, 0, 0]), graphs, scorer, 0.6, settings)
+    settings = PromptRankSettings(beam=1)
+    method = PromptRank(COLLECTION, Fixed([3, 2, 1, 0, 0, 0]), graphs, scorer, 0.6, settings, 1)
     method.scores(asking("who?"))
     assert asked == [("a", "who?"), ("a\n\nd", "who?"), ("a\n\ne", "who?"), ("a", "who?")]
 
@@ -98,5 +100,5 @@ def test_few_passages(n):
     here = Collection(TEXTS[:n], TEXTS[:n], TEXTS[:n], TEXTS[:n], np.arange(n + 1))
     scorer, graph = TableScorer(lambda context, text: -1.0), walk_graph(n)
     initial, settings = Fixed(np.arange(n)), PromptRankSettings()
-    found = PromptRank(here, initial, ScopeGraphs(graph, graph), scorer, 0.6, settings)
+    found = PromptRank(here, initial, ScopeGraphs(graph, graph), scorer, 0.6, settings, 20)
     assert np.argsort(-found.scores(asking("?")).nodes[0]).tolist() == [*range(n)][::-1]

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gsum_assets.lightpal.passage_graph import ScopeGraphs
-from gsum_assets.lightpal.published import Published, interleaved, with_context
+from gsum_assets.lightpal.published import Published, interleaved, n_starts, with_context
 from gsum_assets.lightpal.settings import RetrievalSettings
 from gsum_assets.retrieval.ranking import DEPTH
 from tests.lightpal.toys import Fixed, walk_graph
@@ -49,7 +49,7 @@ def test_six_passages_by_hand():
     # the walk reaches 5 alone; what it does not reach comes in the order of the first list
     graph = walk_graph(6, (0, 5))
     settings = RetrievalSettings(n_teleport=1)
-    found = Published(Fixed(FALLING), ScopeGraphs(graph, graph), settings).scores(asking("?"))
+    found = Published(Fixed(FALLING), ScopeGraphs(graph, graph), settings, 6).scores(asking("?"))
     assert ranked(found.nodes) == [0, 1, 5, 2, 3, 4]
     assert found.nodes[0, [0, 1, 5]] == pytest.approx([1, 1 / 2, 1 / 3])
     np.testing.assert_array_equal(found.nodes, found.documents)
@@ -61,16 +61,34 @@ def test_the_paper_jumps_back_four_times_in_five(alpha, second):
     # 0.2 it leaves them with 0.19 and 3 with 0.44.
     graph = walk_graph(6, (0, 3), (1, 3), (2, 3))
     settings = RetrievalSettings(n_teleport=3, alpha=alpha, initial_share=0.25)
-    found = Published(Fixed(FALLING), ScopeGraphs(graph, graph), settings).scores(asking("?"))
+    found = Published(Fixed(FALLING), ScopeGraphs(graph, graph), settings, 12).scores(asking("?"))
     assert ranked(found.nodes)[:2] == [0, second]
     assert RetrievalSettings().alpha == 0.2
+
+
+def test_walks_start_at_the_initial_passages_of_k_so_that_others_can_enter():
+    # 30 passages; each of the first 20 leads to one of the last ten, two to each of these
+    first = -np.arange(30.0)
+    graph = walk_graph(30, *((i, 20 + i % 10) for i in range(20)))
+    graphs = ScopeGraphs(graph, graph)
+
+    def others(k: int, published_k: int) -> set[int]:
+        method = Published(Fixed(first), graphs, RetrievalSettings(), published_k)
+        return set(ranked(method.scores(asking("?")).nodes)[:k]) - {*range(20)}
+
+    for k, n_seeds in ((6, 4), (10, 6), (20, 12)):
+        assert n_starts(20, 0.6, k) == n_seeds
+        assert len(others(k, published_k=k)) == min(k - n_seeds, 10)
+        assert not others(k, published_k=40)  # 20 seeds: each outranks all that it leads to
+    assert n_starts(20, 0.6, 40) == 20
+    assert n_starts(20, 0.0, 10) == 1
 
 
 def test_passages_that_no_walk_reaches_follow_in_the_initial_order():
     rising = np.arange(6.0)
     graph = walk_graph(6, (5, 1))
     settings = RetrievalSettings(n_teleport=1, initial_share=0.5)
-    found = Published(Fixed(rising), ScopeGraphs(graph, graph), settings).scores(asking("?"))
+    found = Published(Fixed(rising), ScopeGraphs(graph, graph), settings, 6).scores(asking("?"))
     assert ranked(found.nodes) == [5, 1, 4, 3, 2, 0]
 
 

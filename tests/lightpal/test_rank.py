@@ -16,6 +16,7 @@ from gsum_assets.lightpal.walk_trust import walk_trust
 from gsum_assets.retrieval.collection import Collection, Questions
 from gsum_assets.retrieval.ranking import DEPTH, rank_questions
 from gsum_assets.retrieval.seeds import Seeds
+from gsum_assets.retrieval.settings import DEFAULT_K
 from gsum_assets.retrieval.variants import RETRIEVERS
 from gsum_assets.retrieval.words import Words
 from gsum_assets.tables import TABLES
@@ -63,10 +64,11 @@ def ranked(
     asked: Corpus | None = None,
     settings: LightpalSettings = SETTINGS,
     scorer: Callable[[], PassageScorer] = UnigramScorer,
+    k: int = DEFAULT_K,
 ) -> pa.Table:
     """Rows of `rankings` without what a clock says."""
     here = asked or corpus()
-    rows = rank(variant, here.collection, here.questions, here.tables, "en", settings, scorer)
+    rows = rank(variant, here.collection, here.questions, here.tables, "en", settings, scorer, k)
     assert rows.schema.equals(TABLES["rankings"].schema)
     return rows.drop_columns("latency_s")
 
@@ -136,14 +138,24 @@ def test_a_question_does_not_depend_on_others(variant):
 )
 def test_six_of_ten_are_the_initial_retrievers(variant, settings, initial):
     here = corpus()
-    rows = ranked(variant, settings=LightpalSettings.model_validate({"retrieval": settings}))
+    rows = ranked(variant, settings=LightpalSettings.model_validate({"retrieval": settings}), k=10)
     baseline = rank_questions(
         lambda scope: RETRIEVERS[initial](scope, Words("en")), here.questions, here.collection
     )
+    others = dict.fromkeys(("document", "node"), 0)
     for query_id in here.questions.ids:
-        for level in ("document", "node"):
+        for level in others:
             first = items(baseline, query_id, level)
-            assert set(first[:6]) <= set(items(rows, query_id, level)[:10])
+            found = items(rows, query_id, level)[:10]
+            assert set(first[:6]) <= set(found)
+            others[level] += len(set(found) - set(first[:10]))
+    assert others["node"] > 0  # not the initial retriever's best in another order
+
+
+@pytest.mark.parametrize("variant", VARIANTS)
+def test_a_ranking_is_made_for_one_k(variant):
+    few, many = (ranked(variant, k=k) for k in (3, 20))
+    assert few["item_id"].equals(many["item_id"]) == (variant == PASSAGE_WALK)
 
 
 def test_the_walk_follows_what_the_table_says_of_its_graph():

@@ -4,6 +4,7 @@ import re
 from dataclasses import replace
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
 
 from gsum_assets.report.page import build, render
@@ -181,3 +182,18 @@ def test_a_corpus_without_questions_is_told_as_it_is(tmp_path: Path) -> None:
     for part in ("Answers written by", "How to read this", "0 methods", "Judges"):
         assert part not in text
     assert {target[1:] for target, _ in page.links} <= set(page.ids)
+
+
+def test_what_a_judge_did_not_see_and_what_it_wrote_itself_is_said(tmp_path: Path) -> None:
+    stored = toys.stored(tmp_path)
+    plain = render(build(stored, "all", 200))
+    assert "also wrote answers" not in plain
+    assert "by the model that wrote it" not in plain
+    rows = [
+        row | {"is_own": row["method"] == "bm25" and row["opponent"] is None, "share_shown": 0.25}
+        for row in stored.judgements.to_pylist()
+    ]
+    judged = pa.Table.from_pylist(rows, stored.judgements.schema)
+    page = render(build(replace(stored, judgements=judged), "all", 200))
+    assert "The judge judge also wrote answers that it judged (bm25)" in page
+    assert page.count("by the model that wrote it") == page.count("shown 25.0 % of its") == 4

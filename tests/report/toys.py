@@ -160,6 +160,7 @@ def _judgements(questions: Sequence[Mapping], text: str) -> list[dict]:
     rows = []
     for question in questions:
         common = {"query_id": question["query_id"], "repeat": 1, "model": "judge"}
+        common |= {"is_own": False, "share_shown": None}
         common["reason"] = f"It says more. {text}"
         for first in ("bm25", "dense"):
             pair = {"method": "bm25", "opponent": "dense", "first": first}
@@ -172,7 +173,7 @@ def _judgements(questions: Sequence[Mapping], text: str) -> list[dict]:
 
 def _win_rates(n: int) -> list[dict]:
     common = {"criterion": "overall", "n": n, "ties": 0, "unparsed": 0}
-    common |= {"first_won": 0.5, "disagreement": 0.0}
+    common |= {"first_won": 0.5, "disagreement": 0.0, "is_own": False}
     return [
         common
         | {"method": method, "opponent": opponent, "win_rate": rate, "low": rate, "high": rate}

@@ -57,7 +57,7 @@ def judges_skipped(settings: JudgesSettings, model_identity: str) -> str | None:
 def judge_answers(
     queries: pa.Table,
     summaries: pa.Table,
-    contexts: pa.Table,
+    read: pa.Table,
     model: LanguageModel,
     settings: JudgesSettings,
 ) -> Judgements:
@@ -66,14 +66,15 @@ def judge_answers(
     Parameters
     ----------
     queries : rows of `queries` of one corpus.
-    summaries, contexts : rows of several methods, with their column `method`, in any order.
+    summaries, read : rows of several methods, with their column `method`, in any order; `read` is
+        what the answers were written from, `contexts` or what a method refined them to.
 
     Raises
     ------
     ModelUnavailableError
         If asking on is of no use. A reply without a verdict raises nothing: it is counted.
     """
-    questions = questions_to_judge(queries, summaries, contexts, settings)
+    questions = questions_to_judge(queries, summaries, read, settings)
     compared = list(comparisons(questions, settings)) if settings.pairwise else []
     rated = list(ratings(questions, settings)) if settings.ratings else []
     open_cases = [*(case for case in compared if not case.is_settled), *rated]
@@ -83,7 +84,7 @@ def judge_answers(
     rows += [row for case in compared if case.is_settled for row in case.settled_rows()]
     accept_what_is_strictly_right(rows)
     rows.sort(key=lambda row: tuple(row[name] or "" for name in _TABLE.key))
-    problems = [*_unanswered(questions, settings), *_unparsed(judged)]
+    problems = [*_unanswered(questions, settings), *_cut(rated, settings), *_unparsed(judged)]
     return Judgements(pa.Table.from_pylist(rows, _TABLE.schema), problems)
 
 
@@ -110,6 +111,17 @@ def _unanswered(questions: Sequence[Question], settings: JudgesSettings) -> Iter
                 f"method '{method}' has no contexts of {len(without)} of {len(answered)} answers "
                 f"(first: '{without[0]}'): their consistency is not judged"
             )
+
+
+def _cut(rated: Sequence[RatedAnswer], settings: JudgesSettings) -> Iterator[str]:
+    """A line if consistency was judged by a part of what answers were written from."""
+    shares = [case.share_shown for case in rated if case.share_shown is not None]
+    if cut := [share for share in shares if share < 1]:
+        yield (
+            f"consistency: of {len(cut)} of {len(shares)} answers the judge was shown "
+            f"{sum(cut) / len(cut):.0%} of the passages on average; raise [judges] "
+            f"max_passage_characters, which is {settings.max_passage_characters}"
+        )
 
 
 def _unparsed(judged: Sequence[tuple[Comparison | RatedAnswer, Reply]]) -> Iterator[str]:

@@ -1,7 +1,7 @@
 """What judges are shown: which questions, whose answers, and texts that keep their bounds."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import pyarrow as pa
 
@@ -19,6 +19,7 @@ class Question:
     references : what people answered; empty where nobody did.
     answers : by method, of those that have one.
     passages : by method, best first: what the answer was written from.
+    writers : language models of the answers, by method.
     """
 
     query_id: str
@@ -27,14 +28,20 @@ class Question:
     references: tuple[str, ...]
     answers: Mapping[str, str]
     passages: Mapping[str, Sequence[str]]
+    writers: Mapping[str, str] = field(default_factory=dict)
 
 
 def questions_to_judge(
-    queries: pa.Table, summaries: pa.Table, contexts: pa.Table, settings: JudgesSettings
+    queries: pa.Table, summaries: pa.Table, read: pa.Table, settings: JudgesSettings
 ) -> list[Question]:
-    """The drawn questions in order of their ids, with the answers of the methods to judge."""
+    """The drawn questions in order of their ids, with the answers of the methods to judge.
+
+    Parameters
+    ----------
+    read : rows of `contexts`, or of what a method refined them to: what answers were written from.
+    """
     drawn = drawn_questions(queries, settings)
-    kept_summaries, kept_contexts = (
+    kept_summaries, kept_passages = (
         table.filter(
             pc.and_(
                 pc.equal(table["sample"], 0),
@@ -44,16 +51,19 @@ def questions_to_judge(
                 ),
             )
         )
-        for table in (summaries, contexts)
+        for table in (summaries, read)
     )
     answers: dict[str, dict[str, str]] = {}
-    for row in kept_summaries.select(["query_id", "method", "text"]).to_pylist():
+    writers: dict[str, dict[str, str]] = {}
+    for row in kept_summaries.select(["query_id", "method", "text", "model"]).to_pylist():
         answers.setdefault(row["query_id"], {})[row["method"]] = row["text"]
+        writers.setdefault(row["query_id"], {})[row["method"]] = row["model"]
     passages: dict[str, dict[str, list[str]]] = {}
-    ranked = kept_contexts.select(["query_id", "method", "rank", "text"]).sort_by("rank")
+    ranked = kept_passages.select(["query_id", "method", "rank", "text"]).sort_by("rank")
     for row in ranked.to_pylist():
         of_question = passages.setdefault(row["query_id"], {})
-        of_question.setdefault(row["method"], []).append(row["text"])
+        if row["text"]:  # of which refinement left something
+            of_question.setdefault(row["method"], []).append(row["text"])
     return [
         Question(
             query_id,
@@ -62,6 +72,7 @@ def questions_to_judge(
             tuple(row["references"]),
             answers.get(query_id, {}),
             passages.get(query_id, {}),
+            writers.get(query_id, {}),
         )
         for query_id, row in drawn.items()
     ]
@@ -96,8 +107,13 @@ def marked(kind: str, texts: Iterable[str], mark: str) -> tuple[str, ...]:
     return tuple(f"<{kind}-{mark}>\n{text}\n</{kind}-{mark}>" for text in texts)
 
 
-def within_budget(passages: Sequence[str], max_characters: int) -> tuple[list[str], int]:
-    """The passages that fit, best first, and how many are cut short or left out."""
+def within_budget(passages: Sequence[str], max_characters: int) -> tuple[list[str], int, float]:
+    """Return what fits of the passages, best first, and what does not.
+
+    Returns
+    -------
+    The passages shown, how many are cut short or left out, and the share of all characters shown.
+    """
     kept: list[str] = []
     left = max_characters
     for passage in passages:
@@ -105,7 +121,9 @@ def within_budget(passages: Sequence[str], max_characters: int) -> tuple[list[st
             break
         kept.append(passage[:left])
         left -= len(passage)
-    return kept, len(passages) - len(kept) + (left < 0)
+    n_omitted = len(passages) - len(kept) + (left < 0)
+    share = sum(map(len, kept)) / max(1, sum(map(len, passages)))
+    return kept, n_omitted, share
 
 
 def seed_of(*ids: str) -> int:

@@ -1,15 +1,17 @@
 """The same two answers shown in both orders: who won, and whether the order decided it."""
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 import pyarrow as pa
 
+from gsum.statistics import intervals
 from gsum_resources.arrow import pc
 
 _COLUMNS = [
-    "query_id", "criterion", "method", "opponent", "first", "repeat", "verdict", "value", "model"
+    "query_id", "criterion", "method", "opponent", "first", "repeat", "verdict", "value", "model",
+    "is_own",
 ]  # fmt: skip
 
 
@@ -69,27 +71,21 @@ def share(part: int, whole: int) -> float | None:
     return part / whole if whole else None
 
 
-def share_interval(counts: Mapping[str, tuple[int, int]], seed: int = 0) -> tuple[float, float]:
-    """95% percentile bootstrap interval of a share over questions, which are drawn as a whole.
+def share_interval(counts: Iterable[tuple[int, int]]) -> tuple[float, float]:
+    """Return the 95% interval of a share over questions, each with all of its verdicts.
+
+    The share is a ratio of sums. A question enters by its linearized value, share + (part - share
+    x whole) / mean whole (Cochran 1977, 6.5), which is its own share where all have as many
+    verdicts.
 
     Parameters
     ----------
     counts : part and whole of each question; none of the wholes is 0, and there is at least one.
     """
-    from scipy.stats import bootstrap
-
-    parts, wholes = np.array(list(counts.values()), dtype=np.float64).T
-    if len(parts) == 1:  # scipy refuses, though every resample is the share itself
-        return float(parts[0] / wholes[0]), float(parts[0] / wholes[0])
-    found = bootstrap(
-        (parts, wholes),
-        lambda part, whole, axis: part.sum(axis) / whole.sum(axis),
-        paired=True,
-        method="percentile",
-        batch=max(1, 2**22 // len(parts)),
-        rng=seed,
-    ).confidence_interval
-    return float(found.low), float(found.high)
+    parts, wholes = np.array(list(counts), dtype=np.float64).T
+    share = parts.sum() / wholes.sum()
+    low, high = intervals(share + (parts - share * wholes) / wholes.mean())[0].clip(0, 1)
+    return float(low), float(high)
 
 
 def _winner(row: dict) -> str | None:

@@ -3,22 +3,23 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import combinations
+from itertools import combinations, product
 
 from gsum_assets.evaluation.judges.material import Question, mark_of, marked, seed_of
-from gsum_assets.evaluation.judges.prompts import PAIRWISE
+from gsum_assets.evaluation.judges.own_judge import is_own_judge
+from gsum_assets.evaluation.judges.prompts import pairwise_instructions
 from gsum_assets.evaluation.judges.settings import JudgesSettings
 from gsum_assets.evaluation.judges.verdicts import (
     CRITERIA,
     UNPARSED,
-    PairwiseVerdict,
     UnparsedError,
+    pairwise_verdict,
     verdict_in,
 )
 from gsum_resources.protocols import Reply, Request
 
 VALUES = {"win": 1.0, "tie": 0.5, "loss": 0.0}
-_MAX_WORDS = 25 * len(CRITERIA)
+_MAX_WORDS = 25  # of a reason
 
 
 @dataclass(frozen=True)
@@ -30,6 +31,7 @@ class Comparison:
     method, opponent : in alphabetical order.
     first : the one of them whose answer is shown first.
     repeat : from 1.
+    criteria : that one call asks for.
     """
 
     question: Question
@@ -38,6 +40,7 @@ class Comparison:
     first: str
     repeat: int
     temperature: float
+    criteria: tuple[str, ...] = CRITERIA
 
     judge = "pairwise"
 
@@ -61,36 +64,36 @@ class Comparison:
     @property
     def request(self) -> Request:
         """What the judge is asked."""
+        drawn_for = (self.question.query_id, self.method, self.opponent, self.first)
+        alone = self.criteria if self.criteria != CRITERIA else ()
         return Request(
             task="score",
-            instructions=PAIRWISE,
+            instructions=pairwise_instructions(self.criteria),
             question=self.question.text,
             passages=marked("answer", self._shown, self._mark),
-            max_words=_MAX_WORDS,
+            max_words=_MAX_WORDS * len(self.criteria),
             temperature=self.temperature,
-            seed=seed_of(
-                self.question.query_id, self.method, self.opponent, self.first, str(self.repeat)
-            ),
-            schema=PairwiseVerdict,
+            seed=seed_of(*drawn_for, str(self.repeat), *alone),
+            schema=pairwise_verdict(self.criteria),
             document_id=self.question.document_id,
         )
 
     def rows(self, reply: Reply) -> Iterator[dict]:
         """Rows of `judgements`, one a criterion."""
         try:
-            found = verdict_in(reply, PairwiseVerdict, self._mark)
+            found = verdict_in(reply, pairwise_verdict(self.criteria), self._mark)
         except UnparsedError as problem:
-            for criterion in CRITERIA:
+            for criterion in self.criteria:
                 yield self._row(criterion, UNPARSED, str(problem), reply.model)
             return
-        for criterion in CRITERIA:
+        for criterion in self.criteria:
             preference = getattr(found, criterion)
             verdict = self._verdict(preference.winner)
             yield self._row(criterion, verdict, preference.reason, reply.model)
 
     def settled_rows(self) -> Iterator[dict]:
         """Rows of a tie that no model was asked about."""
-        for criterion in CRITERIA:
+        for criterion in self.criteria:
             yield self._row(criterion, "tie", "both answers have the same words: not asked", "")
 
     def _verdict(self, winner: str) -> str:
@@ -112,15 +115,18 @@ class Comparison:
             "value": VALUES.get(verdict),
             "reason": reason,
             "model": model,
+            "is_own": is_own_judge(model, self.question, (self.method, self.opponent)),
+            "share_shown": None,
         }
 
 
 def comparisons(questions: Sequence[Question], settings: JudgesSettings) -> Iterator[Comparison]:
     """Each two methods on each question that both answered, in both orders, every repeat."""
+    calls = [(one,) for one in CRITERIA] if settings.one_criterion_per_call else [CRITERIA]
     for question in questions:
-        for method, opponent in combinations(sorted(question.answers), 2):
-            for first in (method, opponent):
-                for repeat in range(1, settings.repeats + 1):
-                    yield Comparison(
-                        question, method, opponent, first, repeat, settings.temperature
-                    )
+        pairs = combinations(sorted(question.answers), 2)
+        for (method, opponent), criteria in product(pairs, calls):
+            for first, repeat in product((method, opponent), range(1, settings.repeats + 1)):
+                yield Comparison(
+                    question, method, opponent, first, repeat, settings.temperature, criteria
+                )

@@ -35,7 +35,7 @@ def position_bias(judgements: pa.Table) -> pa.Table:
     pa.Table
         first_won : share of the decided verdicts that the answer shown first won; both orders are
             asked, so that 0.5 is no bias. Null where nothing was decided.
-        low, high : its 95% bootstrap interval, questions drawn as a whole.
+        low, high : its 95% interval over questions, each with all of its verdicts.
         disagreement : share of the pairs of both orders (same question, methods and repeat) that
             differ in their winner; a tie differs from a winner, and not from a tie.
         n : decided verdicts.
@@ -48,10 +48,8 @@ def position_bias(judgements: pa.Table) -> pa.Table:
         verdicts = by_criterion.get((criterion,), [])
         if not verdicts:
             continue
-        of_questions = {
-            query_id: first_won(rows) for (query_id,), rows in grouped(verdicts, "query_id").items()
-        }
-        decided = {query_id: counts for query_id, counts in of_questions.items() if counts[1]}
+        of_questions = [first_won(rows) for rows in grouped(verdicts, "query_id").values()]
+        decided = [counts for counts in of_questions if counts[1]]
         low, high = share_interval(decided) if decided else (None, None)
         n_first, n_decided = first_won(verdicts)
         n_differ, n_both = disagreements(verdicts)

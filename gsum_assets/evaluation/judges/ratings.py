@@ -10,6 +10,7 @@ from gsum_assets.evaluation.judges.material import (
     seed_of,
     within_budget,
 )
+from gsum_assets.evaluation.judges.own_judge import is_own_judge
 from gsum_assets.evaluation.judges.prompts import (
     BY_QUESTION,
     BY_REFERENCES,
@@ -45,6 +46,7 @@ class RatedAnswer:
     judge, criterion : 'g_eval' with consistency or relevance, 'llm_rater' with lr1 or lr2.
     kind : what the texts beside the answer are.
     beside : those texts.
+    share_shown : of what the answer was written from, in characters; None: it is not shown.
     repeat : from 1.
     """
 
@@ -56,6 +58,7 @@ class RatedAnswer:
     schema: Schema
     kind: str
     beside: tuple[str, ...]
+    share_shown: float | None
     repeat: int
     temperature: float
 
@@ -105,6 +108,8 @@ class RatedAnswer:
             "value": value,
             "reason": reason,
             "model": reply.model,
+            "is_own": is_own_judge(reply.model, self.question, [self.method]),
+            "share_shown": self.share_shown,
         }
 
 
@@ -119,20 +124,20 @@ def ratings(questions: Sequence[Question], settings: JudgesSettings) -> Iterator
 
 def _asked(
     question: Question, method: str, max_characters: int
-) -> Iterator[tuple[str, str, str, Schema, str, tuple[str, ...]]]:
-    """Judge, criterion, instructions, schema and the texts beside the answer."""
+) -> Iterator[tuple[str, str, str, Schema, str, tuple[str, ...], float | None]]:
+    """Judge, criterion, instructions, schema, the texts beside the answer, and their share."""
     if passages := question.passages.get(method):
-        shown, n_omitted = within_budget(passages, max_characters)
+        shown, n_omitted, share = within_budget(passages, max_characters)
         omitted = OMITTED.format(n=len(passages), n_omitted=n_omitted) if n_omitted else ""
         told = CONSISTENCY.format(omitted=omitted)
-        yield "g_eval", "consistency", told, Rating, "passage", tuple(shown)
+        yield "g_eval", "consistency", told, Rating, "passage", tuple(shown), share
     references = question.references
     source, texts = BY_REFERENCES if references else BY_QUESTION
     told = RELEVANCE.format(source=source, texts=texts)
-    yield "g_eval", "relevance", told, Rating, "reference", references
+    yield "g_eval", "relevance", told, Rating, "reference", references, None
     if references:
-        yield "llm_rater", "lr1", STRICT, StrictRating, "reference", references
-        yield "llm_rater", "lr2", PERMISSIVE, PermissiveRating, "reference", references
+        yield "llm_rater", "lr1", STRICT, StrictRating, "reference", references, None
+        yield "llm_rater", "lr2", PERMISSIVE, PermissiveRating, "reference", references, None
 
 
 def accept_what_is_strictly_right(rows: list[dict]) -> None:

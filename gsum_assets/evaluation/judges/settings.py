@@ -16,6 +16,11 @@ class JudgesSettings(BaseModel):
     pairwise: bool = Field(
         default=True, description="each two methods side by side (GraphRAG, section 3)"
     )
+    one_criterion_per_call: bool = Field(
+        default=False,
+        description="whether each pairwise criterion is a call of its own, as in GraphRAG: six "
+        "times as many; else one call asks for all, as in LightRAG",
+    )
     ratings: bool = Field(
         default=True, description="each answer alone: G-Eval, and LLM-Rater with references"
     )

@@ -1,8 +1,10 @@
 """What a judge may reply, and how a reply becomes a verdict: by its checked structure alone."""
 
-from typing import Literal, TypeVar
+from collections.abc import Sequence
+from functools import cache
+from typing import Any, Literal, TypeVar
 
-from pydantic import BaseModel, Field
+from pydantic import BaseModel, Field, create_model
 
 from gsum_resources.protocols import Completion, Reply
 
@@ -20,17 +22,6 @@ class Preference(BaseModel):
 
     reason: str = Field(description=_REASON)
     winner: Literal["answer 1", "answer 2", "neither"] = Field(description="The better one.")
-
-
-class PairwiseVerdict(Verdict):
-    """Which of two answers is better, by each criterion."""
-
-    comprehensiveness: Preference
-    diversity: Preference
-    empowerment: Preference
-    directness: Preference
-    relevance: Preference
-    overall: Preference
 
 
 class Rating(Verdict):
@@ -54,9 +45,23 @@ class PermissiveRating(Verdict):
     verdict: Literal["yes", "partly", "no"]
 
 
-CRITERIA = tuple(name for name in PairwiseVerdict.model_fields if name != "mark")
+CRITERIA = (
+    "comprehensiveness", "diversity", "empowerment", "directness", "relevance", "overall"
+)  # fmt: skip
 UNPARSED = "unparsed"
 Read = TypeVar("Read", bound=Verdict)
+
+
+def pairwise_verdict(criteria: Sequence[str]) -> type[Verdict]:
+    """Return the schema of which of two answers is better: a `Preference` by each criterion."""
+    return _pairwise_verdict(tuple(criteria))
+
+
+@cache  # replies are recognized by their class
+def _pairwise_verdict(criteria: tuple[str, ...]) -> type[Verdict]:
+    fields: dict[str, Any] = dict.fromkeys(criteria, (Preference, ...))
+    doc = "Which of two answers is better, by each criterion."
+    return create_model("PairwiseVerdict", __base__=Verdict, __doc__=doc, **fields)
 
 
 class UnparsedError(ValueError):

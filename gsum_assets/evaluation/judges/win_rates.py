@@ -94,6 +94,7 @@ def _rate(verdicts: Sequence[dict]) -> dict:
         "unparsed": counts["unparsed"],
         "first_won": share(*first_won(judged)),
         "disagreement": share(*disagreements(judged)),
+        "is_own": any(row["is_own"] for row in judged),
     }
 
 

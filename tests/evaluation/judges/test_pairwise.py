@@ -3,14 +3,17 @@
 import json
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
 
 from gsum_assets.evaluation.judges.judge import Judgements, judge_answers
+from gsum_assets.evaluation.judges.own_judge import judged_by_writer, own_judge_note
 from gsum_assets.evaluation.judges.position_bias import position_bias
 from gsum_assets.evaluation.judges.settings import JudgesSettings
 from gsum_assets.evaluation.judges.verdicts import CRITERIA
 from gsum_assets.evaluation.judges.win_rates import win_rates
 from gsum_assets.tables import TABLES
+from gsum_resources.arrow import pc
 from gsum_resources.protocols import LanguageModel, ModelUnavailableError
 from tests.evaluation.judges import toys
 from tests.evaluation.judges.scripted_judges import (
@@ -24,6 +27,7 @@ from tests.evaluation.judges.scripted_judges import (
     verdict,
 )
 from tests.evaluation.judges.toys import Answers
+from tests.servers.replies import wanted_schema
 
 QUESTIONS = ("q1", "q2", "q3")
 GOOD_AND_BAD: Answers = {
@@ -83,7 +87,8 @@ def test_a_judge_that_always_prefers_the_first(tmp_path: Path) -> None:
     assert (row["win_rate"], row["wins"], row["losses"]) == (0.5, 3, 3)
     assert (row["first_won"], row["disagreement"]) == (1, 1)
     of_all = bias(found)
-    assert (of_all["first_won"], of_all["low"], of_all["high"]) == (1, 1, 1)
+    assert (of_all["first_won"], of_all["high"]) == (1, 1)
+    assert of_all["low"] < 0.5  # three questions are few
     assert (of_all["disagreement"], of_all["n"], of_all["n_both_orders"]) == (1, 6, 3)
 
 
@@ -203,6 +208,64 @@ def test_the_order_of_rows_does_not_matter(tmp_path: Path) -> None:
         backwards = [table.take(list(range(len(table)))[::-1]) for table in (asked, written)]
         other = judge_answers(*backwards, none, model, chosen)
     assert one == other
+
+
+def test_one_criterion_a_call(tmp_path: Path) -> None:
+    asked: list[tuple[str, ...]] = []
+    told: dict[tuple[str, ...], str] = {}
+
+    def noting(body: dict) -> str:
+        fields = (wanted_schema(body) or {})["properties"]
+        asked.append(tuple(name for name in fields if name != "mark"))
+        told[asked[-1]] = body["messages"][0]["content"]
+        return verdict(body, good_one(texts_of(body)))
+
+    with judging(tmp_path, noting) as (model, _):
+        together = judged(model).rows
+        assert asked == [CRITERIA] * 2 * len(QUESTIONS)
+        asked.clear()
+        apart = judged(model, one_criterion_per_call=True).rows
+    assert sorted(asked) == sorted([(c,) for c in CRITERIA] * 2 * len(QUESTIONS))
+    assert apart.equals(together)  # this judge goes by the answers alone
+    for criterion in CRITERIA:
+        others = [name for name in CRITERIA if f"- {name}:" in told[(criterion,)]]
+        assert others == [criterion]
+    assert "all of this" not in told[("overall",)]
+
+
+def test_a_judge_of_its_own_answers_is_flagged(tmp_path: Path) -> None:
+    written = pa.concat_tables(
+        [
+            toys.summaries({"bm25": GOOD_AND_BAD["bm25"]}, model="judge"),
+            toys.summaries({"dense": GOOD_AND_BAD["gor"], "gor": GOOD_AND_BAD["bm25"]}),
+        ]
+    )
+    chosen = JudgesSettings(methods=["bm25", "dense", "gor"])
+    with judging(tmp_path) as (model, _):
+        found = judge_answers(toys.queries("q1"), written, toys.contexts({}), model, chosen).rows
+    own = {
+        (row["method"], row["opponent"]): row["is_own"] for row in found.to_pylist() if row["model"]
+    }
+    assert own == {
+        ("bm25", None): True,
+        ("dense", None): False,
+        ("gor", None): False,
+        ("bm25", "dense"): True,
+        ("dense", "gor"): False,
+    }
+    settled = [row for row in found.to_pylist() if not row["model"]]  # bm25 and gor say the same
+    assert settled
+    assert not any(row["is_own"] for row in settled)
+    rates = {(r["method"], r["opponent"]): r["is_own"] for r in win_rates(found).to_pylist()}
+    assert [pair for pair, is_own in rates.items() if is_own] == [
+        ("bm25", "dense"),
+        ("dense", "bm25"),
+    ]
+    assert judged_by_writer(found) == ["bm25", "dense"]
+    assert "The judge judge also wrote answers that it judged (bm25, dense)" in (
+        own_judge_note(found) or ""
+    )
+    assert own_judge_note(found.filter(pc.invert(found["is_own"]))) is None
 
 
 # Hostile answers and replies: only the judge's own verdict on this very request counts.

@@ -5,11 +5,15 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
+from gsum_assets.evaluation.judge_assets import _of_methods
 from gsum_assets.evaluation.judges.judge import Judgements, judge_answers
 from gsum_assets.evaluation.judges.rating_scores import SCHEMA, rating_scores
 from gsum_assets.evaluation.judges.settings import JudgesSettings
+from gsum_assets.families import FAMILIES
 from gsum_assets.tables import TABLES
+from gsum_resources.arrow import pc
 from gsum_resources.protocols import LanguageModel
+from gsum_resources.warehouse_io import Lazy
 from tests.evaluation.judges import toys
 from tests.evaluation.judges.scripted_judges import judging, texts_of, verdict
 
@@ -124,7 +128,7 @@ def test_passages_beyond_the_budget_are_told(tmp_path: Path) -> None:
 
     long = {"gor": {"q1": ["x" * 80, "y" * 80, "z" * 80]}}
     with judging(tmp_path, noting) as (model, _):
-        judge_answers(
+        found = judge_answers(
             toys.queries("q1"),
             toys.summaries(ANSWERS),
             toys.contexts(long),
@@ -134,6 +138,48 @@ def test_passages_beyond_the_budget_are_told(tmp_path: Path) -> None:
     instructions, texts = told["consistency"]
     assert texts[1:] == ["x" * 80, "y" * 20]
     assert "3 passages, 2 are left out here or cut short" in instructions.replace("\n", " ")
+    shares = {row["criterion"]: row["share_shown"] for row in found.rows.to_pylist()}
+    assert shares == {"consistency": pytest.approx(100 / 240), "relevance": None}
+    assert found.problems == [
+        "consistency: of 1 of 1 answers the judge was shown 42% of the passages on average; raise "
+        "[judges] max_passage_characters, which is 100"
+    ]
+
+
+def test_the_judge_reads_what_the_answer_was_written_from(tmp_path: Path) -> None:
+    # refinement shortened the best passage, dropped the second and left the third
+    given = toys.contexts({"gae": {"q1": ["as found"]}, "bm25": {"q1": ["found"]}})
+    refined = toys.contexts({"gae": {"q1": ["shortened", "", "third"]}})
+    refined = refined.append_column("fate", pa.array(["edited", "dropped", "edited"]))
+    tables = {
+        "gae_read": refined.take([2, 1, 0]),
+        "gae_contexts": given,
+        "retrieval_read": given.filter(pc.equal(given["method"], "bm25")),
+    }
+    lazy = {name: Lazy(lambda rows=rows: rows) for name, rows in tables.items()}
+    read = _of_methods(lazy, "read", ["gae", "bm25"])
+    shown: list[list[str]] = []
+
+    def noting(body: dict) -> str:
+        shown.append(texts_of(body))
+        return verdict(body)
+
+    answers = {"gae": {"q1": "one"}, "bm25": {"q1": "two"}}
+    chosen = JudgesSettings(methods=["gae", "bm25"], pairwise=False)
+    with judging(tmp_path, noting) as (model, _):
+        judge_answers(toys.queries("q1"), toys.summaries(answers), read, model, chosen)
+    assert sorted(shown) == [["one"], ["one", "shortened", "third"], ["two"], ["two", "found"]]
+
+
+def test_every_family_is_judged_by_what_its_answers_were_written_from() -> None:
+    read = {family.name: family.answered_from for family in FAMILIES}
+    assert read["retrieval"] == read["gor"] == "contexts"
+    assert read["gae"] == "refined_contexts"
+    assert read["graphrag"] == "reduced_contexts"
+    assert read["jerr"] == "reread_contexts"
+    for name, table in read.items():  # what is read of it is there
+        columns = TABLES[table if table == "contexts" else f"{name}.{table}"].schema.names
+        assert set(TABLES["contexts"].schema.names) <= set(columns)
 
 
 def test_only_the_first_sample_of_the_named_methods_is_judged(tmp_path: Path) -> None:

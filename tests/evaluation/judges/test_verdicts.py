@@ -7,11 +7,11 @@ import pytest
 from gsum_assets.evaluation.judges.material import mark_of, marked, within_budget
 from gsum_assets.evaluation.judges.verdicts import (
     CRITERIA,
-    PairwiseVerdict,
     PermissiveRating,
     Rating,
     StrictRating,
     UnparsedError,
+    pairwise_verdict,
     verdict_in,
 )
 from gsum_resources.llm.structure import StructureError, parse
@@ -29,14 +29,14 @@ def one(**fields: object) -> str:
 
 @pytest.mark.parametrize("winner", ["answer 1", "answer 2", "neither"])
 def test_a_winner(winner: str) -> None:
-    found = parse(pairwise(winner), PairwiseVerdict, truncated=False)
+    found = parse(pairwise(winner), pairwise_verdict(CRITERIA), truncated=False)
     assert {getattr(found, criterion).winner for criterion in CRITERIA} == {winner}
 
 
 @pytest.mark.parametrize("winner", [True, 1, "1", "both", "gor", "", None, [1], {"winner": 1}])
 def test_no_winner(winner: object) -> None:
     with pytest.raises(StructureError):
-        parse(pairwise(winner), PairwiseVerdict, truncated=False)
+        parse(pairwise(winner), pairwise_verdict(CRITERIA), truncated=False)
 
 
 @pytest.mark.parametrize("rating", [0, 6, -1, 3.5, True, "4", "four", None, [4], 10**30])
@@ -61,7 +61,7 @@ def test_every_part_is_wanted(left_out: str) -> None:
     value = json.loads(pairwise("neither"))
     del value[left_out]
     with pytest.raises(StructureError, match=left_out):
-        parse(json.dumps(value), PairwiseVerdict, truncated=False)
+        parse(json.dumps(value), pairwise_verdict(CRITERIA), truncated=False)
 
 
 def test_the_mark_decides_whose_verdict_it_is() -> None:
@@ -88,10 +88,10 @@ def test_no_text_can_end_its_own_tag() -> None:
 
 def test_passages_within_a_budget() -> None:
     passages = ["abcd", "efgh", "ij"]
-    assert within_budget(passages, 100) == (passages, 0)
-    assert within_budget(passages, 10) == (passages, 0)
-    assert within_budget(passages, 9) == (["abcd", "efgh", "i"], 1)
-    assert within_budget(passages, 8) == (["abcd", "efgh"], 1)
-    assert within_budget(passages, 6) == (["abcd", "ef"], 2)
-    assert within_budget(["abcd"], 3) == (["abc"], 1)
-    assert within_budget([], 3) == ([], 0)
+    assert within_budget(passages, 100) == (passages, 0, 1)
+    assert within_budget(passages, 10) == (passages, 0, 1)
+    assert within_budget(passages, 9) == (["abcd", "efgh", "i"], 1, 0.9)
+    assert within_budget(passages, 8) == (["abcd", "efgh"], 1, 0.8)
+    assert within_budget(passages, 6) == (["abcd", "ef"], 2, 0.6)
+    assert within_budget(["abcd"], 3) == (["abc"], 1, 0.75)
+    assert within_budget([], 3) == ([], 0, 0)

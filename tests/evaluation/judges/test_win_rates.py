@@ -1,10 +1,13 @@
 """Win rates and position bias by hand, and what mirrors what."""
 
+import numpy as np
 import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from gsum.statistics import wilson
+from gsum_assets.evaluation.judges.orders import share_interval
 from gsum_assets.evaluation.judges.position_bias import SCHEMA, position_bias
 from gsum_assets.evaluation.judges.win_rates import to_markdown, win_rates
 from gsum_assets.tables import TABLES
@@ -43,6 +46,21 @@ def test_by_hand() -> None:
     assert of_all["disagreement"] == pytest.approx(2 / 3)
     assert 0 <= of_all["low"] <= of_all["first_won"] <= of_all["high"] <= 1
     assert (of_all["n"], of_all["n_both_orders"], of_all["unparsed"]) == (6, 3, 1)
+
+
+def test_the_interval_of_a_share_keeps_questions_together() -> None:
+    # as many verdicts each: Wilson's interval of the questions' own shares
+    (expected,) = wilson(np.array([0.75]), 8)
+    assert share_interval([(2, 2)] * 6 + [(0, 2)] * 2) == pytest.approx(expected)
+    # twice the verdicts of the same questions tell no more
+    assert share_interval([(4, 4)] * 6 + [(0, 4)] * 2) == pytest.approx(expected)
+    # unequal: around the share of all verdicts, 40 of 60, not the mean of the questions' shares
+    unequal = [(3, 3), (1, 1), (2, 4), (0, 1), (2, 3)] * 5
+    low, high = share_interval(unequal)
+    assert 0 < low < 40 / 60 < high < 1
+    assert (low + high) / 2 == pytest.approx(40 / 60, abs=0.02)
+    assert share_interval([(1, 1)] * 3) == pytest.approx((wilson(np.ones(1), 3)[0, 0], 1))
+    assert share_interval([(1, 1)])[0] < 0.5  # one question is no certainty
 
 
 def test_one_order_alone_is_no_rate() -> None:

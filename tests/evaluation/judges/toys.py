@@ -26,8 +26,8 @@ def queries(*ids: str, **columns: object) -> pa.Table:
     return pa.Table.from_pylist(rows, TABLES["queries"].schema)
 
 
-def summaries(answers: Answers, sample: int = 0) -> pa.Table:
-    fixed = {"model": "m", "calls": 1, "tokens_in": 1, "tokens_out": 1}
+def summaries(answers: Answers, sample: int = 0, model: str = "m") -> pa.Table:
+    fixed = {"model": model, "calls": 1, "tokens_in": 1, "tokens_out": 1}
     fixed |= {"latency_s": 0.0, "cost_usd": 0.0}
     rows = [
         {"query_id": query_id, "sample": sample, "text": text, "method": method} | fixed
@@ -67,6 +67,7 @@ def pairwise(*rows: tuple[str, str, str], **columns: object) -> pa.Table:
         "repeat": 1,
         "reason": "",
         "model": "m",
+        "is_own": False,
     }
     full = [
         base
