@@ -14,7 +14,6 @@ from benchmarks.results import ROOT, command_line, compared, read, store
 
 PENDING = {
     "docs/graph-of-records.md",
-    "docs/graphrag.md",
 }
 """Pages that still hold tables of measurements by hand; to be emptied."""
 
