@@ -60,7 +60,7 @@ def import_(benchmark: str, path: Path, corpus: str | None) -> None:
     """Import a BENCHMARK from its official files at PATH, gzip or not.
 
     Benchmarks: qmsum, squality, odsum-story, odsum-meeting, quality, musique, narrativeqa, wcep,
-    booksum, govreport, academiceval, multihop-rag.
+    booksum, govreport, academiceval, multihop-rag, graphrag-bench.
     """
     from gsum_assets.corpus.importers import import_benchmark
     from gsum_assets.corpus.intake import folder_intake

@@ -172,7 +172,9 @@ TABLES: Mapping[str, Table] = {
                 _QUERY_ID,
                 Column("text", TEXT, "the question as a person asked it"),
                 Column("retrieval_text", TEXT, "what retrieval searches for; mostly the same"),
-                Column("kind", TEXT, "'general' asks for a whole, 'specific' for a part"),
+                Column(
+                    "kind", TEXT, "'general' asks for a whole, 'specific' for a part, or a type"
+                ),
                 Column("document_id", TEXT, "the document asked about; null: the corpus", True),
                 Column("references", TEXTS, "reference summaries"),
                 Column("relevant_document_ids", TEXTS, "documents that an answer rests on"),
@@ -254,7 +256,7 @@ TABLES: Mapping[str, Table] = {
             (
                 Column("method", TEXT, "the method"),
                 Column("split", TEXT, "train, dev or test; all: together"),
-                Column("kind", TEXT, "'general' or 'specific'"),
+                Column("kind", TEXT, "of question: 'general', 'specific', 'fact-retrieval', …"),
                 Column("metric", TEXT, "rouge1, rougeL, p@10, g_eval_relevance, …"),
                 Column("mean", FLOAT, "mean over the questions"),
                 Column("low", FLOAT, "lower end of the mean's 95% interval"),
@@ -293,7 +295,7 @@ TABLES: Mapping[str, Table] = {
                 Column("method", TEXT, "the method"),
                 Column("opponent", TEXT, "what it is compared with, later in the alphabet"),
                 Column("split", TEXT, "train, dev or test; all: together"),
-                Column("kind", TEXT, "'general' or 'specific'"),
+                Column("kind", TEXT, "of question: 'general', 'specific', 'fact-retrieval', …"),
                 Column("metric", TEXT, "rouge1, rougeL, p@10, …"),
                 Column("difference", FLOAT, "mean of method - opponent over the same questions"),
                 Column("low", FLOAT, "lower end of its 95% interval"),

@@ -21,6 +21,15 @@ from gsum_assets.corpus.settings import CorpusSettings
 
 QUERIES_FILE = "queries.jsonl"
 
+QuestionKind = Literal[
+    "general",
+    "specific",
+    "fact-retrieval",  # this and the next three are the types of GraphRAG-Bench
+    "complex-reasoning",
+    "contextual-summarize",
+    "creative-generation",
+]
+
 _Text = Annotated[str, StringConstraints(pattern=r"\S")]
 
 
@@ -77,7 +86,7 @@ class _Line(BaseModel):
     text: _Text
     query_id: _Text | None = None
     retrieval_text: _Text | None = None
-    kind: Literal["general", "specific"] = "general"
+    kind: QuestionKind = "general"
     document_id: str | None = None
     references: list[str] = Field(default_factory=list)
     relevant_document_ids: list[str] | None = None

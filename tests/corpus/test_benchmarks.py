@@ -46,6 +46,21 @@ def test_qmsum(tmp_path):
     assert all(re.match(r".{1,150}?: \S", line) for line in text.split("\n"))
 
 
+def test_graphrag_bench(tmp_path):
+    report, documents, queries = _import("graphrag-bench", "graphrag_bench", tmp_path)
+    assert len(documents) == 44 - 3
+    assert len(queries) == 1027
+    assert Counter(query.kind for query in queries) == {
+        "fact-retrieval": 542,
+        "complex-reasoning": 247,
+        "contextual-summarize": 154,
+        "creative-generation": 84,
+    }
+    assert Counter(query.split for query in queries) == {"dev": 550, "test": 477}
+    assert all(document.title for document in documents.values())
+    assert len(report.notes) == 2
+
+
 def test_squality(tmp_path):
     _, documents, queries = _import("squality", "squality", tmp_path)
     assert len(documents) == 75

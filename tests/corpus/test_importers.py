@@ -11,6 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from gsum_assets.corpus.importers import BENCHMARKS, import_benchmark
+from gsum_assets.corpus.importers.graphrag_bench import split_of_guide
 from gsum_assets.corpus.settings import CorpusError, checked_section, load_settings
 from gsum_assets.jerr.settings import JerrSettings
 
@@ -381,6 +382,64 @@ def test_multihop_rag(tmp_path):
         [],
     ]
     assert report.notes == ["1 pieces of evidence name no article of the corpus"]
+
+
+def _medical_question(number, question, answer, **more):
+    row = {"id": f"Medical-{number}", "source": "Medical", "question_type": "Fact Retrieval"}
+    return {**row, "question": question, "answer": answer, **more}
+
+
+def test_graphrag_bench(tmp_path):
+    skin = "Skin cancer basics Key points Skin cancer is common. The sun is its main cause."
+    bone = "About bone What is bone cancer? Bone cancer starts in bones. Chemotherapy helps."
+    asked = [
+        _medical_question(1, "What causes skin cancer?", "The sun.", evidence=["THE  sun is its"]),
+        _medical_question(2, "What helps?", "Chemotherapy.", evidence="Chemotherapy helps."),
+        _medical_question(3, "What helps?", "Bone chemotherapy.", evidence=["not in the text", ""]),
+        _medical_question(4, "Write a letter.", "Dear", question_type="Creative Generation"),
+    ]
+    corpus = {"corpus_name": "Medical", "context": f"{skin}\n{bone}\n\n{skin} \n"}
+    _put(tmp_path / "Datasets/Corpus/medical.json", corpus)
+    _put(tmp_path / "Datasets/Questions/medical_questions.json.gz", asked)
+    report, documents, queries = _run("graphrag-bench", tmp_path, tmp_path)
+    assert {key: (d["title"], d["text"]) for key, d in documents.items()} == {
+        "guide-01": ("Skin cancer is common. The sun is its", skin),
+        "guide-02": ("Bone cancer starts in bones. Chemotherapy helps.", bone),
+    }
+    assert [q["kind"] for q in queries.values()] == ["fact-retrieval"] * 3 + ["creative-generation"]
+    first, second, third, last = queries.values()
+    assert (first["references"], first["relevant_document_ids"]) == (["The sun."], ["guide-01"])
+    found = [(span["document_id"], span["start"], span["end"]) for span in first["relevant_spans"]]
+    start = skin.index("The sun is its")
+    assert found == [("guide-01", start, start + 14)]
+    assert second["relevant_document_ids"] == ["guide-02"]
+    assert third["relevant_spans"] == last["relevant_document_ids"] == []
+    assert first["split"] == split_of_guide(skin)
+    assert second["split"] == third["split"] == split_of_guide(bone)
+    assert report.notes == [
+        "1 guides that stand in the corpus twice are taken once",
+        "2 of 3 pieces of evidence are found in the guides",
+        "1 questions have the text of an earlier one; all are kept",
+    ]
+
+
+def test_graphrag_bench_of_an_unknown_type_or_of_two_corpora(tmp_path):
+    odd = _medical_question(1, "Q", "A", question_type="Trivia")
+    corpus = {"corpus_name": "Medical", "context": "One guide."}
+    _put(tmp_path / "medical.json", [corpus])
+    _put(tmp_path / "medical_questions.json", [odd, _medical_question(2, "Q2", "A")])
+    report = import_benchmark("graphrag-bench", tmp_path, tmp_path / "corpora")
+    assert report.n_queries == 1
+    assert "query 'Medical-1': 'kind' has value 'trivia'" in report.notes[-1]
+    _put(tmp_path / "medical.json", [corpus, corpus])
+    with pytest.raises(CorpusError, match="not in the official format"):
+        import_benchmark("graphrag-bench", tmp_path, tmp_path / "corpora")
+
+
+def test_the_halves_of_graphrag_bench_stay_as_they_are():
+    """What was set aside would no longer be unseen if another rule moved guides over."""
+    splits = [split_of_guide(f"guide {i}") for i in range(6)]
+    assert splits == ["test", "test", "dev", "test", "test", "dev"]
 
 
 def test_unknown_names_and_sources(tmp_path):

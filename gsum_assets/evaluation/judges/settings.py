@@ -1,8 +1,8 @@
 """The table `[judges]` of `corpus.toml`: what is judged, and how often."""
 
-from typing import Literal
-
 from pydantic import BaseModel, ConfigDict, Field, model_validator
+
+from gsum_assets.corpus.queries import QuestionKind
 
 
 class JudgesSettings(BaseModel):
@@ -24,7 +24,7 @@ class JudgesSettings(BaseModel):
     ratings: bool = Field(
         default=True, description="each answer alone: G-Eval, and LLM-Rater with references"
     )
-    kinds: list[Literal["general", "specific"]] = Field(
+    kinds: list[QuestionKind] = Field(
         default=["general"],
         min_length=1,
         description="of question; 'general', the global ones, as GraphRAG judges; ours",

@@ -1,0 +1,119 @@
+"""GraphRAG-Bench, medical (Xiang et al., ICLR 2026): patient guides and four types of question."""
+
+import hashlib
+import re
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from gsum_assets.corpus.importers.benchmark import Benchmark, Contents, query, slug
+from gsum_assets.corpus.importers.source import find_file, missing, read_json, read_rows
+from gsum_assets.corpus.load import Document
+from gsum_assets.corpus.queries import Span
+
+_FILES = "a folder with medical.json and medical_questions.json, or the official repository"
+_FOLDERS = ("", "Datasets/Corpus/", "Datasets/Questions/", "Datas/Corpus/", "Datas/Questions/")
+_HEADINGS = re.compile(r"Key points |\? ")  # a guide opens with its table of contents
+_OPENING_CHARACTERS = 400
+_TITLE_WORDS = 8
+
+
+def read_graphrag_bench(source: Path) -> Contents:
+    """Read the medical guides as documents, with questions of the four types.
+
+    The official corpus is one text of 1 MB whose lines are whole guides for patients. Each
+    distinct line is a document, so that an answer names the guide that it depends on; as one
+    document, every source would be the same. Three guides stand there twice.
+
+    The source has no splits. A guide with all of its questions goes to dev or to test by the hash
+    of its text, since nearly equal questions are about the same guide: dev is what choices may
+    be made on, test stays aside.
+    """
+    files = [_file(source, name) for name in ("medical.json", "medical_questions.json")]
+    lines = [line.strip() for line in _context(files[0]).split("\n")]
+    guides: dict[str, str] = {}
+    for number, text in enumerate(lines, start=1):
+        if text:
+            guides.setdefault(text, f"guide-{number:02d}")
+    contents = Contents([Document(guide, _title(text), text) for text, guide in guides.items()])
+    if repeated := sum(map(bool, lines)) - len(guides):
+        contents.notes.append(f"{repeated} guides that stand in the corpus twice are taken once")
+    rows = [row for _, row in read_rows(files[1], ("id", "question", "answer", "question_type"))]
+    texts = list(guides)
+    n_pieces = n_found = 0
+    for row, guide in zip(rows, _nearest(rows, texts), strict=True):
+        pieces = _pieces(row)
+        spans = [span for piece in pieces if (span := _located(piece, guides, texts[guide]))]
+        n_pieces, n_found = n_pieces + len(pieces), n_found + len(spans)
+        contents.queries.append(
+            query(
+                row["id"],
+                row["question"],
+                [row["answer"]],
+                split=split_of_guide(texts[guide]),
+                kind=slug(row["question_type"]).lower(),
+                relevant=[span.document_id for span in spans],
+                spans=spans,
+            )
+        )
+    if n_pieces:
+        contents.notes.append(f"{n_found} of {n_pieces} pieces of evidence are found in the guides")
+    if equal := sum(n - 1 for n in Counter(row["question"] for row in rows).values()):
+        contents.notes.append(f"{equal} questions have the text of an earlier one; all are kept")
+    return contents
+
+
+def split_of_guide(text: str) -> str:
+    """Return the split of the questions about a guide: 'dev' or 'test'."""
+    return ("dev", "test")[hashlib.blake2b(text.encode(), digest_size=8).digest()[-1] % 2]
+
+
+def _file(source: Path, name: str) -> Path:
+    file = find_file(source, *(folder + name for folder in _FOLDERS))
+    if file is None:
+        raise missing(source, name)
+    return file
+
+
+def _context(file: Path) -> str:
+    """Return the text of the corpus file: an object, or a list of one."""
+    value = read_json(file)
+    (corpus,) = value if isinstance(value, list) else [value]
+    return corpus["context"]
+
+
+def _title(text: str) -> str:
+    """Return the first words of a guide behind its table of contents, which names no disease."""
+    headings = list(_HEADINGS.finditer(text[:_OPENING_CHARACTERS]))
+    start = headings[-1].end() if headings else 0
+    return " ".join(text[start : start + _OPENING_CHARACTERS].split()[:_TITLE_WORDS])
+
+
+def _nearest(rows: Sequence[dict[str, Any]], texts: Sequence[str]) -> list[int]:
+    """Return for each question the index of the guide most similar to question and answer."""
+    from sklearn.feature_extraction.text import TfidfVectorizer
+
+    words = TfidfVectorizer(sublinear_tf=True, stop_words="english", ngram_range=(1, 2))
+    guides = words.fit_transform(texts)  # (n_guides, n_terms)
+    questions = words.transform([f"{row['question']} {row['answer']}" for row in rows])
+    return (questions @ guides.T).toarray().argmax(axis=1).tolist()  # type: ignore[attr-defined]
+
+
+def _pieces(row: dict[str, Any]) -> list[str]:
+    """Return the passages that the annotators give as evidence; some copies have none."""
+    evidence = row.get("evidence") or []
+    pieces = [evidence] if isinstance(evidence, str) else evidence
+    return [piece for piece in pieces if piece.strip()]
+
+
+def _located(piece: str, guides: dict[str, str], nearest: str) -> Span | None:
+    """Return where a piece of evidence stands, whatever its case and white space."""
+    pattern = re.compile(r"\s+".join(map(re.escape, piece.split())), re.IGNORECASE)
+    for text in (nearest, *guides):
+        if found := pattern.search(text):
+            return Span(guides[text], found.start(), found.end())
+    return None
+
+
+GRAPHRAG_BENCH = Benchmark("GraphRAG-Bench, medical", "report", _FILES, read_graphrag_bench)

@@ -1,0 +1,85 @@
+"""The benchmark's own arithmetic: samples, coverage, equal budgets, tables."""
+
+import pytest
+
+from benchmarks.graphrag_bench.home import sampled
+from benchmarks.graphrag_bench.reading import Answered, Scorer, within
+from benchmarks.graphrag_bench.tables import METRICS, Results, best_plain, tables
+from gsum_assets.corpus.chunk import n_word_pieces
+from gsum_assets.corpus.importers.benchmark import query
+from gsum_assets.tables import TABLES
+
+
+def _questions(n, kind, split):
+    return [query(f"{split}-{kind}-{i}", "Q", ["A"], split=split, kind=kind) for i in range(n)]
+
+
+def test_a_sample_is_of_one_split_and_as_large_for_each_type():
+    asked = [
+        *_questions(9, "fact-retrieval", "dev"),
+        *_questions(9, "fact-retrieval", "test"),
+        *_questions(2, "creative-generation", "dev"),
+    ]
+    chosen = [one.query_id for one in sampled(asked, "dev", 4)]
+    assert chosen[:2] == ["dev-creative-generation-1", "dev-creative-generation-0"]
+    assert len(set(chosen[2:])) == 4
+    assert all(one.startswith("dev-fact") for one in chosen[2:])
+    assert chosen == [one.query_id for one in sampled(asked[::-1], "dev", 4)]
+
+
+def test_coverage_counts_stems_of_content_words_once():
+    scorer = Scorer([{"query_id": "q", "references": ["The surgeons removed the tumors, tumors."]}])
+    assert scorer.coverage("q", ["A surgeon acts.", "Tumor"]) == pytest.approx(2 / 3)
+    assert scorer.coverage("q", ["The and of"]) == 0
+
+
+def test_a_question_without_an_answer_scores_0_but_has_read():
+    scorer = Scorer([{"query_id": "q", "references": ["tumors"]}])
+    found = scorer.score(TABLES["summaries"].empty(), {"q": ["A tumor."]})
+    assert found == {"q": Answered(0.0, 1.0, 3, 0, 0)}
+
+
+def test_plain_retrieval_reads_as_many_tokens_as_it_may():
+    texts = ["one two three", "", "four five six", "seven"]
+    assert within(texts, 5) == ["one two three", "four five"]
+    assert within(texts, 0) == []
+    assert within(texts, 100) == ["one two three", "four five six", "seven"]
+    assert sum(n_word_pieces(within(texts, 4))) == 4
+
+
+ASKED = [f"q{i}" for i in range(8)]
+
+
+def _column(rouge_l, coverage):
+    return {one: Answered(rouge_l + i / 100, coverage, 10, 1, 20) for i, one in enumerate(ASKED)}
+
+
+def test_the_best_plain_retriever_is_chosen_by_type_and_metric():
+    plain = {"bm25": _column(0.1, 0.7), "dense": _column(0.2, 0.5)}
+    other = Answered(0.9, 0.1, 10)
+    plain["bm25"]["q0"] = other
+    assert best_plain({"one": ASKED[:1], "rest": ASKED[1:]}, plain) == {
+        ("one", "rouge_l"): "bm25",
+        ("one", "coverage"): "dense",
+        ("rest", "rouge_l"): "dense",
+        ("rest", "coverage"): "bm25",
+    }
+
+
+def test_a_method_stands_beside_its_control():
+    methods = {"bm25": _column(0.1, 0.5), "gae": _column(0.5, 0.5)}
+    asked = {"fact-retrieval": ASKED, "complex-reasoning": ASKED}
+    best = {(kind, metric): f"{metric} plain" for kind in asked for metric in METRICS}
+    controls = {("gae", "rouge_l"): _column(0.3, 0), ("gae", "coverage"): _column(0, 0.7)}
+    rouge_l, coverage, facts, _ = tables(Results(asked, methods, best, controls), "notes")
+    assert [*rouge_l.rows, *coverage.rows] == [
+        ["gae", "+20.0*", "+20.0*"],
+        ["gae", "-20.0*", "-20.0*"],
+    ]
+    assert facts.title == "fact-retrieval, n = 8"
+    plain, graph = facts.rows
+    assert plain[6:] == ["", "", "", ""]
+    assert graph[3:6] == ["10", "1", "20"]
+    assert graph[6].startswith("rouge_l plain: +20.00 [")
+    assert graph[8].startswith("coverage plain: -20.00 [")
+    assert float(graph[7]) == pytest.approx(2 * 2**-7, abs=0.001)  # one of two types
