@@ -56,6 +56,7 @@ class Completion:
     """A model's valid reply to one `Request`; `tokens_*` in tokens, `latency_s` in seconds.
 
     `calls` counts the answers it took, re-asks included; `retries` the attempts that got none.
+    `slips` has a line for each kind of invalid item that was left out of the lists in `parsed`.
     """
 
     text: str
@@ -68,6 +69,7 @@ class Completion:
     retries: int = 0
     cached: bool = False
     cost_usd: float = 0.0
+    slips: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
