@@ -39,7 +39,7 @@ class Relationship(BaseModel):
 
     source: Name = Field(description="Name of the first entity, as in entities.")
     target: Name = Field(description="Name of the second entity, as in entities.")
-    description: str = Field(description="What the text says about the connection.")
+    description: str = Field(description="What connects them.")
     strength: int = Field(default=1, ge=1, le=10, description="1 (loose) to 10 (essential).")
 
     @model_validator(mode="after")
@@ -52,8 +52,8 @@ class Relationship(BaseModel):
 class Claim(BaseModel):
     """Something that is said to be so of an entity."""
 
-    subject: Name = Field(description="Name of the entity it is about, as in entities.")
-    object: NameOrNone = Field(default="", description="Name of the other entity; empty: none.")
+    subject: Name = Field(description="The entity it is about, as in entities.")
+    object: NameOrNone = Field(default="", description="The other entity; empty: none.")
     type: str = Field(default="", description="Kind of claim, one to three words.")
     status: Status = Field(
         default="suspected",
@@ -63,7 +63,7 @@ class Claim(BaseModel):
     description: str = Field(description="The claim in one sentence.")
     start_date: str = Field(default="", description="Since when, as the text says; empty: unsaid.")
     end_date: str = Field(default="", description="Until when, as the text says; empty: unsaid.")
-    quote: str = Field(default="", description="The words of the text that say so.")
+    quote: str = Field(default="", description="The text's own words.")
 
 
 class Finding(BaseModel):

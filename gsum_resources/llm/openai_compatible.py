@@ -93,6 +93,7 @@ class OpenAICompatibleModel:
         asked = settings.structured_output
         self._dialect = Dialect("json_schema" if asked == "auto" else asked)
         self._accepted: set[Format] = set()
+        self._obeyed: set[Format] = set()  # in which a reply had the fields of its schema
         self._formats: dict[type[BaseModel], Format] = {}  # of schemas that need a lower one
         self._first: asyncio.Event | None = None  # set when the first structured request is over
 
@@ -154,7 +155,10 @@ class OpenAICompatibleModel:
         for _ in range(self._settings.max_repairs + 1):
             said = await self._ask(request, turns, room, spent)
             try:
-                return _checked(said, request)
+                checked = _checked(said, request)
+                if request.schema and has_form(said.text, request.schema):
+                    self._obeyed.add(self._dialect_for(request.schema).format)
+                return checked
             except _CutOffError as error:
                 problem, room = error, room * _MORE_ROOM
             except StructureError as error:
@@ -205,14 +209,17 @@ class OpenAICompatibleModel:
                 return said
             change = self._change(request, dialect, said)
             if on_trial and is_unexplained(said.status) and not change:
-                if plain:
-                    self._learn(request.schema, changes | {"format": dialect.lower_format})
+                if plain is None:
+                    prompt = replace(dialect, format="prompt")
+                    found = await self._sent(request, turns, room, prompt, 0, spent)
+                    if isinstance(found, EndpointError):
+                        raise found
+                    plain = found
+                    continue
+                changes["format"] = dialect.lower_format
+                if dialect.lower_format == "prompt":
+                    self._learn(request.schema, changes)
                     return plain
-                prompt = replace(dialect, format="prompt")
-                found = await self._sent(request, turns, room, prompt, 0, spent)
-                if isinstance(found, EndpointError):
-                    raise found
-                plain = found
             elif change:
                 changes |= change
             else:
@@ -297,7 +304,9 @@ class OpenAICompatibleModel:
         if not set(said.text) & set("{["):
             if request.schema not in self._formats:
                 self._dialect = replace(self._dialect, format=dialect.lower_format)
-        elif dialect.format != "json_object" and not has_form(said.text, request.schema):
+        elif dialect.format not in {"json_object", *self._obeyed} and not has_form(
+            said.text, request.schema
+        ):
             self._formats[request.schema] = dialect.lower_format
 
 

@@ -54,8 +54,8 @@ def json_directions(schema: type[BaseModel]) -> str:
     """
     described = schema.model_json_schema()
     return (
-        "Reply with JSON of this form and nothing else, each <...> filled in, lists as long as "
-        f"needed:\n{_form(described, described.get('$defs', {}), '')}"
+        "Reply with JSON of this form alone, <...> filled in, lists as long as needed:\n"
+        f"{_form(described, described.get('$defs', {}), '')}"
     )
 
 
