@@ -74,9 +74,10 @@ class Completion:
 
 @dataclass(frozen=True)
 class CompletionError:
-    """Why one `Request` got no valid reply; never memoized. It may have cost something.
+    """Why one `Request` got no valid reply. It may have cost something.
 
     `text` is what the model said last, of which a part may be of use; empty where it said nothing.
+    `repeats`: the model would say the same again; such a failure alone is memoized.
     """
 
     message: str
@@ -88,6 +89,7 @@ class CompletionError:
     latency_s: float = 0.0
     cost_usd: float = 0.0
     text: str = ""
+    repeats: bool = False
 
 
 class ModelUnavailableError(RuntimeError):
@@ -135,6 +137,16 @@ class LanguageModel(Protocol):
         ModelUnavailableError
             If asking on is of no use. What was answered before has gone to `on_reply`.
         """
+        ...
+
+
+@runtime_checkable
+class Repeating(Protocol):
+    """A language model that fails again, for sure, at what it failed at (`repeats`)."""
+
+    @property
+    def failure_scope(self) -> str:
+        """What a failure depends on beside identity and request, such as the number of re-asks."""
         ...
 
 

@@ -205,6 +205,8 @@ def _take(graph: ChunkGraph, reply: Reply, nth: int, schema: type[BaseModel]) ->
     if isinstance(reply, Completion):
         found = reply.parsed
         graph.n_rounds += 1
+        if reply.slips:
+            graph.problems.append(f"left out: {'; '.join(reply.slips)}")
     else:
         found, slips = salvage(reply.text, schema)
         lost = "left out: " + "; ".join(slips) if slips else "what can be read is kept"

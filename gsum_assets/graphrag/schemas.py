@@ -1,7 +1,8 @@
 """What the language model is asked to reply: shapes of extraction, reports and partial answers.
 
-A reply that breaks one of these rules is asked for again with the reason; what remains broken
-then is salvaged item by item (`salvage.py`), counted, and asked for again by the next run.
+Slips of form are mended, and single bad items left out, where a reply is read
+(`gsum_resources/llm/coerce.py`). A reply that is worse is asked for again with the reason; what
+remains broken then is salvaged item by item (`salvage.py`), and asked for again by the next run.
 """
 
 from functools import cache
@@ -90,14 +91,12 @@ def extraction_schema(types: tuple[str, ...], claims: bool) -> type[BaseModel]:
 
     Parameters
     ----------
-    types : that an entity may have; 'other' is added.
+    types : that an entity may have; 'other' is added, and stands for any further one.
     """
     allowed = tuple(dict.fromkeys([*types, OTHER]))
 
     def known(kind: str) -> str:
-        if kind.strip().lower() not in allowed:
-            raise ValueError(f"unknown type '{kind[:40]}'; choose from {', '.join(allowed)}")
-        return kind.strip().lower()
+        return kind.strip().lower() if kind.strip().lower() in allowed else OTHER
 
     kind = Annotated[str, AfterValidator(known)]
     entity = create_model(

@@ -88,8 +88,9 @@ def _key(text: str) -> str:
 
 
 def _bounds(metadata: Sequence[Any]) -> _Bounds:
-    low = [getattr(mark, "ge", None) for mark in metadata]
-    high = [getattr(mark, "le", None) for mark in metadata]
+    marks = [m for mark in metadata for m in getattr(mark, "metadata", None) or [mark]]
+    low = [getattr(mark, "ge", None) for mark in marks]
+    high = [getattr(mark, "le", None) for mark in marks]
     return _Bounds(
         max([x for x in low if x is not None], default=-math.inf),
         min([x for x in high if x is not None], default=math.inf),
@@ -113,7 +114,7 @@ def _fitted(value: Any, kind: Any, bounds: _Bounds, name: str, slips: Counter[st
         return value
     if issubclass(kind, BaseModel):
         return _object(value, kind, slips)
-    if isinstance(value, list) and len(value) == 1:
+    if isinstance(value, list) and len(value) == 1 and value[0] is not None:
         value = value[0]
     if kind is str:
         return _text(value)

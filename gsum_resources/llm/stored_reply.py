@@ -37,6 +37,16 @@ def decode(value: bytes, schema: type[BaseModel] | None, cached: bool = False) -
     return Completion(**fields | {"parsed": parsed, "cached": cached, "slips": slips})
 
 
+def storable_failure(failure: CompletionError) -> bytes:
+    """What the memo of failures keeps of one; its texts are well-formed."""
+    return _json(vars(failure)).encode()
+
+
+def decode_failure(value: bytes) -> CompletionError:
+    """What `storable_failure` made of a failure."""
+    return CompletionError(**json.loads(value))
+
+
 def well_formed(text: str) -> str:
     """`text` with U+FFFD for half surrogate pairs, which no file or database takes."""
     try:

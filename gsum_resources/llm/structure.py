@@ -65,13 +65,14 @@ def _form(part: dict[str, Any], definitions: dict[str, Any], name: str) -> str:
         return _form(definitions[part["$ref"].rpartition("/")[2]], definitions, name)
     if "anyOf" in part:
         meant = [one for one in part["anyOf"] if one.get("type") != "null"]
-        return _form({**part, "anyOf": [], **meant[0]}, definitions, name)
+        rest = {key: value for key, value in part.items() if key != "anyOf"}
+        return _form(rest | meant[0], definitions, name)
     if choices := _choices(part):
         return f'"<{" | ".join(choices)}>"'
     words = _words(part.get("description", ""), name)
     if part.get("type") == "object":
         fields = part.get("properties") or {"<name>": part.get("additionalProperties") or {}}
-        inner = (f'"{one}": {_form(field, definitions, one)}' for one, field in fields.items())
+        inner = (f'"{one}": {_form(field, definitions, one.strip("<>"))}' for one, field in fields.items())
         return "{" + ", ".join(inner) + "}"
     if part.get("type") == "array":
         item = part.get("items", {})
