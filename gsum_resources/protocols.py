@@ -31,6 +31,9 @@ class Request:
     seed : sampling seed, derived from a stable id.
     schema : a pydantic model that the reply must satisfy, or None for free text.
     document_id : for the ledger; "" where the request concerns a whole corpus.
+    ending : further words after passages and question, such as what is known so far. What stems
+        from documents belongs here and not into the instructions, and so do the words in which
+        requests about the same passages differ: what they share is then a common prefix.
     """
 
     task: Task
@@ -42,12 +45,15 @@ class Request:
     seed: int = 0
     schema: type[BaseModel] | None = None
     document_id: str = ""
+    ending: str = ""
 
     def render(self) -> str:
-        """The user message: numbered passages, then the question."""
+        """The user message: numbered passages, then the question, then the ending."""
         parts = [f"[{i}]\n{passage}" for i, passage in enumerate(self.passages, start=1)]
         if self.question:
             parts.append(f"Question: {self.question}")
+        if self.ending:
+            parts.append(self.ending)
         return "\n\n".join(parts)
 
 

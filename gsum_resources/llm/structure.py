@@ -72,7 +72,10 @@ def _form(part: dict[str, Any], definitions: dict[str, Any], name: str) -> str:
     words = _words(part.get("description", ""), name)
     if part.get("type") == "object":
         fields = part.get("properties") or {"<name>": part.get("additionalProperties") or {}}
-        inner = (f'"{one}": {_form(field, definitions, one.strip("<>"))}' for one, field in fields.items())
+        inner = (
+            f'"{one}": {_form(field, definitions, one.strip("<>"))}'
+            for one, field in fields.items()
+        )
         return "{" + ", ".join(inner) + "}"
     if part.get("type") == "array":
         item = part.get("items", {})

@@ -11,6 +11,8 @@ import pyarrow as pa
 import pytest
 
 from gsum_assets.graphrag.extract import Extracted, extract
+from gsum_assets.graphrag.prompts import example
+from gsum_assets.graphrag.schemas import extraction_schema
 from gsum_assets.graphrag.settings import ExtractionSettings
 from gsum_assets.tables import TABLES
 from gsum_resources.llm.extractive import ExtractiveModel
@@ -22,6 +24,7 @@ from tests.llm.embedders import WordEmbedder
 
 Says = Callable[[str, int], str]
 """The reply about a chunk's text, in the n-th round."""
+_LISTED = "\n\nThese entities of the passage are listed already:"
 ONCE = ExtractionSettings(gleanings=0)
 TABLE_NAMES = ("extractions", "entity_mentions", "relationship_mentions", "claims")
 
@@ -63,7 +66,7 @@ def speaking(says: Says, heard: list[dict] | None = None) -> Callable[[dict], st
     n_asked: Counter[str] = Counter()
 
     def said(body: dict) -> str:
-        text = body["messages"][1]["content"].removeprefix("[1]\n")
+        text = body["messages"][1]["content"].removeprefix("[1]\n").partition(_LISTED)[0]
         n_asked[text] += 1
         if heard is not None:
             heard.append(body)
@@ -295,8 +298,11 @@ def test_gleanings_add_what_is_new_with_their_round(tmp_path: Path) -> None:
     assert names_in(found, "c0", "claims", "round") == [0, 2]
     assert names_in(found, "c0", "extractions", "n_rounds") == [3]
     assert names_in(found, "c0", "extractions", "calls") == [3]
-    shown = [body["messages"][0]["content"] for body in heard]
+    shown = [body["messages"][1]["content"] for body in heard]
     assert "- Lin" not in shown[0]
+    # a gleaning goes on where the first request ends, so that a server may keep what it read
+    assert len({body["messages"][0]["content"] for body in heard}) == 1
+    assert all(text.startswith(shown[0]) for text in shown)
     assert "\n- Lin\n- Boat\n" in shown[1]
     assert "\n- Lin\n- Boat\n- Ann\n" in shown[2]
 
@@ -419,3 +425,13 @@ def test_the_embedded_model_fills_all_four_tables() -> None:
     assert names_in(found, "c0", "extractions", "n_rounds") == [2]
     (problem,) = found.problems
     assert "c1" in problem
+
+
+@pytest.mark.parametrize("claims", [True, False])
+def test_the_example_is_valid_and_keeps_to_the_types(claims: bool) -> None:
+    for types in (tuple(ExtractionSettings().entity_types), ("boat",)):
+        schema: Any = extraction_schema(types, claims)
+        found = schema.model_validate_json(example([*types, "other"], "other", claims))
+        assert {one.type for one in found.entities} <= {*types, "other"}
+        assert {one.type for one in found.entities} != {"other"} or types == ("boat",)
+        assert bool(getattr(found, "claims", ())) is claims
