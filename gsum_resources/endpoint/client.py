@@ -14,7 +14,6 @@ from tenacity import (
     retry_if_exception,
     retry_if_exception_type,
     stop_after_attempt,
-    stop_any,
     wait_random_exponential,
 )
 
@@ -170,11 +169,9 @@ class Endpoint:
             If no request will get any: key or model are refused, the server is away.
         """
         content = json.dumps(body, ensure_ascii=False, separators=(",", ":"))
+        last = stop_after_attempt(self.settings.max_retries + 1 if self._patient else 1)
         retrying = AsyncRetrying(
-            stop=stop_any(
-                stop_after_attempt(self.settings.max_retries + 1 if self._patient else 1),
-                lambda state: is_final(_failure_in(state), state.attempt_number),
-            ),
+            stop=lambda state: last(state) or is_final(_failure_in(state), state.attempt_number),
             wait=self._pause,
             retry=retry_if_exception_type(TransientError),
             reraise=True,

@@ -59,6 +59,19 @@ def json_directions(schema: type[BaseModel]) -> str:
     )
 
 
+@cache
+def schema_in_full(schema: type[BaseModel]) -> str:
+    """The longest text that a schema can take in a prompt, for budgets.
+
+    A server that enforces JSON schemas may show them to its model whole.
+    """
+    described = json.dumps(schema.model_json_schema(), ensure_ascii=False)
+    return (
+        "Reply with one JSON value and nothing else: no introduction, no comment, no code fence. "
+        f"It must satisfy this JSON schema:\n{described}"
+    )
+
+
 def _form(part: dict[str, Any], definitions: dict[str, Any], name: str) -> str:
     """The shape of a JSON schema as JSON, with `<words>` for values."""
     if "$ref" in part:
