@@ -67,7 +67,7 @@ def _longest_mark(n_passages: int, count_tokens: CountTokens) -> int:
 def structured_room(
     request: Request, n_passages: int, prompt_tokens: int, count_tokens: CountTokens
 ) -> Room:
-    """`room_for` where the reply's schema counts too, at the length at which servers may show it."""
+    """`room_for` where the reply's schema counts too, as long as a server may show it."""
     told = schema_in_full(request.schema) if request.schema else ""
     asked = replace(request, instructions=f"{request.instructions}\n{told}")
     return room_for(asked, n_passages, prompt_tokens, count_tokens)
