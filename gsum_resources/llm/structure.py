@@ -169,12 +169,20 @@ def read(text: str, schema: type[Schema], truncated: bool) -> Read[Schema]:
     """
     if truncated:
         raise StructureError("it was cut off before its end")
+    if echo := next((blank for blank in _blanks(schema) if blank in text), None):
+        raise StructureError(f"it repeats {echo} instead of filling it in")
     fence = _FENCE.fullmatch(text.strip())
     try:
         whole = _load(fence[1] if fence else text)
     except ValueError:
         return _read_among_prose(text, schema)
     return _validated(whole, schema)
+
+
+@cache
+def _blanks(schema: type[BaseModel]) -> list[str]:
+    """The quoted words of the form, which small models copy."""
+    return re.findall(r'"<[^<>]+>"', json_directions(schema))
 
 
 def _read_among_prose(text: str, schema: type[Schema]) -> Read[Schema]:

@@ -11,7 +11,7 @@ from pydantic import BaseModel, Field, RootModel
 from gsum_assets.corpus.chunk import n_word_pieces
 from gsum_assets.graphrag.schemas import extraction_schema
 from gsum_assets.graphrag.settings import ExtractionSettings
-from gsum_resources.llm.results import Entities, Score
+from gsum_resources.llm.results import Entities, Score, TopicScore
 from gsum_resources.llm.structure import (
     StructureError,
     has_form,
@@ -165,6 +165,11 @@ def test_directions_name_every_field_and_say_a_word_on_it() -> None:
     assert form.startswith('{"entities": [{"name": "<Name as the text writes it>", "type": ')
     listed: Any = Names
     assert json_directions(listed).endswith('["<A list at the top>"]')
+
+
+def test_a_form_that_is_sent_back_is_no_reply() -> None:
+    with pytest.raises(StructureError, match="repeats \"<A title of at most eight words>\""):
+        parse('{"topic": "<A title of at most eight words>", "relevance": 3}', TopicScore, False)
 
 
 def test_the_largest_form_is_short() -> None:
