@@ -168,7 +168,7 @@ def test_directions_name_every_field_and_say_a_word_on_it() -> None:
 
 
 def test_a_form_that_is_sent_back_is_no_reply() -> None:
-    with pytest.raises(StructureError, match="repeats \"<A title of at most eight words>\""):
+    with pytest.raises(StructureError, match='repeats "<A title of at most eight words>"'):
         parse('{"topic": "<A title of at most eight words>", "relevance": 3}', TopicScore, False)
 
 
