@@ -12,7 +12,7 @@ from itertools import islice
 
 import numpy as np
 
-from gsum_resources.llm.structure import json_directions
+from gsum_resources.llm.structure import schema_in_full
 from gsum_resources.protocols import Request
 
 MOST_MARKED = 1000  # passages of a prompt whose marks are worth measuring
@@ -67,8 +67,8 @@ def _longest_mark(n_passages: int, count_tokens: CountTokens) -> int:
 def structured_room(
     request: Request, n_passages: int, prompt_tokens: int, count_tokens: CountTokens
 ) -> Room:
-    """`room_for` where the reply's schema counts too: some servers are told it in words."""
-    told = json_directions(request.schema) if request.schema else ""
+    """`room_for` where the reply's schema counts too, as long as a server may show it."""
+    told = schema_in_full(request.schema) if request.schema else ""
     asked = replace(request, instructions=f"{request.instructions}\n{told}")
     return room_for(asked, n_passages, prompt_tokens, count_tokens)
 

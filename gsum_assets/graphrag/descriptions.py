@@ -7,7 +7,7 @@ from typing import Any
 from gsum_assets.evaluation.asked import NOBODY_ASKED, added, spent, why
 from gsum_assets.evaluation.budget import CountTokens, cut_to_tokens, lengths, room_for
 from gsum_assets.graphrag.packs import packs
-from gsum_assets.graphrag.prompts import MERGE
+from gsum_assets.graphrag.prompts import MERGE, MERGED_THING
 from gsum_assets.graphrag.settings import MergingSettings
 from gsum_resources.protocols import Completion, LanguageModel, Request
 
@@ -82,7 +82,8 @@ def _parts(
         name = cut_to_tokens(thing.name, settings.prompt_tokens // 4, count_tokens)
         bare = Request(
             task="answer",
-            instructions=MERGE.format(name=name, max_words=settings.max_words),
+            instructions=MERGE.format(max_words=settings.max_words),
+            ending=MERGED_THING.format(name=name),
             max_words=settings.max_words,
         )
         room = room_for(bare, len(thing.texts), settings.prompt_tokens, count_tokens)

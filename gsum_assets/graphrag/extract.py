@@ -14,7 +14,7 @@ from pydantic import BaseModel
 
 from gsum_assets.corpus.names import holds, name_key
 from gsum_assets.evaluation.asked import NOBODY_ASKED, added, spent
-from gsum_assets.graphrag.prompts import CLAIMS, EXTRACT, GLEAN
+from gsum_assets.graphrag.prompts import CLAIMS, EXTRACT, GLEAN, example
 from gsum_assets.graphrag.salvage import salvage
 from gsum_assets.graphrag.schemas import extraction_schema
 from gsum_assets.graphrag.settings import OTHER, ExtractionSettings
@@ -180,16 +180,16 @@ def _in_order(chunks: pa.Table) -> Iterator[dict]:
 def _request(
     graph: ChunkGraph, nth: int, schema: type[BaseModel], settings: ExtractionSettings
 ) -> Request:
-    types = ", ".join(dict.fromkeys([*settings.entity_types, OTHER]))
-    claims = CLAIMS if settings.claims else ""
-    if nth:
-        known = "\n".join(f"- {mention['name']}" for mention in graph.entities.values())
-        instructions = GLEAN.format(known=known or "(none)", types=types, claims=claims)
-    else:
-        instructions = EXTRACT.format(types=types, claims=claims)
+    types = list(dict.fromkeys([*settings.entity_types, OTHER]))
+    known = "\n".join(f"- {mention['name']}" for mention in graph.entities.values())
     return Request(
         task="entities",
-        instructions=instructions,
+        instructions=EXTRACT.format(
+            types=", ".join(types),
+            claims=CLAIMS if settings.claims else "",
+            example=example(types, OTHER, settings.claims),
+        ),
+        ending=GLEAN.format(known=known or "(none)") if nth else "",
         passages=(graph.chunk["text"],),
         max_words=_MAX_WORDS,
         schema=schema,
@@ -205,6 +205,8 @@ def _take(graph: ChunkGraph, reply: Reply, nth: int, schema: type[BaseModel]) ->
     if isinstance(reply, Completion):
         found = reply.parsed
         graph.n_rounds += 1
+        if reply.slips:
+            graph.problems.append(f"left out: {'; '.join(reply.slips)}")
     else:
         found, slips = salvage(reply.text, schema)
         lost = "left out: " + "; ".join(slips) if slips else "what can be read is kept"

@@ -46,7 +46,7 @@ def _out(purpose: str, code_version: str = "1") -> dg.AssetOut:
 
 @dg.multi_asset(
     name="graphrag__extractions",  # as ledger and progress call it
-    outs={name: _out(purpose) for name, purpose in _MENTIONS.items()},
+    outs={name: _out(purpose, code_version="2") for name, purpose in _MENTIONS.items()},
     partitions_def=corpus_buckets,
     backfill_policy=dg.BackfillPolicy.single_run(),
     pool="llm",
@@ -84,6 +84,9 @@ def extraction(  # noqa: ANN201 - Dagster reads it
 _of_corpus = partial(
     dg.asset, key_prefix=GROUP, partitions_def=corpora, group_name=GROUP, code_version="1"
 )
+_described = partial(
+    dg.asset, key_prefix=GROUP, partitions_def=corpora, group_name=GROUP, code_version="2"
+)
 _across = {
     name: dg.AssetIn([GROUP, name], partition_mapping=to_corpus)
     for name in ("entity_mentions", "relationship_mentions", "claims")
@@ -115,7 +118,7 @@ def aliases(
     return resolve(entity_mentions, chunks, _merging(context, corpus_settings))
 
 
-@_of_corpus(
+@_described(
     ins={
         "entity_mentions": _across["entity_mentions"],
         "relationship_mentions": _across["relationship_mentions"],
@@ -145,7 +148,7 @@ def entities(
     return merged.rows
 
 
-@_of_corpus(
+@_described(
     ins={
         "relationship_mentions": _across["relationship_mentions"],
         **_own("aliases", "entities"),

@@ -12,7 +12,6 @@ from typing import Any, get_args
 
 from pydantic import BaseModel, ValidationError
 
-from gsum_assets.graphrag.settings import OTHER
 from gsum_resources.llm.stored_reply import well_formed
 from gsum_resources.llm.structure import without_reasoning
 
@@ -24,8 +23,6 @@ _LISTS = ("entities", "relationships", "claims")
 
 def salvage(text: str, schema: type[BaseModel]) -> tuple[BaseModel | None, list[str]]:
     """The valid items of a reply that as a whole is not, and a line for each kind of slip.
-
-    An entity of an unknown type is kept as 'other'.
 
     Parameters
     ----------
@@ -102,8 +99,6 @@ def _valid(
             problem = error.errors(include_url=False)[0]
             field = str(problem["loc"][0]) if problem["loc"] else "item"
             slips[f"{name}, {field}: {_kind(problem)}"] += 1
-            if field == "type" and isinstance(value, dict) and len(error.errors()) == 1:
-                found.append(item.model_validate({**value, "type": OTHER}))
     return found
 
 
@@ -114,7 +109,6 @@ def _kind(problem: Mapping[str, Any]) -> str:
         ("holds no letter", "a name without letter or digit"),
         ("characters; the most", "a name that is too long"),
         ("related to itself", "related to itself"),
-        ("unknown type", "an unknown type"),
     ):
         if sign in message:
             return kind

@@ -142,7 +142,12 @@ class Endpoint:
         return [values[place] for place in range(len(items))]
 
     async def post(
-        self, path: str, body: dict[str, Any], tokens_out: int, read: Callable[[Any], Value]
+        self,
+        path: str,
+        body: dict[str, Any],
+        tokens_out: int,
+        read: Callable[[Any], Value],
+        is_final: Callable[[EndpointError, int], bool] = lambda failure, attempts: False,
     ) -> Answer[Value]:
         """Send one request, again and again if need be, within the limits.
 
@@ -153,6 +158,8 @@ class Endpoint:
         tokens_out : most that the reply may take.
         read : takes what is wanted from the reply, parsed JSON; where it raises LookupError,
             TypeError, AttributeError or ValueError the attempt has failed.
+        is_final : whether a failure, after so many attempts, is left to the caller instead of
+            trying again. It says nothing of the server's health then.
 
         Raises
         ------
@@ -162,8 +169,9 @@ class Endpoint:
             If no request will get any: key or model are refused, the server is away.
         """
         content = json.dumps(body, ensure_ascii=False, separators=(",", ":"))
+        last = stop_after_attempt(self.settings.max_retries + 1 if self._patient else 1)
         retrying = AsyncRetrying(
-            stop=stop_after_attempt(self.settings.max_retries + 1 if self._patient else 1),
+            stop=lambda state: last(state) or is_final(_failure_in(state), state.attempt_number),
             wait=self._pause,
             retry=retry_if_exception_type(TransientError),
             reraise=True,
@@ -177,7 +185,11 @@ class Endpoint:
             self._given_up, self._answered, self._patient = 0, True, True
             retries = retrying.statistics["attempt_number"] - 1
             return Answer(answer.value, answer.tokens_in, answer.tokens_out, retries)
-        raise self._final(failure, retrying.statistics["attempt_number"])
+        attempts = retrying.statistics["attempt_number"]
+        if isinstance(failure, TransientError) and is_final(failure, attempts):
+            told = _told(self.settings, failure, attempts)
+            raise EndpointError(told, failure.status, attempts - 1)
+        raise self._final(failure, attempts)
 
     def close(self) -> None:
         """Close the connections and end the thread; the endpoint serves no more."""
@@ -248,8 +260,7 @@ class Endpoint:
         """What is raised for a request that is given up after so many attempts."""
         if hopeless := unavailable(failure, self.settings, self._answered):
             return hopeless
-        tried = f", tried {attempts} times" if attempts > 1 else ""
-        told = f"no usable answer from {self.settings.base_url}: {failure}{tried}"
+        told = _told(self.settings, failure, attempts)
         if not isinstance(failure, TransientError):
             self._answered = True
             return EndpointError(told, failure.status, attempts - 1)
@@ -288,6 +299,18 @@ class Endpoint:
             hopeless = None if failure.status else out_of_reach(failure, self.settings)
         if hopeless:
             raise hopeless
+
+
+def _failure_in(state: RetryCallState) -> EndpointError:
+    """The failure of the latest attempt, which is the only thing that is retried."""
+    failure = state.outcome.exception() if state.outcome else None
+    assert isinstance(failure, EndpointError)
+    return failure
+
+
+def _told(settings: Settings, failure: EndpointError, attempts: int) -> str:
+    tried = f", tried {attempts} times" if attempts > 1 else ""
+    return f"no usable answer from {settings.base_url}: {failure}{tried}"
 
 
 def _attempts_file(settings: Settings, store: ParquetStore | None) -> Path | None:

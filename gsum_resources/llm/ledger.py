@@ -20,7 +20,13 @@ from gsum_resources.appended import append_rows, path_of, write_rows
 from gsum_resources.arrow import pc
 from gsum_resources.journal import Entry, Journal, orphans
 from gsum_resources.llm.render import prompt_hash
-from gsum_resources.llm.stored_reply import decode, storable
+from gsum_resources.llm.stored_reply import (
+    decode,
+    decode_failure,
+    storable,
+    storable_failure,
+)
+from gsum_resources.llm.structure import READING_VERSION
 from gsum_resources.memo import Memo, fold_values, forget_values
 from gsum_resources.parquet_store import ParquetStore, conform
 from gsum_resources.protocols import (
@@ -28,12 +34,13 @@ from gsum_resources.protocols import (
     CompletionError,
     LanguageModel,
     OnReply,
+    Repeating,
     Reply,
     Request,
 )
 from gsum_resources.table import Table
 
-_MEMO = "completions"
+_MEMO, _FAILURES = "completions", "failures"
 
 
 @dataclass(frozen=True)
@@ -67,7 +74,7 @@ class Ledger:
             "time": time.time_ns() // 1000,
         }
 
-    def cached(self, answered: Sequence[tuple[bytes, Request, Completion]]) -> pa.Table:
+    def cached(self, answered: Sequence[tuple[bytes, Request, Reply]]) -> pa.Table:
         """What is on record of requests that no model was asked, column by column."""
         n = len(answered)
         columns = {
@@ -81,7 +88,7 @@ class Ledger:
             "retries": [reply.retries for *_, reply in answered],
             "cached": [True] * n,
             "cost_usd": [0.0] * n,
-            "error": [None] * n,
+            "error": [getattr(reply, "message", None) for *_, reply in answered],
             "run_id": [self.run_id] * n,
             "time": [time.time_ns() // 1000] * n,
         }
@@ -97,7 +104,9 @@ class Ledger:
 class LedgeredModel:
     """Wraps a language model: answers from the memo where it can, and enters every request.
 
-    A failed or invalid reply is entered, never memoized.
+    A failed or invalid reply is entered, and not memoized unless it is certain that the model
+    would fail again: then it is asked again only after its identity or the reading of replies has
+    changed.
 
     Parameters
     ----------
@@ -115,6 +124,10 @@ class LedgeredModel:
     ) -> None:
         self._model = model
         self._memo = Memo(store, _MEMO, model.identity)
+        self._failures: Memo | None = None
+        if isinstance(model, Repeating):
+            scope = f"{model.identity}/reading={READING_VERSION}/{model.failure_scope}"
+            self._failures = Memo(store, _FAILURES, scope)
         self._ledger = ledger
         self._on_progress = on_progress or (lambda done, total: None)
         self._on_failure = on_failure or (lambda document_id: None)
@@ -140,7 +153,7 @@ class LedgeredModel:
         for place, key in enumerate(keys):
             places.setdefault(key, []).append(place)
         tell = self._teller(places, len(requests), on_reply)
-        record = _Record(self._memo, self._ledger, requests, places, tell)
+        record = _Record(self._memo, self._failures, self._ledger, requests, places, tell)
         try:
             if missing := record.recall():
                 first = [requests[places[key][0]] for key in missing]
@@ -178,6 +191,7 @@ class _Record:
 
     Parameters
     ----------
+    failures : those of a model that would fail again; None: of another model.
     places : where each key stands among the requests.
     tell : hears of every key and reply, one at a time.
     """
@@ -185,15 +199,17 @@ class _Record:
     def __init__(
         self,
         memo: Memo,
+        failures: Memo | None,
         ledger: Ledger,
         requests: Sequence[Request],
         places: Mapping[bytes, Sequence[int]],
         tell: Callable[[bytes, Reply], None],
     ) -> None:
-        self._memo, self._ledger = memo, ledger
+        self._memo, self._failures, self._ledger = memo, failures, ledger
         self._requests, self._places, self._tell = requests, places, tell
         self.replies: dict[bytes, Reply] = {}
         self._values: dict[bytes, bytes] = {}
+        self._failed: dict[bytes, bytes] = {}
         self._rows: list[dict] = []
         self._journal: Journal | None = None
         self._lock = threading.Lock()
@@ -205,7 +221,11 @@ class _Record:
             schema = self._requests[self._places[key][0]].schema
             self.replies[key] = decode(value, schema, cached=True)
             self._tell(key, self.replies[key])
-        return [key for key in self._places if key not in known]
+        failed = self._failures.get(self._places.keys() - known.keys()) if self._failures else {}
+        for key, value in failed.items():
+            self.replies[key] = decode_failure(value)
+            self._tell(key, self.replies[key])
+        return [key for key in self._places if key not in self.replies]
 
     def hear(self, key: bytes, reply: Reply) -> None:
         """Make a model's reply durable. Called from any thread."""
@@ -217,6 +237,8 @@ class _Record:
             self._rows.append(row)
             if value is not None:
                 self._values[key] = value
+            elif isinstance(reply, CompletionError) and reply.repeats:
+                self._failed[key] = storable_failure(reply)
             if self._journal is None:
                 self._journal = self._memo.open_journal()
             self._journal.append(Entry(key, value, note))
@@ -228,12 +250,14 @@ class _Record:
         cached = [
             (key, self._requests[place], reply)
             for key, reply in self.replies.items()
-            if isinstance(reply, Completion)
+            if isinstance(reply, Completion) or key.hex() not in called
             for place in self._places[key][1 if key.hex() in called else 0 :]
         ]
         name = self._journal.name if self._journal else uuid.uuid4().hex
         try:
             self._memo.put(self._values)
+            if self._failures:
+                self._failures.put(self._failed)
             if self._rows or cached:
                 self._ledger.enter(name, self._rows, self._ledger.cached(cached))
             if self._journal:
@@ -265,7 +289,8 @@ def fold_orphans(store: ParquetStore, table: Table) -> int:
 
 def forget_replies(store: ParquetStore, prompt_hashes: Iterable[str]) -> int:
     """Remove replies from the memo, and return how many there were; no run may be under way."""
-    return forget_values(store, _MEMO, [bytes.fromhex(digest) for digest in prompt_hashes])
+    keys = [bytes.fromhex(digest) for digest in prompt_hashes]
+    return sum(forget_values(store, kind, keys) for kind in (_MEMO, _FAILURES))
 
 
 def _enter_once(store: ParquetStore, table: Table, path: str, rows: Sequence[dict]) -> None:

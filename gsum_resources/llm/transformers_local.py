@@ -60,6 +60,11 @@ class TransformersModel:
         """The hub id, or a digest of a folder's weights, tokenizer, template and settings."""
         return f"transformers_local-{VERSION}/{self._weights.identity}"
 
+    @property
+    def failure_scope(self) -> str:
+        """The number of re-asks."""
+        return f"repairs={self._settings.max_repairs}"
+
     def complete(self, requests: Sequence[Request], on_reply: OnReply | None = None) -> list[Reply]:
         """One completion or error for each request, in order; prompts are never cut."""
         replies = []
@@ -87,6 +92,7 @@ class TransformersModel:
                 calls=len(generated),
                 retries=max(0, len(generated) - 1),
                 text=generated[-1].text if generated else "",
+                repeats=isinstance(problem, StructureError),
             )
         return Completion(
             text,

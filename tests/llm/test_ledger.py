@@ -1,5 +1,5 @@
-"""What was paid for once is never asked for again, what failed is never remembered, and every
-call is on record: also when the run is killed, the model gives up, or text is malformed."""
+"""What was paid for once is never asked for again, what failed only if it may not fail again, and
+every call is on record: also when the run is killed, the model gives up, or text is malformed."""
 
 import json
 import threading
@@ -281,3 +281,60 @@ def test_whatever_the_reply_depends_on_tells_requests_apart(other):
     assert prompt_hash("model", one) != prompt_hash("model 2", one)
     named = Request("answer", "go", "q", ("a", "bc"), document_id="d")
     assert prompt_hash("model", one) == prompt_hash("model", named)
+
+
+class FailsAlike(Fixed):
+    """A model that says the same again, so that a failure repeats."""
+
+    def __init__(self, repeats: bool = True, scope: str = "repairs=2") -> None:
+        said = CompletionError("no", "m", calls=3, tokens_in=7, text="half", repeats=repeats)
+        super().__init__(said)
+        self.failure_scope = scope
+        self.n_asked = 0
+
+    def complete(self, requests: Sequence[Request], on_reply: OnReply | None = None) -> list[Reply]:
+        self.n_asked += len(requests)
+        return super().complete(requests, on_reply)
+
+
+def test_a_failure_that_repeats_is_not_asked_for_again(tmp_path: Path) -> None:
+    store = ParquetStore(str(tmp_path))
+    ledger = Ledger(store, TABLE, "tales", "a")
+    failed: list[str] = []
+    first = FailsAlike()
+    asked = LedgeredModel(first, store, ledger).complete([BAD, GOOD])
+    again = FailsAlike()
+    model = LedgeredModel(again, store, ledger, on_failure=failed.append)
+    heard: list[Reply] = []
+    assert model.complete([BAD, GOOD], lambda _, reply: heard.append(reply)) == asked == heard
+    assert (first.n_asked, again.n_asked) == (2, 0)
+    assert failed == ["bad", "good"]
+    rows = [(row["cached"], row["error"]) for row in calls(store)]
+    assert sorted(rows) == [(False, "no")] * 2 + [(True, "no")] * 2
+    # other re-asks, or a forgotten prompt, are a new chance
+    more = FailsAlike(scope="repairs=3")
+    LedgeredModel(more, store, ledger).complete([BAD])
+    assert more.n_asked == 1
+    assert ledgers.forget_replies(store, [prompt_hash("fixed", BAD)]) == 2
+    LedgeredModel(again, store, ledger).complete([BAD])
+    assert again.n_asked == 1
+
+
+@pytest.mark.parametrize("model", [FailsAlike(repeats=False), Fixed(CompletionError("no", "m"))])
+def test_other_failures_are_asked_for_again(tmp_path: Path, model: LanguageModel) -> None:
+    store = ParquetStore(str(tmp_path))
+    for _ in range(2):
+        ledgered = LedgeredModel(model, store, Ledger(store, TABLE, "tales", "a"))
+        ledgered.complete([BAD])
+    assert [row["cached"] for row in calls(store)] == [False, False]
+
+
+def test_slips_are_remembered(tmp_path: Path) -> None:
+    store = ParquetStore(str(tmp_path))
+    said = Completion("w", "m", 1, 1, 0.0, Words(words=["w"]), slips=("words: no text",))
+    request = Request("facts", "go", schema=Words)
+    for cached in (False, True):
+        model = LedgeredModel(Fixed(said), store, Ledger(store, TABLE, "tales", "a"))
+        (reply,) = model.complete([request])
+        assert isinstance(reply, Completion)
+        assert (reply.cached, reply.slips) == (cached, ("words: no text",))

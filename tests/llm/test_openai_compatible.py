@@ -93,7 +93,12 @@ def test_tokens_are_estimated_where_the_server_counts_none(log: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("rejected", "settled"), [((), 0), (("json_schema",), 1), (("json_schema", "json_object"), 2)]
+    ("rejected", "settled"),
+    [
+        ((), 0),
+        (("json_schema",), 1),
+        (("json_schema", "json_object"), 2),  # `guided_json` is ignored, the prompt has the form
+    ],
 )
 def test_structure_is_asked_for_as_the_server_takes_it(
     log: Path, rejected: tuple[str, ...], settled: int
@@ -257,7 +262,7 @@ def test_a_dialect_learns_from_complaints_to_the_end() -> None:
     dialect, n_changes = Dialect(), 0
     while change := dialect.adapted("no", may_lower_format=True):
         dialect, n_changes = Dialect(**{**vars(dialect), **change}), n_changes + 1
-    assert (dialect.format, n_changes) == ("prompt", 2)
+    assert (dialect.format, n_changes) == ("prompt", 4)
     assert Dialect().adapted("the prompt is too long", may_lower_format=False) == {}
     newer = "Unsupported parameter: 'max_tokens'. Use 'max_completion_tokens' instead."
     assert Dialect().adapted(newer, True) == {"room": "max_completion_tokens"}
