@@ -91,6 +91,22 @@ class LlmSettings(EndpointSettings):
     max_repairs: int = Field(
         default=2, ge=0, description="re-asks after a reply of wrong structure"
     )
+    context_tokens: int = Field(
+        default=0,
+        ge=0,
+        description="of prompt and reply together; 0: what the server or the model itself says",
+    )
+    tokenizer: str = Field(
+        default="",
+        description="counts tokens: a tokenizer.json or its folder; server: the server's own; "
+        "empty: a local model's own, else a bound that errs on the safe side",
+    )
+    max_reply_tokens: int = Field(
+        default=0, ge=0, description="of a served model, thoughts included; 0: by the wanted words"
+    )
+    reasoning_effort: Literal["", "none", "minimal", "low", "medium", "high", "xhigh"] = Field(
+        default="", description="of a served model that reasons; empty: its own default"
+    )
     usd_per_million_tokens_in: float = Field(default=0.0, ge=0, description="price, US dollars")
     usd_per_million_tokens_out: float = Field(default=0.0, ge=0, description="price, US dollars")
 
