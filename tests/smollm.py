@@ -18,7 +18,7 @@ def smollm_tokenizer() -> Tokenizer:
         field = reader.fields[f"tokenizer.ggml.{name}"]
         return [bytes(field.parts[at]).decode() for at in field.data]
 
-    merges = [tuple(pair.split(" ")) for pair in texts("merges")]
+    merges = [(first, last) for first, _, last in (m.partition(" ") for m in texts("merges"))]
     vocabulary = {token: i for i, token in enumerate(texts("tokens"))}
     tokenizer = Tokenizer(models.BPE(vocabulary, merges))
     tokenizer.pre_tokenizer = pre_tokenizers.Sequence(  # type: ignore[assignment]

@@ -18,7 +18,6 @@ from gsum_assets.corpus.load import Document
 from gsum_assets.corpus.settings import ChunkingSettings, CorpusSettings
 from gsum_assets.corpus.word_pieces import Pieces, word_pieces
 
-
 _PLAIN = re.compile(r"[\t-\r -~]*")  # of which the tokenizer drops nothing
 
 

@@ -243,18 +243,22 @@ def _counted(answer: Any) -> int | None:
 def served_context(endpoint: "Endpoint", model: str) -> int | None:
     """The context of a served model, from what its server has of it; None where it has nothing."""
     (listed,) = endpoint.fetch("/models", [None])
-    entries = listed.get("data") if isinstance(listed, dict) else None
-    for entry in entries if isinstance(entries, list) else []:
-        if isinstance(entry, dict) and (entry.get("id") == model or len(entries) == 1):
-            meta = entry.get("meta") if isinstance(entry.get("meta"), dict) else {}
-            found = [_whole(part.get(key)) for key in _CONTEXT_KEYS for part in (entry, meta)]
+    if listed is None:  # it is away, or tells nothing of its models
+        return None
+    data = listed.get("data") if isinstance(listed, dict) else None
+    entries = [one for one in data if isinstance(one, dict)] if isinstance(data, list) else []
+    for entry in entries:
+        if entry.get("id") == model or len(entries) == 1:
+            places = [entry, own if isinstance(own := entry.get("meta"), dict) else {}]
+            found = (_whole(place.get(key)) for key in _CONTEXT_KEYS for place in places)
             if context := next(filter(None, found), None):
                 return context
     if "api.openai.com" in endpoint.settings.base_url:
         return None
     root = _root(endpoint)
     (props,) = endpoint.fetch(f"{root}/props", [None])  # llama.cpp
-    if isinstance(props, dict) and isinstance(own := props.get("default_generation_settings"), dict):
+    own = props.get("default_generation_settings") if isinstance(props, dict) else None
+    if isinstance(own, dict):
         return _whole(own.get("n_ctx"))
     (shown,) = endpoint.fetch(f"{root}/api/show", [{"model": model}])
     return _ollama_context(shown) if isinstance(shown, dict) else None
