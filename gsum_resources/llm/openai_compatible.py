@@ -166,7 +166,7 @@ class OpenAICompatibleModel:
         while True:
             dialect = replace(self._dialect, **changes)
             messages = opening(request, dialect) + turns
-            room = self._reply_room(messages, room)
+            room = self._reply_room(request, messages, room)
             body = {"model": self._settings.model, "messages": messages}
             body |= dialect.parameters(request, room)
             if self._settings.reasoning_effort:
@@ -186,10 +186,11 @@ class OpenAICompatibleModel:
             _count(answer, messages, spent)
             return answer.value
 
-    def _reply_room(self, messages: list[dict[str, str]], wanted: int) -> int:
+    def _reply_room(self, request: Request, messages: list[dict[str, str]], wanted: int) -> int:
         """The most tokens that a reply may take, by the settings and by the model's context."""
         wanted = min(wanted, self._settings.max_reply_tokens or wanted)
-        room = self._window.reply_room([message["content"] for message in messages], wanted)
+        texts = [message["content"] for message in messages]
+        room = self._window.reply_room(request, texts, wanted)
         if room < 1:
             raise StructureError(
                 f"the model's context of {self._window.context:,} tokens has no room for another "

@@ -82,16 +82,23 @@ class Window:
             "lower in corpus.toml, or take a model with a longer context"
         )
 
-    def reply_room(self, texts: Sequence[str], wanted: int) -> int:
-        """What is left for a reply to messages with these texts, at most `wanted` tokens."""
+    def reply_room(self, request: Request, texts: Sequence[str], wanted: int) -> int:
+        """What is left for the reply to a request that fits, at most `wanted` tokens.
+
+        Parameters
+        ----------
+        texts : of all messages: instructions, the rendered request, and turns after it.
+        """
         if self.context is None:
             return wanted
         left = self.context - _TEMPLATE_TOKENS
         if sum(len(text.encode("utf-8", "replace")) for text in texts) + wanted <= left:
             return wanted
-        # a server cannot be called from within a request
-        count = most_tokens if isinstance(self.count, ServerTokenizer) else self.count
-        return min(wanted, left - sum(count(texts)))
+        if not isinstance(self.count, ServerTokenizer):
+            return min(wanted, left - sum(self.count(texts)))
+        # a server cannot be called from within a request, but has counted the first two texts
+        own = self.reply_tokens(request) - sum(most_tokens(texts[2:]))
+        return min(wanted, max(own, left - sum(most_tokens(texts))))
 
 
 def _parts(request: Request, passages: Sequence[str]) -> list[str]:
