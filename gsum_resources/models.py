@@ -6,7 +6,7 @@ from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
-from gsum_resources.llm.ledger import Ledger, LedgeredModel
+from gsum_resources.llm.ledger import Ledger, LedgeredModel, OnProgress
 from gsum_resources.llm.tokens import Window, most_tokens, window_of
 from gsum_resources.memo import MemoizedEmbedder
 from gsum_resources.parquet_store import ParquetStore
@@ -122,7 +122,7 @@ class Models:
     def language_model(
         self,
         ledger: Ledger,
-        on_progress: Callable[[int, int], None] | None = None,
+        on_progress: OnProgress | None = None,
         on_failure: Callable[[str], None] | None = None,
         name: str = "language_model",
     ) -> LedgeredModel:

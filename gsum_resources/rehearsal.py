@@ -23,7 +23,7 @@ from gsum_resources.home import Home
 from gsum_resources.instance import CONFIG_FILE
 from gsum_resources.journal import SUFFIX
 from gsum_resources.llm.classical.vocabulary import content_stems
-from gsum_resources.llm.ledger import Ledger, LedgeredModel
+from gsum_resources.llm.ledger import Ledger, LedgeredModel, OnProgress
 from gsum_resources.llm.openai_compatible import estimated_tokens
 from gsum_resources.llm.rehearsal import Recalled, RehearsedModel, Understudy
 from gsum_resources.llm.tokens import Window
@@ -134,7 +134,7 @@ class RehearsedModels(Models):
     def language_model(
         self,
         ledger: Ledger,
-        on_progress: Callable[[int, int], None] | None = None,
+        on_progress: OnProgress | None = None,
         on_failure: Callable[[str], None] | None = None,
         name: str = "language_model",
     ) -> LedgeredModel:

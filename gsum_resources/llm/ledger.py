@@ -36,6 +36,8 @@ from gsum_resources.protocols import (
 from gsum_resources.table import Table
 
 _MEMO = "completions"
+OnProgress = Callable[[int, int, str], None]
+"""Called with done, total, and what else is known."""
 
 
 @dataclass(frozen=True)
@@ -103,7 +105,8 @@ class LedgeredModel:
 
     Parameters
     ----------
-    on_progress : hears how many requests are answered, and of how many.
+    on_progress : called with how many requests are answered, of how many, and what these took:
+        tokens a second, and the cost so far.
     on_failure : hears the `document_id` of each request that got no valid reply.
     window : gives what the model takes at once; a request that exceeds it is not sent.
     """
@@ -113,7 +116,7 @@ class LedgeredModel:
         model: LanguageModel,
         store: ParquetStore,
         ledger: Ledger,
-        on_progress: Callable[[int, int], None] | None = None,
+        on_progress: OnProgress | None = None,
         on_failure: Callable[[str], None] | None = None,
         window: Callable[[], Window] | None = None,
     ) -> None:
@@ -121,7 +124,7 @@ class LedgeredModel:
         self._find_window = window
         self._memo = Memo(store, _MEMO, model.identity)
         self._ledger = ledger
-        self._on_progress = on_progress or (lambda done, total: None)
+        self._on_progress = on_progress or (lambda done, total, detail: None)
         self._on_failure = on_failure or (lambda document_id: None)
 
     @property
@@ -192,7 +195,7 @@ class LedgeredModel:
     ) -> Callable[[bytes, Reply], None]:
         """Tells the reply to a key for each place that wants it, and how many are done."""
         context = copy_context()  # where progress is shown is not known to a model's own threads
-        done = 0
+        done, pace = 0, _Pace()
 
         def tell(key: bytes, reply: Reply) -> None:
             nonlocal done
@@ -200,9 +203,26 @@ class LedgeredModel:
                 for place in places[key]:
                     on_reply(place, reply)
             done += len(places[key])
-            context.run(self._on_progress, done, total)
+            context.run(self._on_progress, done, total, pace.after(reply))
 
         return tell
+
+
+class _Pace:
+    """What a model took for the replies that were not remembered."""
+
+    def __init__(self) -> None:
+        self._began = time.monotonic()
+        self._tokens_out, self._usd = 0, 0.0
+
+    def after(self, reply: Reply) -> str:
+        """Words on all replies up to this one: `85 tokens a second, $0.12 so far`."""
+        if not (isinstance(reply, Completion) and reply.cached):
+            self._tokens_out += reply.tokens_out
+            self._usd += reply.cost_usd
+        seconds = max(time.monotonic() - self._began, 1e-3)
+        words = [f"{self._tokens_out / seconds:,.0f} tokens a second"] if self._tokens_out else []
+        return ", ".join([*words, f"${self._usd:,.2f} so far"] if self._usd else words)
 
 
 class _Record:

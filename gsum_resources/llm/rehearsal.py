@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from gsum_resources.llm.dialect import Dialect
-from gsum_resources.llm.ledger import Ledger, LedgeredModel
+from gsum_resources.llm.ledger import Ledger, LedgeredModel, OnProgress
 from gsum_resources.llm.openai_compatible import estimated_tokens, opening
 from gsum_resources.llm.tokens import Window
 from gsum_resources.parquet_store import ParquetStore
@@ -124,7 +124,7 @@ class RehearsedModel(LedgeredModel):
         understudy: Understudy,
         store: ParquetStore,
         ledger: Ledger,
-        on_progress: Callable[[int, int], None] | None,
+        on_progress: OnProgress | None,
         on_failure: Callable[[str], None] | None,
         on_recalled: Callable[[Recalled], None],
         window: Callable[[], Window] | None = None,
