@@ -106,11 +106,11 @@ class Console:
         described = f"{self._stage.position}, {label}" if self._stage.position else label
         self._bar.reset(self._task, description=described, total=None)
 
-    def _advance(self, label: str, done: int, total: int) -> None:
+    def _advance(self, label: str, done: int, total: int, detail: str = "") -> None:
         now = time.monotonic()
         if self._stage.label != label:
             self._begin(label)
-        self._stage.advance(done, total, now)
+        self._stage.advance(done, total, now, detail)
         self._bar.update(self._task, completed=done, total=total)
 
     def _tick(self) -> None:

@@ -11,7 +11,9 @@ import dagster as dg
 import pytest
 
 from gsum_assets.definitions import FAMILIES, defs
+from gsum_assets.models.work import _WORK_OF, work_of
 from gsum_assets.tables import TABLES, table_of
+from gsum_resources.models import WORK
 
 ROOT = Path(__file__).parents[1]
 HEAVY = {
@@ -86,6 +88,15 @@ def test_every_asset_says_what_it_is(key: dg.AssetKey) -> None:
     if isinstance(definition, dg.MultiPartitionsDefinition):
         names = {d.name for d in definition.partitions_defs}
     assert names == {{"method": "variant"}.get(name, name) for name in table.dimensions}
+
+
+def test_kinds_of_work_name_assets_that_ask_the_language_model() -> None:
+    asking = {key.to_user_string() for key in graph.get(dg.AssetKey("language_model")).child_keys}
+    assert set(_WORK_OF) <= asking
+    assert set(_WORK_OF.values()) | {"answers"} == set(WORK)
+    index = {name for name in asking - set(_WORK_OF) if name.endswith(("_mentions", "_reports"))}
+    assert not index
+    assert work_of("retrieval/summaries") == "answers"
 
 
 def test_every_family_gives_its_four_assets() -> None:

@@ -12,6 +12,7 @@ import uuid
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextvars import copy_context
 from dataclasses import dataclass
+from functools import cached_property
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -27,6 +28,7 @@ from gsum_resources.llm.stored_reply import (
     storable_failure,
 )
 from gsum_resources.llm.structure import READING_VERSION
+from gsum_resources.llm.tokens import Window
 from gsum_resources.memo import Memo, fold_values, forget_values
 from gsum_resources.parquet_store import ParquetStore, conform
 from gsum_resources.protocols import (
@@ -41,6 +43,8 @@ from gsum_resources.protocols import (
 from gsum_resources.table import Table
 
 _MEMO, _FAILURES = "completions", "failures"
+OnProgress = Callable[[int, int, str], None]
+"""Called with done, total, and what else is known."""
 
 
 @dataclass(frozen=True)
@@ -110,8 +114,10 @@ class LedgeredModel:
 
     Parameters
     ----------
-    on_progress : hears how many requests are answered, and of how many.
+    on_progress : called with how many requests are answered, of how many, and what these took:
+        tokens a second, and the cost so far.
     on_failure : hears the `document_id` of each request that got no valid reply.
+    window : gives what the model takes at once; a request that exceeds it is not sent.
     """
 
     def __init__(
@@ -119,23 +125,30 @@ class LedgeredModel:
         model: LanguageModel,
         store: ParquetStore,
         ledger: Ledger,
-        on_progress: Callable[[int, int], None] | None = None,
+        on_progress: OnProgress | None = None,
         on_failure: Callable[[str], None] | None = None,
+        window: Callable[[], Window] | None = None,
     ) -> None:
         self._model = model
+        self._find_window = window
         self._memo = Memo(store, _MEMO, model.identity)
         self._failures: Memo | None = None
         if isinstance(model, Repeating):
             scope = f"{model.identity}/reading={READING_VERSION}/{model.failure_scope}"
             self._failures = Memo(store, _FAILURES, scope)
         self._ledger = ledger
-        self._on_progress = on_progress or (lambda done, total: None)
+        self._on_progress = on_progress or (lambda done, total, detail: None)
         self._on_failure = on_failure or (lambda document_id: None)
 
     @property
     def identity(self) -> str:
         """That of the model within."""
         return self._model.identity
+
+    @cached_property
+    def window(self) -> Window | None:
+        """What the model takes at once; None where nobody knows."""
+        return self._find_window() if self._find_window else None
 
     def complete(self, requests: Sequence[Request], on_reply: OnReply | None = None) -> list[Reply]:
         """One result or one error for each request, in order; equal requests are asked once.
@@ -155,7 +168,7 @@ class LedgeredModel:
         tell = self._teller(places, len(requests), on_reply)
         record = _Record(self._memo, self._failures, self._ledger, requests, places, tell)
         try:
-            if missing := record.recall():
+            if missing := self._fitting(record, record.recall(), requests, places):
                 first = [requests[places[key][0]] for key in missing]
                 asked = self._model.complete(first, lambda i, r: record.hear(missing[i], r))
                 for key, reply in zip(missing, asked, strict=True):
@@ -168,12 +181,34 @@ class LedgeredModel:
                 self._on_failure(request.document_id)
         return [record.replies[key] for key in keys]
 
+    def _fitting(
+        self,
+        record: "_Record",
+        missing: Sequence[bytes],
+        requests: Sequence[Request],
+        places: Mapping[bytes, Sequence[int]],
+    ) -> list[bytes]:
+        """The keys of requests that the model has room for; the others are errors at once."""
+        window = self.window if missing else None
+        if window is None or window.context is None:
+            return list(missing)
+        kept = []
+        for key in missing:
+            request = requests[places[key][0]]
+            if excess := window.excess(request):
+                where = f"the {request.task} request for document '{request.document_id}'"
+                message = f"{window.model}: {where} is not sent: {excess}"
+                record.hear(key, CompletionError(message, window.model, calls=0))
+            else:
+                kept.append(key)
+        return kept
+
     def _teller(
         self, places: Mapping[bytes, Sequence[int]], total: int, on_reply: OnReply | None
     ) -> Callable[[bytes, Reply], None]:
         """Tells the reply to a key for each place that wants it, and how many are done."""
         context = copy_context()  # where progress is shown is not known to a model's own threads
-        done = 0
+        done, pace = 0, _Pace()
 
         def tell(key: bytes, reply: Reply) -> None:
             nonlocal done
@@ -181,9 +216,26 @@ class LedgeredModel:
                 for place in places[key]:
                     on_reply(place, reply)
             done += len(places[key])
-            context.run(self._on_progress, done, total)
+            context.run(self._on_progress, done, total, pace.after(reply))
 
         return tell
+
+
+class _Pace:
+    """What a model took for the replies that were not remembered."""
+
+    def __init__(self) -> None:
+        self._began = time.monotonic()
+        self._tokens_out, self._usd = 0, 0.0
+
+    def after(self, reply: Reply) -> str:
+        """Words on all replies up to this one: `85 tokens a second, $0.12 so far`."""
+        if not (isinstance(reply, Completion) and reply.cached):
+            self._tokens_out += reply.tokens_out
+            self._usd += reply.cost_usd
+        seconds = max(time.monotonic() - self._began, 1e-3)
+        words = [f"{self._tokens_out / seconds:,.0f} tokens a second"] if self._tokens_out else []
+        return ", ".join([*words, f"${self._usd:,.2f} so far"] if self._usd else words)
 
 
 class _Record:

@@ -3,7 +3,7 @@
 import asyncio
 import logging
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
@@ -20,6 +20,7 @@ from gsum_resources.llm.structure import (
     read,
     without_reasoning,
 )
+from gsum_resources.llm.tokens import Window, most_tokens
 from gsum_resources.protocols import Completion, CompletionError, OnReply, Reply, Request
 from gsum_resources.settings import LlmSettings
 
@@ -85,10 +86,18 @@ class OpenAICompatibleModel:
     ----------
     settings : model, structure, re-asks and prices.
     endpoint : the server of these settings.
+    window : gives what the model takes at once; a reply is given no more room than is left there.
     """
 
-    def __init__(self, settings: LlmSettings, endpoint: Endpoint) -> None:
+    def __init__(
+        self,
+        settings: LlmSettings,
+        endpoint: Endpoint,
+        window: Callable[[], Window] | None = None,
+    ) -> None:
         self._settings = settings
+        self._find_window = window
+        self._window = Window(settings.model, most_tokens)
         self._endpoint = endpoint
         asked = settings.structured_output
         self._dialect = Dialect("json_schema" if asked == "auto" else asked)
@@ -99,7 +108,7 @@ class OpenAICompatibleModel:
 
     @property
     def identity(self) -> str:
-        """Backend, model, version, and the form of structured requests if it is set."""
+        """Backend, model, version, and what is set of structure, reply room and effort."""
         settings = self._settings
         parts = [f"openai_compatible-{VERSION}", settings.model]
         parts += [f"version={settings.version}"] if settings.version else []
@@ -107,6 +116,8 @@ class OpenAICompatibleModel:
             if settings.structured_output != "json_schema":
                 parts.append(f"directions={DIRECTIONS_VERSION}")
             parts.append(f"structured={settings.structured_output}")
+        parts += [f"reply={settings.max_reply_tokens}"] if settings.max_reply_tokens else []
+        parts += [f"effort={settings.reasoning_effort}"] if settings.reasoning_effort else []
         return "/".join(parts)
 
     def complete(self, requests: Sequence[Request], on_reply: OnReply | None = None) -> list[Reply]:
@@ -121,6 +132,8 @@ class OpenAICompatibleModel:
         ModelUnavailableError
             If the server refuses the key or the model, or stays away.
         """
+        if self._find_window and requests:
+            self._window = self._find_window()
         return self._endpoint.map(self._reply, requests, on_reply)
 
     async def _reply(self, request: Request) -> Reply:
@@ -241,8 +254,11 @@ class OpenAICompatibleModel:
         patience : attempts after which a failure may be that of the form; 0: none is.
         """
         messages = opening(request, dialect) + turns
+        room = self._reply_room(request, messages, room)
         body = {"model": self._settings.model, "messages": messages}
         body |= dialect.parameters(request, room)
+        if self._settings.reasoning_effort:
+            body["reasoning_effort"] = self._settings.reasoning_effort
 
         def is_final(failure: EndpointError, attempts: int) -> bool:
             if is_rejection(failure.status, str(failure)):

@@ -157,13 +157,15 @@ def test_everybody_is_told_of_every_request(store):
     model = ledgered(
         store,
         inner,
-        on_progress=lambda done, total: progress.append((done, total)),
+        on_progress=lambda *told: progress.append(told),
         on_failure=failed.append,
     )
     requests = [BAD, GOOD, *asked(2), BAD]
     replies = model.complete(requests, told.__setitem__)
-    assert [done for done, _ in progress] == [1, 3, 4, 5]  # the known one, `BAD` twice at once
-    assert {total for _, total in progress} == {len(requests)}
+    assert [done for done, *_ in progress] == [1, 3, 4, 5]  # the known one, `BAD` twice at once
+    assert {total for _, total, _ in progress} == {len(requests)}
+    assert progress[0][2] == ""  # what was known took nothing
+    assert "tokens a second" in progress[-1][2]
     assert failed == ["bad", "bad"]
     assert [told[place] for place in range(len(requests))] == replies
 
