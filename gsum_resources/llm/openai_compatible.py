@@ -273,6 +273,18 @@ class OpenAICompatibleModel:
         _count(answer, messages, spent)
         return answer.value
 
+    def _reply_room(self, request: Request, messages: list[dict[str, str]], wanted: int) -> int:
+        """The most tokens that a reply may take, by the settings and by the model's context."""
+        wanted = min(wanted, self._settings.max_reply_tokens or wanted)
+        texts = [message["content"] for message in messages]
+        room = self._window.reply_room(request, texts, wanted)
+        if room < 1:
+            raise StructureError(
+                f"the model's context of {self._window.context:,} tokens has no room for another "
+                "attempt"
+            )
+        return room
+
     def _change(
         self, request: Request, dialect: Dialect, failure: EndpointError
     ) -> Mapping[str, Any]:

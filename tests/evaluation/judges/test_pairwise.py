@@ -100,7 +100,18 @@ def test_a_judge_that_sees_no_difference(tmp_path: Path) -> None:
 
 
 def test_replies_that_can_be_mended_or_asked_again_count(tmp_path: Path) -> None:
-    faults = ("fence", "partial", "invalid", "empty", "garbage", "truncate", "fence", "partial")
+    # "fence" is valid: no request meets three faults in a row, whatever the order
+    faults = (
+        "fence",
+        "partial",
+        "fence",
+        "invalid",
+        "fence",
+        "empty",
+        "fence",
+        "truncate",
+        "fence",
+    )
     with judging(tmp_path, judge(good_one), first=faults) as (model, _):
         found = judged(model)
     assert found.problems == []
