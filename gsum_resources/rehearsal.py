@@ -26,7 +26,7 @@ from gsum_resources.llm.classical.vocabulary import content_stems
 from gsum_resources.llm.ledger import Ledger, LedgeredModel, OnProgress
 from gsum_resources.llm.openai_compatible import estimated_tokens
 from gsum_resources.llm.rehearsal import Recalled, RehearsedModel, Understudy
-from gsum_resources.llm.tokens import Window
+from gsum_resources.llm.tokens import Window, window_of
 from gsum_resources.memo import memo_folder
 from gsum_resources.models import LANGUAGE_MODELS, WORK, Models
 from gsum_resources.parquet_store import ParquetStore
@@ -121,15 +121,16 @@ class RehearsedModels(Models):
     Attributes
     ----------
     recalled : by asset, what the memo had of the real language models.
-    real : the models that the understudies stand in for.
     """
 
     recalled: dict[str, Recalled] = field(default_factory=lambda: defaultdict(Recalled))
-    real: Models | None = None
 
     def window(self, name: str = "language_model") -> Window:
-        """That of the real model, so that prompts are cut as in a real run."""
-        return (self.real or super()).window(name)
+        """That of the model as far as no server must be asked: a plan reaches none."""
+        settings = self.settings_of(name)
+        if settings.backend != "openai_compatible":
+            return super().window(name)
+        return window_of(settings)
 
     def language_model(
         self,
@@ -177,7 +178,7 @@ def rehearsed(models: Models, store: ParquetStore) -> RehearsedModels:
     if "passage_scorer" not in cast and settings.scorer.backend != "unigram":
         identity = models.identity("passage_scorer")
         cast["passage_scorer"] = UnderstudyScorer(settings.scorer, identity, plain.scorer)
-    return RehearsedModels(settings, store, models.ledger_table, cast, real=models)
+    return RehearsedModels(settings, store, models.ledger_table, cast)
 
 
 class LetterHashes:

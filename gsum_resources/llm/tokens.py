@@ -110,18 +110,20 @@ def _parts(request: Request, passages: Sequence[str]) -> list[str]:
 
 
 def window_of(
-    settings: LlmSettings, endpoint: Callable[[], "Endpoint"], folder: Path | None = None
+    settings: LlmSettings,
+    endpoint: Callable[[], "Endpoint"] | None = None,
+    folder: Path | None = None,
 ) -> Window:
     """The window of a model by its settings, and by what its server or its folder has of it.
 
     Parameters
     ----------
-    endpoint : gives the server of a served model.
+    endpoint : gives the server of a served model; None: it is not to be asked.
     folder : of a local model.
     """
     context = settings.context_tokens or None
     served = settings.backend == "openai_compatible"
-    if context is None and served:
+    if context is None and served and endpoint:
         context = served_context(endpoint(), settings.model)
     if context is None and folder is not None:
         context = _folder_context(folder)
@@ -131,7 +133,8 @@ def window_of(
                 f"tokenizer in [{settings.table}] of gsum.toml is 'server', but backend "
                 f"'{settings.backend}' has none; give the path of a tokenizer.json, or remove it"
             )
-        return Window(settings.model, ServerTokenizer(endpoint(), settings), context)
+        count = ServerTokenizer(endpoint(), settings) if endpoint else most_tokens
+        return Window(settings.model, count, context)
     if settings.tokenizer:
         return Window(settings.model, tokenizer_at(settings.tokenizer, settings.table), context)
     if folder is not None and (folder / "tokenizer.json").is_file():
