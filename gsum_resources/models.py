@@ -124,7 +124,7 @@ class Models:
             from gsum_resources.llm.openai_compatible import OpenAICompatibleModel
 
             return OpenAICompatibleModel(settings, self._endpoint(settings))
-        if settings.backend == "transformers_local":
+        if settings.backend in ("transformers_local", "packaged"):
             from gsum_resources.llm.transformers_local import TransformersModel
 
             return cast(LanguageModel, TransformersModel(settings))
@@ -157,7 +157,7 @@ class Models:
             from gsum_resources.scoring.prompt_logprobs import ServedScorer
 
             return ServedScorer(settings, self._endpoint(settings))
-        if settings.backend == "transformers_local":
+        if settings.backend in ("transformers_local", "packaged"):
             from gsum_resources.scoring.causal_scorer import CausalScorer
 
             return CausalScorer(settings)

@@ -153,7 +153,7 @@ def rehearsed(models: Models, store: ParquetStore) -> RehearsedModels:
     writer = ExtractiveModel(LetterHashes())
     cast: dict[str, LanguageModel | Embedder | PassageScorer] = dict(models.overrides)
     for name, own in zip(LANGUAGE_MODELS, (settings.llm, settings.judge), strict=True):
-        if name not in cast and own.backend in ("openai_compatible", "transformers_local"):
+        if name not in cast and own.backend not in ("extractive", "same"):
             cast[name] = Understudy(own, models.identity(name), writer)
     if "embedding_model" not in cast and settings.embedding.backend == "openai_compatible":
         identity = models.identity("embedding_model")

@@ -69,19 +69,26 @@ class CausalWeights:
         positions = getattr(self.network.config.get_text_config(), "max_position_embeddings", None)
         return min(positions or 1 << 30, int(self.tokenizer.model_max_length))
 
+    @property
+    def _source(self) -> tuple[str, dict[str, str]]:
+        """What transformers loads, and options beside it."""
+        return str(self._folder or self._model), {}
+
     @cached_property
     def _loaded(self) -> tuple[Any, Any]:
         import torch
         import transformers
 
-        source = str(self._folder or self._model)
+        source, options = self._source
         dtype = torch.float32 if self.device == "cpu" else "auto"
         bars = transformers.utils.logging.is_progress_bar_enabled()
         transformers.utils.logging.disable_progress_bar()
         try:
-            tokenizer: Any = transformers.AutoTokenizer.from_pretrained(source)
+            tokenizer: Any = transformers.AutoTokenizer.from_pretrained(source, **options)
             loader: Any = transformers.AutoModelForCausalLM
-            model, report = loader.from_pretrained(source, dtype=dtype, output_loading_info=True)
+            model, report = loader.from_pretrained(
+                source, dtype=dtype, output_loading_info=True, **options
+            )
         except (OSError, ValueError, KeyError) as error:
             reason = str(error).strip().splitlines()[0] if str(error).strip() else ""
             raise SettingsError(
