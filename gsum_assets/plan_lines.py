@@ -152,6 +152,8 @@ def call_line(
 
 def model_name(settings: LlmSettings) -> str:
     """How the ledger names a model: a folder by its own name."""
+    if settings.backend == PACKAGED:
+        return PackagedWeights.name
     local = settings.backend == "transformers_local" and Path(settings.model).is_dir()
     return Path(settings.model).name if local else settings.model
 
