@@ -92,7 +92,7 @@ def ask(
     if document_id is not None:
         _check_document(documents, corpus, document_id)
     ledger = Ledger(workspace.store, TABLES["llm_calls"], corpus, "ask")
-    tables["language_model"] = Lazy(lambda: workspace.models.language_model(ledger))
+    tables["language_model"] = Lazy(lambda: workspace.models.language_model(ledger, name="answers"))
     inputs = Inputs({**tables, "corpus_settings": _Sections(workspace)}, corpus)
     titles = dict(
         zip(documents["document_id"].to_pylist(), documents["title"].to_pylist(), strict=True)

@@ -16,6 +16,7 @@ import pyarrow as pa
 from gsum_assets.tables import TABLES
 from gsum_resources.appended import read_appended
 from gsum_resources.arrow import pc
+from gsum_resources.llm.packaged import PACKAGED, PackagedWeights
 from gsum_resources.llm.rehearsal import UNDERSTUDY, Recalled
 from gsum_resources.parquet_store import ParquetStore, Partition
 from gsum_resources.settings import LlmSettings

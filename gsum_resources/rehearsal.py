@@ -9,6 +9,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -25,8 +26,9 @@ from gsum_resources.llm.classical.vocabulary import content_stems
 from gsum_resources.llm.ledger import Ledger, LedgeredModel
 from gsum_resources.llm.openai_compatible import estimated_tokens
 from gsum_resources.llm.rehearsal import Recalled, RehearsedModel, Understudy
+from gsum_resources.llm.tokens import Window
 from gsum_resources.memo import memo_folder
-from gsum_resources.models import LANGUAGE_MODELS, Models
+from gsum_resources.models import LANGUAGE_MODELS, WORK, Models
 from gsum_resources.parquet_store import ParquetStore
 from gsum_resources.protocols import Embedder, LanguageModel, OnRow, PassageScorer
 from gsum_resources.settings import SETTINGS_FILE, ScorerSettings, Settings
@@ -119,9 +121,15 @@ class RehearsedModels(Models):
     Attributes
     ----------
     recalled : by asset, what the memo had of the real language models.
+    real : the models that the understudies stand in for.
     """
 
     recalled: dict[str, Recalled] = field(default_factory=lambda: defaultdict(Recalled))
+    real: Models | None = None
+
+    def window(self, name: str = "language_model") -> Window:
+        """That of the real model, so that prompts are cut as in a real run."""
+        return (self.real or super()).window(name)
 
     def language_model(
         self,
@@ -138,7 +146,8 @@ class RehearsedModels(Models):
         def recall(one: Recalled) -> None:
             self.recalled[ledger.asset] += one
 
-        return RehearsedModel(model, self.store, ledger, on_progress, on_failure, recall)
+        window = partial(self.window, name)
+        return RehearsedModel(model, self.store, ledger, on_progress, on_failure, recall, window)
 
 
 def rehearsed(models: Models, store: ParquetStore) -> RehearsedModels:
@@ -152,8 +161,10 @@ def rehearsed(models: Models, store: ParquetStore) -> RehearsedModels:
     plain = Models(Settings(), store, models.ledger_table)
     writer = ExtractiveModel(LetterHashes())
     cast: dict[str, LanguageModel | Embedder | PassageScorer] = dict(models.overrides)
-    for name, own in zip(LANGUAGE_MODELS, (settings.llm, settings.judge), strict=True):
-        if name not in cast and own.backend not in ("extractive", "same"):
+    for name in (*LANGUAGE_MODELS, *WORK):
+        own = models.settings_of(name)
+        is_own = name == "language_model" or own is not settings.llm
+        if is_own and name not in cast and own.backend != "extractive":
             cast[name] = Understudy(own, models.identity(name), writer)
     if "embedding_model" not in cast and settings.embedding.backend == "openai_compatible":
         identity = models.identity("embedding_model")
@@ -166,7 +177,7 @@ def rehearsed(models: Models, store: ParquetStore) -> RehearsedModels:
     if "passage_scorer" not in cast and settings.scorer.backend != "unigram":
         identity = models.identity("passage_scorer")
         cast["passage_scorer"] = UnderstudyScorer(settings.scorer, identity, plain.scorer)
-    return RehearsedModels(settings, store, models.ledger_table, cast)
+    return RehearsedModels(settings, store, models.ledger_table, cast, real=models)
 
 
 class LetterHashes:

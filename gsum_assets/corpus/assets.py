@@ -158,7 +158,7 @@ def documents(context: dg.AssetExecutionContext, source_documents: pa.Table):  #
     partitions_def=corpus_buckets,
     backfill_policy=dg.BackfillPolicy.single_run(),
     group_name=GROUP,
-    code_version="1",
+    code_version="2",
     description="What is found and read, with its exact place in the text.",
 )
 def chunks(

@@ -3,6 +3,7 @@
 import pyarrow as pa
 
 from gsum_assets.corpus.chunk import n_word_pieces
+from gsum_assets.evaluation.budget import counter_for
 from gsum_assets.evaluation.family import Family, Inputs, Made, ModelStep, Read
 from gsum_assets.evaluation.passages import Choose, context_rows
 from gsum_assets.graphrag.contexts import (
@@ -78,13 +79,14 @@ def _choice(variant: str, inputs: Inputs) -> Choose:
 def _partial_answers(variant: str, inputs: Inputs) -> Made:
     if not VARIANTS[variant].maps:
         return Made(TABLES["graphrag.partial_answers"].empty(), [])
+    model, settings = inputs.model("language_model"), _settings(inputs)
     asked = partial_answers(
         inputs.table("contexts"),
         inputs.table("queries"),
-        inputs.model("language_model"),
-        _settings(inputs),
+        model,
+        settings,
         inputs.settings("answer")["max_words"],
-        n_word_pieces,
+        counter_for(model, settings.prompt_tokens),
     )
     return Made(asked.rows, asked.problems)
 

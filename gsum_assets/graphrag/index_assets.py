@@ -5,9 +5,9 @@ from functools import partial
 import dagster as dg
 import pyarrow as pa
 
-from gsum_assets.corpus.chunk import n_word_pieces
 from gsum_assets.corpus.embed import vector_column
 from gsum_assets.corpus.load import N_BUCKETS
+from gsum_assets.evaluation.budget import CountTokens, counter_for
 from gsum_assets.graphrag.aliases import resolve
 from gsum_assets.graphrag.citations import Citations
 from gsum_assets.graphrag.communities import communities as find_communities
@@ -26,6 +26,7 @@ from gsum_assets.graphrag.settings import (
 from gsum_assets.partitions import corpora, corpus_buckets, to_corpus
 from gsum_assets.presentation import plot_of
 from gsum_assets.tables import TABLES, by_corpus
+from gsum_resources.protocols import LanguageModel
 from gsum_resources.settings_io import SettingsReader
 from gsum_resources.warehouse_io import Lazy, WarehouseIO, partition_of
 
@@ -100,6 +101,13 @@ def _merging(context: dg.AssetExecutionContext, reader: SettingsReader) -> Mergi
     return MergingSettings.model_validate(reader.section(corpus, "graphrag.merging"))
 
 
+def _merger(
+    context: dg.AssetExecutionContext, language_model: Lazy, reader: SettingsReader
+) -> tuple[LanguageModel, MergingSettings, CountTokens]:
+    model, settings = language_model.get(), _merging(context, reader)
+    return model, settings, counter_for(model, settings.prompt_tokens)
+
+
 @_of_corpus(
     ins={"entity_mentions": _across["entity_mentions"], "chunks": _CHUNKS},
     pool="compute",
@@ -136,9 +144,7 @@ def entities(
         entity_mentions,
         relationship_mentions,
         aliases,
-        language_model.get(),
-        _merging(context, corpus_settings),
-        n_word_pieces,
+        *_merger(context, language_model, corpus_settings),
     )
     for problem in merged.problems:
         context.log.warning(problem)
@@ -165,9 +171,7 @@ def relationships(
         relationship_mentions,
         aliases,
         entities,
-        language_model.get(),
-        _merging(context, corpus_settings),
-        n_word_pieces,
+        *_merger(context, language_model, corpus_settings),
     )
     for problem in merged.problems:
         context.log.warning(problem)
@@ -240,13 +244,15 @@ def reports(  # noqa: ANN201 - Dagster reads it
 ):
     corpus = partition_of(context.partition_key).corpus
     values = corpus_settings.section(corpus, "graphrag.reports")
-    elements = elements_of(entities, relationships, claims, aliases, n_word_pieces)
+    model, settings = language_model.get(), ReportSettings.model_validate(values)
+    count_tokens = counter_for(model, settings.prompt_tokens)
+    elements = elements_of(entities, relationships, claims, aliases, count_tokens)
     written = Reporter(
         elements,
         Citations(elements, entities, chunks),
-        language_model.get(),
-        ReportSettings.model_validate(values),
-        n_word_pieces,
+        model,
+        settings,
+        count_tokens,
     ).write(communities)
     for problem in written.problems:
         context.log.warning(problem)

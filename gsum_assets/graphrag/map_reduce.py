@@ -175,7 +175,6 @@ def _packs(
         document_id=question.row["document_id"] or "",
     )
     room = structured_room(bare, MOST_MARKED, settings.prompt_tokens, count_tokens)
-    own_size = settings.prompt_tokens - room.tokens
     if room.is_too_small:
         return []
     most = room.tokens - room.mark
@@ -193,7 +192,7 @@ def _packs(
             place,
             [keys[i] for i in members],
             replace(bare, passages=tuple(texts[i] for i in members)),
-            own_size + sum(lengths_of[i] for i in members),
+            room.own + sum(lengths_of[i] for i in members),
         )
         for place, members in enumerate(packs(keys, lengths_of, room.tokens))
     ]

@@ -84,7 +84,6 @@ class Reporter:
             schema=Report,
         )
         self._room = structured_room(self._bare, MOST_MARKED, settings.prompt_tokens, count_tokens)
-        self._own_size = settings.prompt_tokens - self._room.tokens
 
     def write(self, communities: pa.Table) -> Reports:
         """Reports of all communities, the deepest level first.
@@ -130,7 +129,7 @@ class Reporter:
             _by_name(shown),
             len(elements),
             min(len(substituted), len(shown)),  # they come first
-            self._own_size + total(shown, self._room),
+            self._room.own + total(shown, self._room),
         )
 
     def _cut(self, element: Element) -> Element:

@@ -5,6 +5,7 @@ from collections.abc import Mapping
 import pyarrow as pa
 
 from gsum_assets.corpus.chunk import n_word_pieces
+from gsum_assets.evaluation.budget import counter_for
 from gsum_assets.evaluation.family import Family, Inputs, Made, ModelStep, Read
 from gsum_assets.evaluation.passages import context_rows
 from gsum_assets.evaluation.reading import chunks_within
@@ -144,12 +145,13 @@ def _look_ups(variant: str, inputs: Inputs) -> Made:
     if VARIANTS[variant].reads == "lines":
         contexts, queries = inputs.table("contexts"), inputs.table("queries")
         return Made(first_in_full(contexts, queries, _answers(inputs).n_reread), [])
+    model, settings = inputs.model("language_model"), _answers(inputs)
     asked = look_ups(
         inputs.table("contexts"),
         inputs.table("queries"),
-        inputs.model("language_model"),
-        _answers(inputs),
-        n_word_pieces,
+        model,
+        settings,
+        counter_for(model, settings.prompt_tokens),
     )
     return Made(asked.rows, asked.problems)
 

@@ -69,7 +69,9 @@ def _of_corpora(table: str, made: Iterable[tuple[str, Sized]]) -> pa.Table:
     return pa.concat_tables(parts) if parts else TABLES[table].empty()
 
 
-@_of_documents(description="As many lines as fit; one that does not fit by itself is cut.")
+@_of_documents(
+    description="As many lines as fit; one that does not fit by itself is cut.", code_version="2"
+)
 def line_chunks(documents: pa.Table, corpus_settings: SettingsReader) -> pa.Table:
     tokenizer = default_tokenizer()
 

@@ -105,6 +105,17 @@ class Endpoint:
         self._connection.prepare()
         self._background.run(self._check())
 
+    def fetch(self, path: str, bodies: Sequence[dict[str, Any] | None]) -> list[Any]:
+        """What the server answers to side questions, each tried once; None for a failure.
+
+        Parameters
+        ----------
+        path : below the base URL, or a whole address at the same server.
+        bodies : made JSON and posted; None: get.
+        """
+        self._connection.prepare()
+        return self._background.run(self._fetch(path, bodies))
+
     def map(
         self,
         work: Callable[[Item], Awaitable[Value]],
@@ -183,6 +194,18 @@ class Endpoint:
         """Close the connections and end the thread; the endpoint serves no more."""
         self._background.run(self._connection.close())
         self._background.stop()
+
+    async def _fetch(self, path: str, bodies: Sequence[dict[str, Any] | None]) -> list[Any]:
+        async def one(body: dict[str, Any] | None) -> Any:
+            content = None if body is None else json.dumps(body).encode()
+            async with self._slots:
+                await self._limiter.admit(0)
+                try:
+                    return json.loads(await self._connection.send(path, content, _CHECK_TIMEOUT_S))
+                except (EndpointError, ValueError):
+                    return None
+
+        return await asyncio.gather(*map(one, bodies))
 
     async def _work_off(
         self,

@@ -13,7 +13,6 @@ from gsum_resources.protocols import Request
 if TYPE_CHECKING:
     import torch
 
-_JSON_TOKENS = 1024  # for names, quotes and brackets, beside the words of a structured reply
 _LEAST_PREFIX = 32  # tokens that are worth keeping
 _MOST_PREFIXES = 4  # kept; SmolLM2's keys and values take 46 kB a token
 
@@ -41,13 +40,17 @@ class CausalModel:
     ----------
     weights : loaded at once.
     constrained : whether a grammar decides on the tokens of a structured reply.
+    json_tokens : room for names, quotes and brackets, beside the words of a structured reply.
     """
 
-    def __init__(self, weights: CausalWeights, constrained: bool = True) -> None:
+    def __init__(
+        self, weights: CausalWeights, constrained: bool = True, json_tokens: int = 1024
+    ) -> None:
         self._device = weights.device
         self._tokenizer: Any = weights.tokenizer
         self._model: Any = weights.network
         self._context = weights.context  # of prompt and reply together, tokens
+        self._json_tokens = json_tokens
         self._prefixes: dict[tuple[int, ...], Any] = {}
         self._greedy()
         self._constrained = constrained and self._tokenizer.is_fast and bool(self._ends)
@@ -88,7 +91,7 @@ class CausalModel:
                 "with a longer context"
             )
         if request.schema:
-            wanted = min(wanted + _JSON_TOKENS, self._context - len(prompt))
+            wanted = min(wanted + self._json_tokens, self._context - len(prompt))
         processors = self._processors(request, len(prompt), wanted)
         loop = _Loop(len(prompt))
         ids = torch.tensor([prompt], device=self._device)  # (1, tokens)

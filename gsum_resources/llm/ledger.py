@@ -12,6 +12,7 @@ import uuid
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextvars import copy_context
 from dataclasses import dataclass
+from functools import cached_property
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -21,6 +22,7 @@ from gsum_resources.arrow import pc
 from gsum_resources.journal import Entry, Journal, orphans
 from gsum_resources.llm.render import prompt_hash
 from gsum_resources.llm.stored_reply import decode, storable
+from gsum_resources.llm.tokens import Window
 from gsum_resources.memo import Memo, fold_values, forget_values
 from gsum_resources.parquet_store import ParquetStore, conform
 from gsum_resources.protocols import (
@@ -103,6 +105,7 @@ class LedgeredModel:
     ----------
     on_progress : hears how many requests are answered, and of how many.
     on_failure : hears the `document_id` of each request that got no valid reply.
+    window : gives what the model takes at once; a request that exceeds it is not sent.
     """
 
     def __init__(
@@ -112,8 +115,10 @@ class LedgeredModel:
         ledger: Ledger,
         on_progress: Callable[[int, int], None] | None = None,
         on_failure: Callable[[str], None] | None = None,
+        window: Callable[[], Window] | None = None,
     ) -> None:
         self._model = model
+        self._find_window = window
         self._memo = Memo(store, _MEMO, model.identity)
         self._ledger = ledger
         self._on_progress = on_progress or (lambda done, total: None)
@@ -123,6 +128,11 @@ class LedgeredModel:
     def identity(self) -> str:
         """That of the model within."""
         return self._model.identity
+
+    @cached_property
+    def window(self) -> Window | None:
+        """What the model takes at once; None where nobody knows."""
+        return self._find_window() if self._find_window else None
 
     def complete(self, requests: Sequence[Request], on_reply: OnReply | None = None) -> list[Reply]:
         """One result or one error for each request, in order; equal requests are asked once.
@@ -142,7 +152,7 @@ class LedgeredModel:
         tell = self._teller(places, len(requests), on_reply)
         record = _Record(self._memo, self._ledger, requests, places, tell)
         try:
-            if missing := record.recall():
+            if missing := self._fitting(record, record.recall(), requests, places):
                 first = [requests[places[key][0]] for key in missing]
                 asked = self._model.complete(first, lambda i, r: record.hear(missing[i], r))
                 for key, reply in zip(missing, asked, strict=True):
@@ -154,6 +164,28 @@ class LedgeredModel:
             if isinstance(record.replies[key], CompletionError):
                 self._on_failure(request.document_id)
         return [record.replies[key] for key in keys]
+
+    def _fitting(
+        self,
+        record: "_Record",
+        missing: Sequence[bytes],
+        requests: Sequence[Request],
+        places: Mapping[bytes, Sequence[int]],
+    ) -> list[bytes]:
+        """The keys of requests that the model has room for; the others are errors at once."""
+        window = self.window if missing else None
+        if window is None or window.context is None:
+            return list(missing)
+        kept = []
+        for key in missing:
+            request = requests[places[key][0]]
+            if excess := window.excess(request):
+                where = f"the {request.task} request for document '{request.document_id}'"
+                message = f"{window.model}: {where} is not sent: {excess}"
+                record.hear(key, CompletionError(message, window.model, calls=0))
+            else:
+                kept.append(key)
+        return kept
 
     def _teller(
         self, places: Mapping[bytes, Sequence[int]], total: int, on_reply: OnReply | None

@@ -1,7 +1,7 @@
 """A language model behind any server that speaks OpenAI's chat protocol."""
 
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
@@ -16,6 +16,7 @@ from gsum_resources.llm.structure import (
     re_ask,
     without_reasoning,
 )
+from gsum_resources.llm.tokens import Window, most_tokens
 from gsum_resources.protocols import Completion, CompletionError, OnReply, Reply, Request
 from gsum_resources.settings import LlmSettings
 
@@ -70,22 +71,32 @@ class OpenAICompatibleModel:
     ----------
     settings : model, structure, re-asks and prices.
     endpoint : the server of these settings.
+    window : gives what the model takes at once; a reply is given no more room than is left there.
     """
 
-    def __init__(self, settings: LlmSettings, endpoint: Endpoint) -> None:
+    def __init__(
+        self,
+        settings: LlmSettings,
+        endpoint: Endpoint,
+        window: Callable[[], Window] | None = None,
+    ) -> None:
         self._settings = settings
+        self._find_window = window
+        self._window = Window(settings.model, most_tokens)
         self._endpoint = endpoint
         asked = settings.structured_output
         self._dialect = Dialect("json_schema" if asked == "auto" else asked)
 
     @property
     def identity(self) -> str:
-        """Backend, model, version, and the form of structured requests if it is set."""
+        """Backend, model, version, and what is set of structure, reply room and effort."""
         settings = self._settings
         parts = [f"openai_compatible-{VERSION}", settings.model]
         parts += [f"version={settings.version}"] if settings.version else []
         if settings.structured_output != "auto":
             parts.append(f"structured={settings.structured_output}")
+        parts += [f"reply={settings.max_reply_tokens}"] if settings.max_reply_tokens else []
+        parts += [f"effort={settings.reasoning_effort}"] if settings.reasoning_effort else []
         return "/".join(parts)
 
     def complete(self, requests: Sequence[Request], on_reply: OnReply | None = None) -> list[Reply]:
@@ -100,6 +111,8 @@ class OpenAICompatibleModel:
         ModelUnavailableError
             If the server refuses the key or the model, or stays away.
         """
+        if self._find_window and requests:
+            self._window = self._find_window()
         return self._endpoint.map(self._reply, requests, on_reply)
 
     async def _reply(self, request: Request) -> Reply:
@@ -153,8 +166,11 @@ class OpenAICompatibleModel:
         while True:
             dialect = replace(self._dialect, **changes)
             messages = opening(request, dialect) + turns
+            room = self._reply_room(request, messages, room)
             body = {"model": self._settings.model, "messages": messages}
             body |= dialect.parameters(request, room)
+            if self._settings.reasoning_effort:
+                body["reasoning_effort"] = self._settings.reasoning_effort
             try:
                 answer = await self._endpoint.post("/chat/completions", body, room, _said)
             except EndpointError as error:
@@ -169,6 +185,18 @@ class OpenAICompatibleModel:
                 self._dialect = replace(self._dialect, **changes)
             _count(answer, messages, spent)
             return answer.value
+
+    def _reply_room(self, request: Request, messages: list[dict[str, str]], wanted: int) -> int:
+        """The most tokens that a reply may take, by the settings and by the model's context."""
+        wanted = min(wanted, self._settings.max_reply_tokens or wanted)
+        texts = [message["content"] for message in messages]
+        room = self._window.reply_room(request, texts, wanted)
+        if room < 1:
+            raise StructureError(
+                f"the model's context of {self._window.context:,} tokens has no room for another "
+                "attempt"
+            )
+        return room
 
     def _note_ignored_schema(self, said: _Said) -> None:
         """A reply without any JSON shows that the server passed the schema over in silence."""

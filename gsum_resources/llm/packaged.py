@@ -33,6 +33,7 @@ class PackagedWeights(CausalWeights):
     """
 
     name = "SmolLM2-135M-Instruct"
+    context = 8192  # as its GGUF says; known before the weights are loaded
 
     def __init__(self, version: str, table: str) -> None:
         missing = [name for name in _NEEDED if not find_spec(name)]

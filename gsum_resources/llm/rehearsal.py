@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from gsum_resources.llm.dialect import Dialect
 from gsum_resources.llm.ledger import Ledger, LedgeredModel
 from gsum_resources.llm.openai_compatible import estimated_tokens, opening
+from gsum_resources.llm.tokens import Window
 from gsum_resources.parquet_store import ParquetStore
 from gsum_resources.protocols import (
     Completion,
@@ -126,8 +127,9 @@ class RehearsedModel(LedgeredModel):
         on_progress: Callable[[int, int], None] | None,
         on_failure: Callable[[str], None] | None,
         on_recalled: Callable[[Recalled], None],
+        window: Callable[[], Window] | None = None,
     ) -> None:
-        super().__init__(understudy, store, ledger, on_progress, on_failure)
+        super().__init__(understudy, store, ledger, on_progress, on_failure, window)
         self._understudy = understudy
         self._on_recalled = on_recalled
 

@@ -27,17 +27,22 @@ from gsum_resources.llm.structure import (
     re_ask,
     without_reasoning,
 )
+from gsum_resources.llm.tokens import Window
 from gsum_resources.protocols import Completion, CompletionError, OnReply, Reply, Request
 from gsum_resources.settings import LlmSettings
 
 VERSION = "2"  # raise it with every change of prompts or decoding, so that memos expire
+
+# A small model fills what it gets: more room gave longer lists of the same, and took minutes.
+_PACKAGED_JSON_TOKENS = 256
 
 
 class TransformersModel:
     """A `LanguageModel` of the transformers library, loaded when first asked.
 
     A reply gets `64 + 3 * max_words` tokens (English takes 1.3 a word, other scripts two or
-    three), a structured one 1,024 more as far as the context has room. A free text that reaches
+    three), a structured one 1,024 more as far as the context has room (the packaged model 256),
+    within which a grammar closes it. A free text that reaches
     this length is taken as it is. Temperature 0 is greedy; else each request is sampled with a
     generator of its own, seeded by the request.
 
@@ -62,13 +67,21 @@ class TransformersModel:
     @property
     def identity(self) -> str:
         """The hub id, or a digest of weights, tokenizer, template and settings."""
-        prompted = "" if self._constrained else "/prompt"
+        prompted = "" if self._constrained else "/structured=prompt"
         return f"{self._settings.backend}-{VERSION}/{self._weights.identity}{prompted}"
 
     @property
-    def context_tokens(self) -> int:
-        """Tokens that the model takes at once, what it writes included."""
-        return self._weights.context
+    def window(self) -> Window | None:
+        """What the packaged model takes at once, by its own tokens; None: as settings say."""
+        if self._settings.backend != PACKAGED:
+            return None
+        return Window(
+            self._name, self._count, self._settings.context_tokens or self._weights.context
+        )
+
+    def _count(self, texts: Sequence[str]) -> list[int]:
+        ids = self._weights.tokenizer(list(texts), verbose=False)["input_ids"] if texts else []
+        return [len(one) for one in ids]
 
     @property
     def structure(self) -> str:
@@ -117,6 +130,8 @@ class TransformersModel:
 
     @cached_property
     def _loaded(self) -> CausalModel:
+        if self._settings.backend == PACKAGED:
+            return CausalModel(self._weights, self._constrained, _PACKAGED_JSON_TOKENS)
         return CausalModel(self._weights, self._constrained)
 
     def _reply(self, request: Request) -> Reply:

