@@ -1,9 +1,9 @@
 """A causal language model that runs in this process: the packaged one, or by path or hub id.
 
 Meant for small models and for machines that may reach no server. Requests are not put into
-batches: in a batch of eight, logits of the same prompt differed in their last bits from those of the
-prompt alone (by 1e-6, float32), and so did padded ones from unpadded ones, so that a reply would
-depend on what else is asked. For throughput, serve the model (vLLM, `transformers serve`,
+batches: in a batch of eight, logits of the same prompt differed in their last bits from those of
+the prompt alone (by 1e-6, float32), and so did padded ones from unpadded ones, so that a reply
+would depend on what else is asked. For throughput, serve the model (vLLM, `transformers serve`,
 llama.cpp) and use the backend `openai_compatible`.
 """
 

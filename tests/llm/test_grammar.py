@@ -4,7 +4,6 @@ import json
 from typing import Any, Literal
 
 import pytest
-import torch
 from pydantic import BaseModel, Field
 
 from gsum_assets.evaluation.judges.verdicts import PairwiseVerdict, Rating
@@ -25,6 +24,8 @@ def tokenizer(tmp_path_factory: pytest.TempPathFactory) -> Any:
 
 def babble(tokenizer: Any, schema: type[BaseModel], seed: int, room: int = ROOM) -> str:
     """What a model says whose logits are random, under the grammar."""
+    import torch
+
     end = tokenizer.convert_tokens_to_ids(END)
     n = len(tokenizer) + 3  # a model may have more logits than tokens
     mask = Grammars(tokenizer, n, [end]).mask(schema, max_words=30, start=2, room=room)
@@ -111,6 +112,8 @@ def test_a_loop_is_what_repeats_itself_thrice(ids, repeated):
 
 
 def test_a_loop_within_a_reply_closes_it(tokenizer):
+    import torch
+
     end = tokenizer.convert_tokens_to_ids(END)
     mask = Grammars(tokenizer, len(tokenizer), [end]).mask(Keywords, 400, start=0, room=4000)
     a = tokenizer.convert_tokens_to_ids("a")
