@@ -17,6 +17,23 @@ from gsum_assets.tables import TABLES
 
 COMMANDS = ("init", "import", "plan", "run", "ask", "report", "export", "forget", "sql", "ui")
 COMMANDS += ("models",)
+TURNS = {
+    "Budget": [
+        ("Ann", "The budget for the remote control is twelve euro fifty a piece."),
+        ("Bob", "Then we cannot afford a solar cell , {vocalsound} only a plain battery ."),
+        ("Ann", "Agreed . We take the battery and keep the budget at twelve fifty ."),
+    ],
+    "Colour": [
+        ("Cleo", "The marketing report says that young people want fruit colours ."),
+        ("Dan", "The case will be yellow , with a spongy feel and the logo on the side ."),
+        ("Cleo", "So yellow it is , and we test it with users next week ."),
+    ],
+}
+
+
+def meeting(topic: str) -> dict:
+    """One line of QMSum's official files."""
+    words = " ".join(content for _, content in TURNS[topic])
     span = [["0", "2"]]
     return {
         "topic_list": [{"topic": topic, "relevant_text_span": span}],
