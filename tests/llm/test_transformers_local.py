@@ -22,6 +22,7 @@ CONTEXT = 700
 WRONG, RIGHT = '{"winner": "nobody"}', '```{"winner": 7}```'
 SECOND_ASKED = "{{ 'B' if messages|length > 3 else 'A' }}"
 CHAT = "{% for m in messages %}{{ m.role }}: {{ m.content }}\n{% endfor %}"
+ASSISTANT = f"{CHAT}{{% if add_generation_prompt %}}assistant: {{% endif %}}"
 NO_SYSTEM_ROLE = (
     "{% if messages[0].role == 'system' %}{{ raise_exception('no system') }}{% endif %}"
 )
@@ -237,7 +238,7 @@ def test_a_loop_ends_early_and_is_not_written_out(tmp_path):
 
 
 def test_constant_instructions_are_read_once(tmp_path, monkeypatch):
-    model = model_in(write_random(tmp_path, template=f"{CHAT}assistant: "))
+    model = model_in(write_random(tmp_path, template=ASSISTANT))
     constant = Request("answer", "Answer in a few words. " * 3, "Who?", ("The boat.",), 5)
     replies = model.complete([constant, replace(constant, question="What?"), constant])
     assert len({text(reply) for reply in replies}) == 2

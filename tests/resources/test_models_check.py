@@ -31,7 +31,7 @@ def test_defaults_answer_without_a_server(tmp_path: Path) -> None:
 
 def test_a_served_model_shows_speed_structure_and_price(tmp_path: Path) -> None:
     with scripted_server(tmp_path / "log") as server:
-        served = {"backend": "openai_compatible", "model": "small", "base_url": server.url}
+        served = {"backend": "openai_compatible", "model": "small", "base_url": server.base_url}
         served |= {"usd_per_million_tokens_in": 0.5, "context_tokens": 4096}
         judge = {**served, "structured_output": "json_object"}
         found = checked(tmp_path, llm=served, judge=judge)
