@@ -104,15 +104,17 @@ class Grammars:
 
     @cached_property
     def _closers(self) -> "list[torch.Tensor]":
-        """Tokens that end a string, then a list or an object, then a value before another."""
+        """Tokens that end a string, then a list or an object, then a value before another.
+
+        Only the last may hold a comma: after one, a list goes on.
+        """
         import torch
 
         texts = self._tokenizer.batch_decode([[i] for i in range(len(self._tokenizer))])
         texts = [text.strip() for text in texts] + [""] * (self._n_logits - len(texts))
-        closing = [text if set(text) <= set('"]},') else "" for text in texts]
         return [
-            torch.tensor([text[:1] in first if text else False for text in closing])
-            for first in ('"', "]}", ",")
+            torch.tensor([text[:1] in first and set(text) <= rest for text in texts])
+            for first, rest in (({'"'}, set('"]}')), ({"]", "}"}, set("]}")), ({","}, set(',"')))
         ]
 
 

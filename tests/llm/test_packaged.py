@@ -38,7 +38,7 @@ needs_model = pytest.mark.skipif(
 
 @pytest.fixture(scope="module")
 def model() -> TransformersModel:
-    return TransformersModel(LlmSettings(backend="packaged"))
+    return TransformersModel(LlmSettings(backend="packaged", max_repairs=0))
 
 
 @needs_model
@@ -46,12 +46,12 @@ def test_it_answers_in_words_and_in_structure_at_the_first_attempt(model):
     free, rated, extracted = model.complete([FREE, RATED, EXTRACTED])
     assert isinstance(free, Completion), free
     assert "Edwin" in free.text
-    for reply, request in ((rated, RATED), (extracted, EXTRACTED)):
-        # a rule beyond the grammar, as that no entity is related to itself, may still be broken
-        assert reply.calls == 1 or isinstance(reply, Completion), reply
-        json.loads(reply.text)
-        assert 0 < reply.tokens_out <= 64 + 3 * request.max_words + 256
     assert isinstance(rated, Completion), rated
+    assert 1 <= rated.parsed.rating <= 5
+    # what an extraction names may break rules beyond the grammar, its structure cannot
+    assert list(json.loads(extracted.text)) == ["entities", "relationships"]
+    assert free.calls == rated.calls == extracted.calls == 1
+    assert 0 < extracted.tokens_out <= 64 + 3 * EXTRACTED.max_words + 256
     assert model.complete([FREE])[0].text == free.text
 
 
@@ -77,14 +77,13 @@ def test_its_turns_are_marked_by_single_tokens(model):
 
 
 @needs_model
-def test_it_scores_what_follows_from_a_passage_higher(model):
+def test_it_scores_a_passage_that_says_the_same_higher(model):
     scorer = CausalScorer(ScorerSettings(backend="packaged"))
     scorer._weights = model._weights  # loaded once
-    near, far = scorer.score(
-        [PASSAGE], [["Edwin's ferry crosses twice a day.", "0x7f mov eax ebx"]]
-    )[0]
+    fact = ["Edwin Quill runs the ferry of Thorne."]
+    (near,), (far,) = scorer.score([PASSAGE, "Rain is likely in the west by noon."], [fact, fact])
     assert np.isfinite([near, far]).all()
-    assert near > far
+    assert near > far + 0.5  # nats a token
 
 
 @needs_model
