@@ -23,7 +23,7 @@ _LARGEST_INTEGER = 10**9 - 1
 _SPARE_TOKENS = 24  # for what is under way when the closing begins
 _LONGEST_PERIOD = 96  # tokens of a sentence or list item that a loop repeats
 _LEAST_REPEATED = 36  # tokens; a table's rule or a row of blanks is shorter
-_REPEATS = 3
+_REPEATS = 2
 
 
 class GrammarError(ValueError):
@@ -104,9 +104,10 @@ class Grammars:
 
     @cached_property
     def _closers(self) -> "list[torch.Tensor]":
-        """Tokens that end a string, then a list or an object, then a value before another.
+        """Tokens that end a string; a list or an object; begin a list; end a value before another.
 
-        Only the last may hold a comma: after one, a list goes on.
+        Only the last may hold a comma: after one, a list goes on. None may open an object: a list
+        that has to be there stays empty.
         """
         import torch
 
@@ -114,7 +115,12 @@ class Grammars:
         texts = [text.strip() for text in texts] + [""] * (self._n_logits - len(texts))
         return [
             torch.tensor([text[:1] in first and set(text) <= rest for text in texts])
-            for first, rest in (({'"'}, set('"]}')), ({"]", "}"}, set("]}")), ({","}, set(',"')))
+            for first, rest in (
+                ({'"'}, set('"]}')),
+                ({"]", "}"}, set("]}")),
+                ({"["}, set("[]")),
+                ({","}, set(',"')),
+            )
         ]
 
 

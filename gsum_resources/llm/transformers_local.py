@@ -146,6 +146,9 @@ class TransformersModel:
                 self._name,
                 calls=len(generated),
                 retries=max(0, len(generated) - 1),
+                tokens_in=sum(one.tokens_in for one in generated),
+                tokens_out=sum(one.tokens_out for one in generated),
+                latency_s=time.perf_counter() - started,
                 text=generated[-1].text if generated else "",
             )
         return Completion(
