@@ -73,8 +73,8 @@ def measure(home: Path, status: int) -> Iterator[Measurement]:
         calls[row["asset"]] += [] if row["cached"] else [row]
     yield Measurement(
         "The packaged model by asset",
-        "Requests, those that got no valid reply, tokens, and seconds of requests, of which as many "
-        "run at once as there are cores.",
+        "Requests, those that got no valid reply, tokens, and seconds of requests, of which as "
+        "many run at once as there are cores.",
         ["asset", "requests", "failed", "tokens in", "tokens out", "seconds"],
         [[asset, *_amounts(rows)] for asset, rows in sorted(calls.items())],
     )

@@ -1,7 +1,7 @@
 """LightPAL's index by word frequencies and by a real language model, side by side.
 
-Run as `python -m benchmarks.lightpal.scorer [--sections 60]`; GSUM_DATASETS names the folder of
-datasets. The model is the packaged one (the extra `smollm2`): log P(candidate | passage) per token,
+Run as `python -m benchmarks.lightpal.scorer [--sections 60]`; GSUM_DATASETS names the
+folder of datasets. The model is the packaged one (the extra `smollm2`): log P(candidate | passage) per token,
 the paper's context score. With 60 sections some 40 minutes on two cores.
 """
 
@@ -33,6 +33,7 @@ from gsum_resources.settings import ScorerSettings
 CUTOFFS = (3, 10)
 MAX_QUESTIONS = 30
 SECTIONS = 60
+CANDIDATES = 10
 METHODS = ("lightpal", PROMPTRANK)
 BASELINE = "unigram"
 
@@ -62,8 +63,12 @@ def part(n_sections: int) -> tuple[Collection, Questions, list]:
     return collection, Questions.from_table(table, vectors), asked
 
 
-def measure(n_sections: int = SECTIONS) -> Measurement:
+def measure(n_sections: int = SECTIONS, n_candidates: int = CANDIDATES) -> Measurement:
     """P and R of LightPAL and PromptRank with both scorers, paired by question.
+
+    Parameters
+    ----------
+    n_candidates : scored for each passage; the default of 100 takes a model ten times as long.
 
     Raises
     ------
@@ -76,7 +81,7 @@ def measure(n_sections: int = SECTIONS) -> Measurement:
     seconds, found = {}, {}
     for name, scorer in scorers.items():
         started = time.perf_counter()
-        rankings = _rankings(collection, questions, scorer)
+        rankings = _rankings(collection, questions, scorer, n_candidates)
         seconds[name] = time.perf_counter() - started
         found[name] = {m: scores_of(ranked, asked, CUTOFFS) for m, ranked in rankings.items()}
     rows = []
@@ -87,7 +92,7 @@ def measure(n_sections: int = SECTIONS) -> Measurement:
     return Measurement(
         "LightPAL's scorers, a part of ODSum-Story",
         f"{len(collection.document_ids)} sections, {len(collection.chunk_ids)} passages, "
-        f"{len(asked)} questions; percent, paired by question, p adjusted (Holm) in each pair of "
+        f"{len(asked)} questions, {n_candidates} candidates a passage; percent, paired by question, p adjusted (Holm) in each pair of "
         f"rows. Index and ranking took {seconds[BASELINE]:.0f} s by word frequencies and "
         f"{seconds['packaged']:,.0f} s by the packaged model.",
         ["method", "metric", "scorer", *COMPARED],
@@ -96,10 +101,10 @@ def measure(n_sections: int = SECTIONS) -> Measurement:
 
 
 def _rankings(
-    collection: Collection, questions: Questions, scorer: PassageScorer
+    collection: Collection, questions: Questions, scorer: PassageScorer, n_candidates: int
 ) -> dict[str, pa.Table]:
     """Rows of `rankings` by method, index included."""
-    found = candidates(collection, SETTINGS.graph.n_candidates)
+    found = candidates(collection, n_candidates)
     print(f"{scorer.identity}: {found.num_rows} passages", file=sys.stderr, flush=True)
     edges = passage_edges(
         found, context_scores(found, collection, scorer), collection, SETTINGS.graph.n_edges
@@ -116,8 +121,9 @@ def main() -> None:
     """Print the table."""
     parser = parser_of(__doc__)
     parser.add_argument("--sections", type=int, default=SECTIONS, help="at most, of whole stories")
+    parser.add_argument("--candidates", type=int, default=CANDIDATES, help="of each passage")
     chosen = parser.parse_args()
-    publish("lightpal-scorer", measure(chosen.sections), chosen.store)
+    publish("lightpal-scorer", measure(chosen.sections, chosen.candidates), chosen.store)
 
 
 if __name__ == "__main__":
