@@ -193,6 +193,22 @@ def plan(corpus: str, methods: str | None) -> None:
 
 
 @main.command()
+def models() -> None:
+    """Show which models are set, and ask each a tiny question.
+
+    The status is 1 if one of them does not answer.
+    """
+    from gsum_assets.terminal import print_models
+    from gsum_assets.workspace import open_workspace
+    from gsum_resources.models_check import check_models
+
+    checked = list(check_models(open_workspace(Home.from_environment()).models))
+    print_models(checked)
+    if any(one.failure for one in checked):
+        sys.exit(1)
+
+
+@main.command()
 @click.argument("corpus")
 @click.argument("question")
 @click.option("--method", help="How passages are found.  [default: hybrid]")

@@ -81,6 +81,13 @@ class Models:
             self._windows[name] = self._new_window(name)
         return self._windows[name]
 
+    def bare(self, name: str) -> LanguageModel | Embedder | PassageScorer:
+        """A model without memo and ledger, by its asset's name or by a kind of work."""
+        if name in (*LANGUAGE_MODELS, *WORK):
+            return self._language_model(name)
+        new = self._new_embedder if name == "embedding_model" else self._new_scorer
+        return self.overrides.get(name) or new()
+
     def check(self) -> None:
         """One cheap call to each server in use, so that a wrong key is told before any work.
 
@@ -173,7 +180,7 @@ class Models:
 
             window = partial(self.window, name)
             return OpenAICompatibleModel(settings, self._endpoint(settings), window)
-        if settings.backend == "transformers_local":
+        if settings.backend in ("transformers_local", "packaged"):
             from gsum_resources.llm.transformers_local import TransformersModel
 
             return cast(LanguageModel, TransformersModel(settings))
@@ -206,7 +213,7 @@ class Models:
             from gsum_resources.scoring.prompt_logprobs import ServedScorer
 
             return ServedScorer(settings, self._endpoint(settings))
-        if settings.backend == "transformers_local":
+        if settings.backend in ("transformers_local", "packaged"):
             from gsum_resources.scoring.causal_scorer import CausalScorer
 
             return CausalScorer(settings)

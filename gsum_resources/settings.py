@@ -76,12 +76,23 @@ class EndpointSettings(BaseModel):
         return name
 
 
+def _require_model(backend: str, model: str, default: str) -> None:
+    """Raise ValueError if `backend` needs a model and has none, or has its own and gets another."""
+    if backend == "packaged" and model:
+        raise ValueError(
+            f"model is '{model}', but backend is 'packaged', which has its own model; set backend "
+            "to 'openai_compatible' or 'transformers_local', or remove model"
+        )
+    if backend not in (default, "packaged") and not model:
+        raise ValueError(f"backend '{backend}' needs a model; set model")
+
+
 class LlmSettings(EndpointSettings):
     """Table `[llm]`: the language model."""
 
     table: ClassVar[str] = "llm"
-    backend: Literal["extractive", "openai_compatible", "transformers_local"] = Field(
-        default="extractive", description="what serves it"
+    backend: Literal["extractive", "openai_compatible", "transformers_local", "packaged"] = Field(
+        default="extractive", description="what serves it; packaged: SmolLM2 of the extra smollm2"
     )
     model: str = Field(default="", description="name at the server, or path or hub id")
     version: str = Field(
@@ -120,8 +131,7 @@ class LlmSettings(EndpointSettings):
                 f"model is '{self.model}', but backend is 'extractive', which has no other model; "
                 "set backend to 'openai_compatible' or 'transformers_local', or remove model"
             )
-        if self.backend != "extractive" and not self.model:
-            raise ValueError(f"backend '{self.backend}' needs a model; set model")
+        _require_model(self.backend, self.model, "extractive")
         return self
 
 
@@ -129,7 +139,7 @@ class JudgeSettings(LlmSettings):
     """Table `[judge]`: the language model that judges answers."""
 
     table: ClassVar[str] = "judge"
-    backend: Literal["same", "openai_compatible", "transformers_local"] = Field(  # type: ignore[assignment]
+    backend: Literal["same", "openai_compatible", "transformers_local", "packaged"] = Field(  # type: ignore[assignment]
         default="same", description="what serves it; same: the model of [llm]"
     )
 
@@ -140,8 +150,7 @@ class JudgeSettings(LlmSettings):
                 f"model is '{self.model}', but backend is 'same', the model of [llm]; set backend "
                 "to 'openai_compatible' or 'transformers_local', or remove model"
             )
-        if self.backend != "same" and not self.model:
-            raise ValueError(f"backend '{self.backend}' needs a model; set model")
+        _require_model(self.backend, self.model, "same")
         return self
 
 
@@ -202,7 +211,7 @@ class ScorerSettings(EndpointSettings):
     """Table `[scorer]`: what tells how well one passage predicts another."""
 
     table: ClassVar[str] = "scorer"
-    backend: Literal["unigram", "openai_compatible", "transformers_local"] = Field(
+    backend: Literal["unigram", "openai_compatible", "transformers_local", "packaged"] = Field(
         default="unigram", description="what serves it; unigram: word frequencies, no model"
     )
     model: str = Field(default="", description="name at the server, or path or hub id")
@@ -227,8 +236,7 @@ class ScorerSettings(EndpointSettings):
                 f"model is '{self.model}', but backend is 'unigram', which has no model; set "
                 "backend to 'openai_compatible' or 'transformers_local', or remove model"
             )
-        if self.backend != "unigram" and not self.model:
-            raise ValueError(f"backend '{self.backend}' needs a model; set model")
+        _require_model(self.backend, self.model, "unigram")
         return self
 
 

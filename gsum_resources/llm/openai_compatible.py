@@ -120,6 +120,11 @@ class OpenAICompatibleModel:
         parts += [f"effort={settings.reasoning_effort}"] if settings.reasoning_effort else []
         return "/".join(parts)
 
+    @property
+    def structure(self) -> str:
+        """How a structured reply is had, as far as the server has shown what it takes."""
+        return self._dialect.format
+
     def complete(self, requests: Sequence[Request], on_reply: OnReply | None = None) -> list[Reply]:
         """One completion or error for each request, in order; prompts are never cut.
 

@@ -1,22 +1,25 @@
-"""A causal language model that runs in this process, by path or hub id.
+"""A causal language model that runs in this process: the packaged one, or by path or hub id.
 
-Meant for small models and for machines that may reach no server. One request is generated at a
-time: in a batch of eight, logits of the same prompt differed in their last bits from those of the
-prompt alone (by 1e-6, float32), and so did padded ones from unpadded ones, so that a reply would
-depend on what else is asked. For throughput, serve the model (vLLM, `transformers serve`,
+Meant for small models and for machines that may reach no server. Requests are not put into
+batches: in a batch of eight, logits of the same prompt differed in their last bits from those of
+the prompt alone (by 1e-6, float32), and so did padded ones from unpadded ones, so that a reply
+would depend on what else is asked. For throughput, serve the model (vLLM, `transformers serve`,
 llama.cpp) and use the backend `openai_compatible`.
 """
 
 import json
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Generator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from functools import cached_property
 
 from pydantic import BaseModel
 
+from gsum_resources.embedding.processor import physical_cores, torch_threads
 from gsum_resources.llm.causal_model import CausalModel, Generated, PromptError, message
-from gsum_resources.llm.causal_weights import CausalWeights
+from gsum_resources.llm.packaged import PACKAGED, causal_weights
 from gsum_resources.llm.structure import (
     StructureError,
     json_directions,
@@ -24,17 +27,22 @@ from gsum_resources.llm.structure import (
     re_ask,
     without_reasoning,
 )
+from gsum_resources.llm.tokens import Window
 from gsum_resources.protocols import Completion, CompletionError, OnReply, Reply, Request
 from gsum_resources.settings import LlmSettings
 
-VERSION = "1"  # raise it with every change of prompts or decoding, so that memos expire
+VERSION = "2"  # raise it with every change of prompts or decoding, so that memos expire
+
+# A small model fills what it gets: more room gave longer lists of the same, and took minutes.
+_PACKAGED_JSON_TOKENS = 256
 
 
 class TransformersModel:
     """A `LanguageModel` of the transformers library, loaded when first asked.
 
     A reply gets `64 + 3 * max_words` tokens (English takes 1.3 a word, other scripts two or
-    three), a structured one 1,024 more as far as the context has room. A free text that reaches
+    three), a structured one 1,024 more as far as the context has room (the packaged model 256),
+    within which a grammar closes it. A free text that reaches
     this length is taken as it is. Temperature 0 is greedy; else each request is sampled with a
     generator of its own, seeded by the request.
 
@@ -51,14 +59,34 @@ class TransformersModel:
 
     def __init__(self, settings: LlmSettings) -> None:
         self._settings = settings
-        self._weights = CausalWeights(settings.model, settings.version, settings.table)
+        self._weights = causal_weights(settings)
         self._name = self._weights.name
+        self._constrained = settings.structured_output != "prompt"
         self._lock = threading.Lock()
 
     @property
     def identity(self) -> str:
-        """The hub id, or a digest of a folder's weights, tokenizer, template and settings."""
-        return f"transformers_local-{VERSION}/{self._weights.identity}"
+        """The hub id, or a digest of weights, tokenizer, template and settings."""
+        prompted = "" if self._constrained else "/structured=prompt"
+        return f"{self._settings.backend}-{VERSION}/{self._weights.identity}{prompted}"
+
+    @property
+    def window(self) -> Window | None:
+        """What the packaged model takes at once, by its own tokens; None: as settings say."""
+        if self._settings.backend != PACKAGED:
+            return None
+        return Window(
+            self._name, self._count, self._settings.context_tokens or self._weights.context
+        )
+
+    def _count(self, texts: Sequence[str]) -> list[int]:
+        ids = self._weights.tokenizer(list(texts), verbose=False)["input_ids"] if texts else []
+        return [len(one) for one in ids]
+
+    @property
+    def structure(self) -> str:
+        """How a structured reply comes about."""
+        return "grammar" if self._constrained else "prompt"
 
     @property
     def failure_scope(self) -> str:
@@ -68,16 +96,48 @@ class TransformersModel:
     def complete(self, requests: Sequence[Request], on_reply: OnReply | None = None) -> list[Reply]:
         """One completion or error for each request, in order; prompts are never cut."""
         replies = []
-        for place, request in enumerate(requests):
-            with self._lock:
-                replies.append(self._reply(request))
-            if on_reply:
-                on_reply(place, replies[-1])
+        with self._lock, closing(self._replies(requests)) as said:
+            for place, reply in enumerate(said):
+                replies.append(reply)
+                if on_reply:
+                    on_reply(place, reply)
         return replies
+
+    def _replies(self, requests: Sequence[Request]) -> Generator[Reply, None, None]:
+        """Replies in order; those that were not begun are cancelled when this is closed."""
+        import torch
+
+        _ = self._loaded if requests else None  # once, before threads need it
+        if self._at_once == 1:
+            with torch_threads(physical_cores()):
+                yield from map(self._reply, requests)
+            return
+        # a new thread begins with torch's default, not with what its maker has set
+        single = {"initializer": torch.set_num_threads, "initargs": (1,)}
+        with torch_threads(1), ThreadPoolExecutor(self._at_once, **single) as pool:
+            futures = [pool.submit(self._reply, request) for request in requests]
+            try:
+                for future in futures:
+                    yield future.result()
+            finally:
+                for future in futures:
+                    future.cancel()
+
+    @property
+    def _at_once(self) -> int:
+        """Requests in flight: of the packaged model one a core, on one thread each.
+
+        A small model waits longer for threads that share a matrix product than it computes: on a
+        busy machine of two cores a token took 0.4 s on one thread and 4.5 s on two.
+        """
+        is_small = self._settings.backend == PACKAGED and self._weights.device == "cpu"
+        return physical_cores() if is_small else 1
 
     @cached_property
     def _loaded(self) -> CausalModel:
-        return CausalModel(self._weights)
+        if self._settings.backend == PACKAGED:
+            return CausalModel(self._weights, self._constrained, _PACKAGED_JSON_TOKENS)
+        return CausalModel(self._weights, self._constrained)
 
     def _reply(self, request: Request) -> Reply:
         started = time.perf_counter()
@@ -91,6 +151,9 @@ class TransformersModel:
                 self._name,
                 calls=len(generated),
                 retries=max(0, len(generated) - 1),
+                tokens_in=sum(one.tokens_in for one in generated),
+                tokens_out=sum(one.tokens_out for one in generated),
+                latency_s=time.perf_counter() - started,
                 text=generated[-1].text if generated else "",
                 repeats=isinstance(problem, StructureError),
             )
