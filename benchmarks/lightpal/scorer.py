@@ -1,8 +1,8 @@
 """LightPAL's index by word frequencies and by a real language model, side by side.
 
-Run as `python -m benchmarks.lightpal.scorer [--sections 60]`; GSUM_DATASETS names the
-folder of datasets. The model is the packaged one (the extra `smollm2`): log P(candidate | passage) per token,
-the paper's context score. With 60 sections some 40 minutes on two cores.
+Run as `python -m benchmarks.lightpal.scorer [--sections 60]`; GSUM_DATASETS names the folder of
+datasets. The model is the packaged one (the extra `smollm2`): log P(candidate | passage) per token,
+the paper's context score. With 60 sections some 40 minutes on two idle cores.
 """
 
 import sys
@@ -92,7 +92,8 @@ def measure(n_sections: int = SECTIONS, n_candidates: int = CANDIDATES) -> Measu
     return Measurement(
         "LightPAL's scorers, a part of ODSum-Story",
         f"{len(collection.document_ids)} sections, {len(collection.chunk_ids)} passages, "
-        f"{len(asked)} questions, {n_candidates} candidates a passage; percent, paired by question, p adjusted (Holm) in each pair of "
+        f"{len(asked)} questions, {n_candidates} candidates a passage; percent, "
+        "paired by question, p adjusted (Holm) in each pair of "
         f"rows. Index and ranking took {seconds[BASELINE]:.0f} s by word frequencies and "
         f"{seconds['packaged']:,.0f} s by the packaged model.",
         ["method", "metric", "scorer", *COMPARED],

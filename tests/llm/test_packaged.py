@@ -60,7 +60,7 @@ def test_its_tokens_are_those_of_the_original_tokenizer(model):
     texts = ["In 1911, nine crowns.", "  Two  blanks\n\n", "日本語 ok", "naïve 🙂", "x" * 50]
     reference = [len(smollm_tokenizer().encode(text).ids) for text in texts]
     assert model.window.count(texts) == reference
-    assert model.window.context == PackagedWeights.context == 8192
+    assert model.window.context == model._weights.network.config.max_position_embeddings
 
 
 @needs_model
