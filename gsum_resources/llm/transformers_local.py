@@ -11,7 +11,7 @@ import json
 import threading
 import time
 from collections.abc import Generator, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor, as_completed
 from contextlib import closing
 from functools import cached_property
 
@@ -95,32 +95,32 @@ class TransformersModel:
 
     def complete(self, requests: Sequence[Request], on_reply: OnReply | None = None) -> list[Reply]:
         """One completion or error for each request, in order; prompts are never cut."""
-        replies = []
+        replies: dict[int, Reply] = {}
         with self._lock, closing(self._replies(requests)) as said:
-            for place, reply in enumerate(said):
-                replies.append(reply)
+            for place, reply in said:
+                replies[place] = reply
                 if on_reply:
                     on_reply(place, reply)
-        return replies
+        return [replies[place] for place in range(len(requests))]
 
-    def _replies(self, requests: Sequence[Request]) -> Generator[Reply, None, None]:
-        """Replies in order; those that were not begun are cancelled when this is closed."""
+    def _replies(self, requests: Sequence[Request]) -> Generator[tuple[int, Reply], None, None]:
+        """Place and reply as they come; what was not begun is cancelled when this is closed."""
         import torch
 
         _ = self._loaded if requests else None  # once, before threads need it
         if self._at_once == 1:
             with torch_threads(physical_cores()):
-                yield from map(self._reply, requests)
+                yield from enumerate(map(self._reply, requests))
             return
         # a new thread begins with torch's default, not with what its maker has set
         single = {"initializer": torch.set_num_threads, "initargs": (1,)}
         with torch_threads(1), ThreadPoolExecutor(self._at_once, **single) as pool:
-            futures = [pool.submit(self._reply, request) for request in requests]
+            places = {pool.submit(self._reply, one): i for i, one in enumerate(requests)}
             try:
-                for future in futures:
-                    yield future.result()
+                for future in as_completed(places):
+                    yield places[future], future.result()
             finally:
-                for future in futures:
+                for future in places:
                     future.cancel()
 
     @property

@@ -4,6 +4,7 @@ Two tiny models stand in for a real one: a random GPT-2 whose text means nothing
 whose weights make each token say the next, so that what it replies is known.
 """
 
+import threading
 from collections import Counter
 from dataclasses import replace
 from pathlib import Path
@@ -147,6 +148,30 @@ def test_a_reply_does_not_depend_on_what_is_asked_beside_it(random_folder, tempe
     alone = [text(model.complete([request])[0]) for request in reversed(requests)]
     assert together == alone[::-1]
     assert len(set(together)) > 1
+
+
+def test_requests_of_a_small_model_run_at_once_and_each_is_told_as_it_ends(
+    random_folder, monkeypatch
+):
+    apart, told = model_in(random_folder), []
+    first_waits = threading.Event()
+    requests = [ask("Who?"), ask("What?")]
+    expected = [text(reply) for reply in apart.complete(requests)]
+    one, reply_to = model_in(random_folder), TransformersModel._reply
+    monkeypatch.setattr(TransformersModel, "_at_once", 2)
+
+    def slow(self, request):
+        if request == requests[0]:
+            assert first_waits.wait(30)
+        return reply_to(self, request)
+
+    def on_reply(place, reply):
+        told.append(place)
+        first_waits.set()
+
+    monkeypatch.setattr(TransformersModel, "_reply", slow)
+    assert [text(reply) for reply in one.complete(requests, on_reply)] == expected
+    assert told == [1, 0]
 
 
 def test_a_seed_is_a_sample_and_greedy_has_none(random_folder):
