@@ -60,7 +60,7 @@ class Scorer:
         """
         given = {row["query_id"]: row for row in answers.to_pylist()}
         found = {}
-        for query_id in read:
+        for query_id in self.references.keys() & read.keys():
             texts, row = read[query_id], given.get(query_id)
             found[query_id] = Answered(
                 rouge(row["text"], self.references[query_id])["rougeL"] if row else 0.0,

@@ -1,12 +1,16 @@
 """The benchmark's own arithmetic: samples, coverage, equal budgets, tables."""
 
+import json
+from types import SimpleNamespace
+
 import pytest
 
-from benchmarks.graphrag_bench.home import sampled
+from benchmarks.graphrag_bench.home import CORPUS, answer_all, sampled
 from benchmarks.graphrag_bench.reading import Answered, Scorer, within
 from benchmarks.graphrag_bench.tables import METRICS, Results, best_plain, tables
 from gsum_assets.corpus.chunk import n_word_pieces
 from gsum_assets.corpus.importers.benchmark import query
+from gsum_assets.corpus.importers.graphrag_bench import split_of_guide
 from gsum_assets.tables import TABLES
 
 
@@ -25,6 +29,32 @@ def test_a_sample_is_of_one_split_and_as_large_for_each_type():
     assert len(set(chosen[2:])) == 4
     assert all(one.startswith("dev-fact") for one in chosen[2:])
     assert chosen == [one.query_id for one in sampled(asked[::-1], "dev", 4)]
+
+
+def test_the_corpus_is_written_once_and_every_method_runs_in_its_home(tmp_path, monkeypatch):
+    row = {"id": "m1", "question": "Q", "answer": "A", "question_type": "Fact Retrieval"}
+    texts = [text for i in range(6) if split_of_guide(text := f"guide {i}") == "dev"]
+    source = tmp_path / "datasets/graphrag_bench"
+    source.mkdir(parents=True)
+    corpus = json.dumps({"corpus_name": "Medical", "context": "\n".join(texts)})
+    (source / "medical.json").write_text(corpus)
+    (source / "medical_questions.json").write_text(json.dumps([row, {**row, "id": "m2"}]))
+    monkeypatch.setattr("benchmarks.DATASETS", tmp_path / "datasets")
+    monkeypatch.setenv("GSUM_DATASETS", "set by the user")
+    started = []
+
+    def run(command, env, **_):
+        started.append((command[1:], env["GSUM_HOME"], env.get("GSUM_DATASETS")))
+        return SimpleNamespace(returncode=0)
+
+    monkeypatch.setattr("benchmarks.graphrag_bench.home.subprocess", SimpleNamespace(run=run))
+    for _ in range(2):
+        answer_all(tmp_path / "home", "dev", 1, ["gae", "jerr"])
+        (source / "medical.json").unlink(missing_ok=True)
+    methods = "bm25,dense,hybrid,gae,jerr"
+    assert started == [(["run", CORPUS, "--methods", methods], str(tmp_path / "home"), None)] * 2
+    written = (tmp_path / "home/corpora" / CORPUS / "queries.jsonl").read_text()
+    assert len(written.splitlines()) == 1
 
 
 def test_coverage_counts_stems_of_content_words_once():
