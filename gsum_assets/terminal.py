@@ -14,6 +14,7 @@ from rich.text import Text
 from gsum_assets.checks.finding import count
 from gsum_assets.corpus.settings import CorpusError
 from gsum_assets.definitions import Pipeline
+from gsum_assets.evaluation.judges.own_judge import own_judge_note
 from gsum_assets.evaluation.leaderboard import LEGEND, grids
 from gsum_assets.execute import Made
 from gsum_assets.forget import Oblivion
@@ -206,6 +207,9 @@ def print_leaderboard(pipeline: Pipeline, corpus: str) -> None:
         screen.print(shown)
     if rows.num_rows:
         screen.print(LEGEND)
+        judgements, _ = pipeline.store.read(TABLES["judgements"], [Partition(corpus)])
+        if "is_own" in judgements.column_names and (note := own_judge_note(judgements)):
+            screen.print(note, style="yellow", markup=False)
 
 
 def print_next(pipeline: Pipeline, corpus: str) -> None:

@@ -18,7 +18,10 @@ from gsum_resources.suggest import did_you_mean
 
 SETTINGS_FILE = "gsum.toml"
 PREFIX = "GSUM_"
-_OTHER_VARIABLES = frozenset({"GSUM_HOME", "GSUM_WAREHOUSE"})  # read by `home.py`
+# read by `home.py`, and by the benchmarks, which start `gsum run`
+_OTHER_VARIABLES = frozenset(
+    {"GSUM_HOME", "GSUM_WAREHOUSE", "GSUM_DATASETS", "GSUM_MS_GRAPHRAG_PYTHON"}
+)
 _MAY_BE_EMPTY = frozenset({"api_key_env"})  # keys whose empty value says something
 
 

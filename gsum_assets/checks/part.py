@@ -56,6 +56,11 @@ class Part:
         """The corpus that the part belongs to."""
         return self.looked_at[0].corpus
 
+    @property
+    def method(self) -> str:
+        """The method that the part belongs to; "" where the table has none."""
+        return self.looked_at[0].method or ""
+
     def rows(
         self, name: str = "", columns: Sequence[str] = (), as_dictionaries: Sequence[str] = ()
     ) -> pa.Table:

@@ -21,6 +21,7 @@ from gsum_assets.checks import (
 from gsum_assets.checks.failures import latest_failures
 from gsum_assets.checks.finding import Finding
 from gsum_assets.checks.part import Part, Subject
+from gsum_assets.retrieval.oracles import askable
 
 
 @dataclass(frozen=True)
@@ -96,7 +97,7 @@ CHECKS: Mapping[str, Sequence[Check]] = {
             "every_question_answered",
             "Each question of `queries` has an answer.",
             lambda part: results.every_question_answered(
-                part.rows("queries"), part.rows(), part.corpus
+                askable(part.method, part.rows("queries")), part.rows(), part.corpus
             ),
             warns=True,
         )
@@ -150,8 +151,8 @@ CHECKS: Mapping[str, Sequence[Check]] = {
     "gor.source_ranks": [
         Check(
             "training_helps",
-            "On documents not learnt from, trained embeddings find a question's source no worse "
-            "than the texts do.",
+            "On documents not learnt from, the trained network ranks a question's source among "
+            "the chunks higher than dense retrieval does.",
             lambda part: gor.training_helps(part.rows()),
             warns=True,
         )
@@ -505,6 +506,13 @@ CHECKS: Mapping[str, Sequence[Check]] = {
         )
     ],
     "leaderboard": [
+        Check(
+            "mean_in_interval",
+            "Every mean lies within its 95% interval.",
+            lambda part: results.mean_in_interval(part.rows()),
+        )
+    ],
+    "curves": [
         Check(
             "mean_in_interval",
             "Every mean lies within its 95% interval.",

@@ -120,7 +120,7 @@ def question_text(question: dict) -> str:
 def reading_order(passages: Sequence[dict]) -> list[dict]:
     """Return passages as the model reads them: the best one's document first, in its order.
 
-    On QMSum train the extractive model gained 0.3 ROUGE-L over passages given best first.
+    What has no position, as responses, follows the passages of its document, best first.
 
     Parameters
     ----------
@@ -132,8 +132,9 @@ def reading_order(passages: Sequence[dict]) -> list[dict]:
     return [row for rows in documents.values() for row in sorted(rows, key=_position)]
 
 
-def _position(row: dict) -> tuple[int, str]:
-    return (row["rank"] if row["position"] is None else row["position"]), row["text"]
+def _position(row: dict) -> tuple[bool, int, str]:
+    is_elsewhere = row["position"] is None
+    return is_elsewhere, row["rank"] if is_elsewhere else row["position"], row["text"]
 
 
 def _passages(contexts: pa.Table) -> Iterator[tuple[Key, tuple[str, ...]]]:

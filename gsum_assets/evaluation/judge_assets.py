@@ -111,7 +111,7 @@ def _of_methods(results: dict[str, Lazy], kind: str, methods: Sequence[str]) -> 
     found = [
         lazy.get().select(columns) for name, lazy in results.items() if name.endswith(f"_{kind}")
     ]
-    rows = pa.concat_tables(found)
+    rows = pa.concat_tables(found, promote_options="default")  # which columns may be null differs
     return rows.filter(pc.is_in(rows["method"], value_set=pa.array(list(methods))))
 
 

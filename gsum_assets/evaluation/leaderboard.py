@@ -8,7 +8,13 @@ import pyarrow as pa
 
 from gsum.statistics import SIGNIFICANT, can_differ
 from gsum_assets.evaluation.comparisons import ALL, Estimate, Group, as_table
-from gsum_assets.plots.main_metrics import has_best, is_upper_bound, main_metrics, shown_value
+from gsum_assets.plots.main_metrics import (
+    has_best,
+    is_upper_bound,
+    main_metrics,
+    shown_metrics,
+    shown_value,
+)
 
 _WITH_INTERVAL = ("rouge", "bertscore", "token_f1", "accuracy", "g_eval", "lr")
 _SHORT = {
@@ -154,7 +160,7 @@ def grids(board: pa.Table, split: str = ALL) -> list[TextGrid]:
     for kind, methods in ranked_by_kind(board, split).items():
         if not methods:
             continue
-        shown = main_metrics(metric for _, metrics in methods for metric in metrics)
+        shown = shown_metrics(methods)
         count = max(row["n"] for _, metrics in methods for row in metrics.values())
         several = len(methods) > 1
         rows = [

@@ -9,6 +9,7 @@ from gsum_assets.evaluation.comparisons import comparisons, groups
 from gsum_assets.evaluation.costs import costs, index_assets
 from gsum_assets.evaluation.curves import curves, main_scores, of_kind
 from gsum_assets.evaluation.family import Family
+from gsum_assets.evaluation.judges.own_judge import own_judge_note
 from gsum_assets.evaluation.judges.rating_scores import rating_scores
 from gsum_assets.evaluation.leaderboard import leaderboard, ranked_by_kind, to_markdown
 from gsum_assets.partitions import corpora, to_corpus
@@ -87,7 +88,7 @@ def leaderboard_assets(families: Sequence[Family]) -> dg.AssetsDefinition:
         )
         curve = curves(queries, scores)
         made = {"leaderboard": board, "curves": curve, "comparisons": compared, "costs": spent}
-        shown = _shown(corpus, board, curve, spent)
+        shown = _shown(corpus, board, curve, spent, own_judge_note(judgements))
         for name in sorted(context.op_execution_context.selected_output_names):
             yield dg.Output(made[name], name, metadata=shown.get(name))
 
@@ -106,7 +107,7 @@ def _seconds(scores: pa.Table) -> dict[tuple[str, str], float]:
 
 
 def _shown(
-    corpus: str, board: pa.Table, curve: pa.Table, spent: pa.Table
+    corpus: str, board: pa.Table, curve: pa.Table, spent: pa.Table, note: str | None
 ) -> dict[str, dict[str, dg.MarkdownMetadataValue]]:
     """What there is to look at, by output."""
     title = f"{corpus}, all splits"
@@ -126,7 +127,7 @@ def _shown(
         for kind, methods in ranked.items()
     }
     bars = plot_of(board, lambda: method_ranking(ranked, title), "methods by score")
-    table = dg.MetadataValue.md(to_markdown(board))
+    table = dg.MetadataValue.md("\n".join(filter(None, [to_markdown(board), note])))
     return {
         "leaderboard": {**bars, "leaderboard": table, **read, **scatter},
         "curves": read if curve.num_rows else {},

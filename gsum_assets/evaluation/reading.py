@@ -16,8 +16,9 @@ import pyarrow as pa
 
 from gsum_assets.evaluation.family import Read
 from gsum_assets.evaluation.retrieval_metrics import harmonic_mean
+from gsum_assets.plots.main_metrics import CONTEXT_TOKENS
 
-CONTEXT_TOKENS = "context_tokens"
+_MEASURES = ("references", "relevant_chunk_ids", "relevant_document_ids")  # columns of `queries`
 CountTokens = Callable[[Sequence[str]], Sequence[int]]
 Row = tuple[str, str, float]  # query id, metric, value
 
@@ -28,8 +29,8 @@ def reading_rows(
     """Precision, recall, F1 and tokens of what each question's answer was written from.
 
     By marked evidence where a question has some, else by relevant documents where it asks about
-    the corpus; a question with neither has `context_tokens` alone. One that nothing was read for
-    has 0 in all.
+    the corpus; a question with references alone has `context_tokens` alone, and one without any of
+    these nothing. One that nothing was read for has 0 in all.
 
     Parameters
     ----------
@@ -44,6 +45,7 @@ def reading_rows(
     """
     distinct = list(dict.fromkeys(read.rows["text"].to_pylist()))
     sizes = dict(zip(distinct, count_tokens(distinct) if distinct else (), strict=True))
+    asked = {query_id: row for query_id, row in asked.items() if any(map(row.get, _MEASURES))}
     texts: dict[tuple[str, int], list[dict]] = defaultdict(list)
     for row in read.rows.to_pylist():
         if row["query_id"] in asked:

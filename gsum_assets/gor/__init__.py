@@ -13,8 +13,17 @@ Step by step, with the paper's section:
 - `thought_retriever.py`, `node2vec.py`: baselines over the same responses (3.1).
 
 Departures: by default a node is its text's embedding plus a learned gate times the network's
-output, of unit length; nodes hear the responses that used them and not the other way round; L_RANK
-is a mean over pairs; the temperature is 0.05 (the paper gives none). `gor-published` is the paper's
-form. Training on global references (`gor-supervised`) does not repeat them. Exact copies of
-a text are given to the language model once.
+output, of unit length; messages go from responses to the nodes that they used and not the other way
+round; the temperature is 0.05 (the paper gives none). Training on global references
+(`gor-supervised`) does not repeat them. Exact copies of a text are given to the language model
+once.
+
+The authors' code (ulab-uiuc/GoR) is not what the paper writes, so both are variants.
+`gor-published` runs as the code does: messages from retrieved node to response alone, so that
+passages receive none; heads concatenated between layers, each layer's output their average;
+attention dropout 0.1; L_RANK a mean over pairs; trained by inner product at temperature 1,
+retrieved by cosine. `gor-paper` is the text: messages both ways, L_RANK the sum of equation 7,
+inner products. Of the code, not reproduced: Contriever's embeddings, a learning rate that falls
+each step (here each epoch), first weights drawn normally, losses averaged by graph (here by
+question).
 """

@@ -7,7 +7,12 @@ from gsum_assets.corpus.embed import vector_column
 from gsum_assets.evaluation.family import Inputs
 from gsum_assets.gor.graphs import record_graphs, training_graphs
 from gsum_assets.gor.infer import infer, load_encoder
-from gsum_assets.gor.learn import learnt_from, trained_tables, with_global_questions
+from gsum_assets.gor.learn import (
+    graphs_to_learn_from,
+    learnt_hash,
+    trained_tables,
+    with_global_questions,
+)
 from gsum_assets.gor.plots import training_curves
 from gsum_assets.gor.record_assets import GROUP, record_assets
 from gsum_assets.gor.settings import (
@@ -49,7 +54,7 @@ def _training(variant: str, inputs: Inputs) -> TrainingSettings:
 
 @dg.multi_asset(
     outs={
-        name: dg.AssetOut(key_prefix=GROUP, description=purpose, group_name=GROUP, code_version="1")
+        name: dg.AssetOut(key_prefix=GROUP, description=purpose, group_name=GROUP, code_version="2")
         for name, purpose in {
             "model": "The trained network. New documents use it as it is; it is trained again when "
             "code, settings or embedding model change.",
@@ -88,7 +93,9 @@ def _train(
     settings = _training(variant, inputs)
     nodes, embedder = inputs.table("record_nodes"), embedding_model.get()
     graphs = training_graphs(nodes, *map(inputs.table, _RECORDS[1:]))
-    graphs = learnt_from(graphs, inputs.table("queries"), settings.split)
+    graphs, which = graphs_to_learn_from(graphs, inputs.table("queries"), settings.split)
+    context.log.info(f"gor/model {variant}: {which}")
+    context.add_asset_metadata({"documents": which}, asset_key=TRAINED[0])
     if variant == SUPERVISED:
         ranking = RankingSettings.model_validate(inputs.settings("gor.ranking"))
         tokens = LocalTokenEmbedder(layer=ranking.layer)
@@ -167,20 +174,21 @@ def node_embeddings(
     partitions_def=corpus_variants(VARIANTS),
     group_name=GROUP,
     pool="compute",
-    code_version="1",
+    code_version="2",
     ins={
+        "model": dg.AssetIn([GROUP, "model"]),
         "node_embeddings": dg.AssetIn([GROUP, "node_embeddings"]),
         **{
             name: dg.AssetIn([GROUP, name], partition_mapping=across, metadata=LAZY)
             for name in _RECORDS
         },
-        "queries": dg.AssetIn("queries", partition_mapping=to_corpus, metadata=LAZY),
         "corpus_settings": dg.AssetIn("corpus_settings", partition_mapping=to_corpus),
     },
-    description="Whether training helped: look at the documents that were not learnt from.",
+    description="How well a question finds its passage by dense retrieval and by the network. "
+    "Documents that were not learnt from show whether training helps.",
 )
 def source_ranks(
-    context: dg.AssetExecutionContext, node_embeddings: pa.Table, **read: Lazy
+    context: dg.AssetExecutionContext, model: pa.Table, node_embeddings: pa.Table, **read: Lazy
 ) -> pa.Table:
     partition = partition_of(context.partition_key)
     if not node_embeddings.num_rows:  # a baseline without a network
@@ -188,11 +196,11 @@ def source_ranks(
     inputs = Inputs(read, partition.corpus)
     settings = _training(partition.method or "", inputs)
     graphs = training_graphs(*map(inputs.table, _RECORDS))
-    known = learnt_from(graphs, inputs.table("queries"), settings.split)
+    known = set(model["learnt_from"][0].as_py())
     rows = source_rank_rows(
         graphs,
         node_embeddings,
-        {graph.document_id for graph in known},
+        {g.document_id for g in graphs if learnt_hash(g.document_id) in known},
         settings.loss.temperature,
     )
     context.add_asset_metadata(mean_reciprocal_ranks(rows))

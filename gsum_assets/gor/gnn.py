@@ -118,18 +118,27 @@ def _stack(
     import torch
     from torch.nn.functional import prelu
 
-    dropout = partial(_dropout, encoder.settings.dropout, noise)
-    layer, outputs = LAYERS[encoder.settings.name], []
-    for at in range(encoder.settings.layers):
+    settings = encoder.settings
+    dropout = partial(_dropout, settings.dropout, noise)
+    of_attention = settings.attention_dropout
+    if of_attention is None:
+        of_attention = settings.dropout
+    layer, outputs = LAYERS[_layer_name(settings)], []
+    for at in range(settings.layers):
         own = {
             name.removeprefix(f"{at}."): tensor
             for name, tensor in {**encoder.weights, **encoder.statistics}.items()
             if name.startswith(f"{at}.")
         }
-        nodes = layer(dropout(nodes), messages, own, dropout)
+        nodes = layer(dropout(nodes), messages, own, partial(_dropout, of_attention, noise))
         nodes = prelu(_batch_norm(nodes, own, noise is not None), own["slope"])
-        outputs.append(nodes)
+        outputs.append(nodes.view(len(nodes), -1, encoder.dimension).mean(1))  # over heads, if kept
     return reduce(torch.maximum, outputs)
+
+
+def _layer_name(settings: EncoderSettings) -> str:
+    is_concatenated = settings.name == "gat" and settings.joined == "concatenated"
+    return "gat_concatenated" if is_concatenated else settings.name
 
 
 def _hops(
@@ -146,11 +155,19 @@ def _shapes(settings: EncoderSettings, dimension: int) -> dict[str, tuple[int, .
     """Shapes of all weights by name; layers are numbered from 0."""
     if settings.name == "none":
         return {}
-    own = layer_shapes(settings.name, dimension, settings.heads)
-    if settings.name == "sgc":
+    name, heads = _layer_name(settings), settings.heads
+    own = layer_shapes(name, dimension, heads)
+    if name == "sgc":
         return {f"0.{name}": shape for name, shape in own.items()}
-    own |= {"scale": (dimension,), "shift": (dimension,), "slope": (1,)}
-    return {f"{at}.{name}": shape for at in range(settings.layers) for name, shape in own.items()}
+    (width,) = own["bias"]
+    own |= {"scale": (width,), "shift": (width,)}
+    own["slope"] = (width,) if name == "gat_concatenated" else (1,)  # as the authors have them
+    later = own | layer_shapes(name, dimension, heads, width)
+    return {
+        f"{at}.{weight}": shape
+        for at in range(settings.layers)
+        for weight, shape in (later if at else own).items()
+    }
 
 
 def _batch_norm(nodes: "Tensor", own: Mapping[str, "Tensor"], training: bool) -> "Tensor":

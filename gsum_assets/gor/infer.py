@@ -26,14 +26,14 @@ def load_encoder(content: bytes, embedding_model: str, dimension: int) -> Encode
 
 
 def infer(encoder: Encoder, graphs: Sequence[RecordGraph], threads: int = 1) -> list[np.ndarray]:
-    """Node embeddings of each graph, float32 `(n_nodes, dim)`.
+    """Node embeddings of each graph as they are searched, float32 `(n_nodes, dim)`.
 
     A graph is taken alone, so its embeddings do not depend on the graphs beside it.
     """
     import torch
+    from torch.nn.functional import normalize
 
+    settings = encoder.settings
     with torch_threads(threads), torch.inference_mode():
-        return [
-            node_embeddings(encoder, side_by_side([graph], encoder.settings.direction)).numpy()
-            for graph in graphs
-        ]
+        found = (node_embeddings(encoder, side_by_side([g], settings.direction)) for g in graphs)
+        return [(normalize(nodes) if settings.cosine else nodes).numpy() for nodes in found]

@@ -81,6 +81,26 @@ def gat(nodes: "Tensor", messages: Messages, own: Weights, dropout: Dropout) -> 
     return outputs
 
 
+def gat_concatenated(
+    nodes: "Tensor", messages: Messages, own: Weights, dropout: Dropout
+) -> "Tensor":
+    """Graph attention, heads side by side, `(n_nodes, heads * dim)`."""
+    import torch
+    from torch.nn.functional import embedding, leaky_relu
+
+    values = [nodes @ weight for weight in own["weight"]]  # (n_nodes, dim) a head
+    ends = ((messages.sources, own["source"]), (messages.targets, own["target"]))
+    of_ends = [
+        embedding(at, torch.cat([v @ a for v, a in zip(values, weights, strict=True)], dim=1))
+        for at, weights in ends
+    ]
+    logits = of_ends[0] + of_ends[1]  # (n_messages, heads)
+    attention = dropout(messages.softmax(leaky_relu(logits, _LEAK)))
+    of_heads = zip(values, attention.T, strict=True)
+    outputs = [messages.sums(value, share.contiguous()) for value, share in of_heads]
+    return torch.cat(outputs, dim=1) + own["bias"]
+
+
 def gcn(nodes: "Tensor", messages: Messages, own: Weights, dropout: Dropout) -> "Tensor":
     """Graph convolution (Kipf and Welling, 2017)."""
     return spread(nodes, messages) @ own["weight"] + own["bias"]
@@ -107,14 +127,22 @@ def spread(nodes: "Tensor", messages: Messages) -> "Tensor":
 
 LAYERS: Mapping[str, Callable[["Tensor", Messages, Weights, Dropout], "Tensor"]] = {
     "gat": gat,
+    "gat_concatenated": gat_concatenated,
     "gcn": gcn,
     "gin": gin,
     "sage": sage,
 }
 
 
-def layer_shapes(name: str, dimension: int, heads: int) -> dict[str, tuple[int, ...]]:
-    """Shapes of a layer's weights by name; the last two axes of a matrix are in and out."""
+def layer_shapes(
+    name: str, dimension: int, heads: int, n_inputs: int | None = None
+) -> dict[str, tuple[int, ...]]:
+    """Shapes of a layer's weights by name; the last two axes of a matrix are in and out.
+
+    Parameters
+    ----------
+    n_inputs : dimension of what 'gat_concatenated' takes; that of the output unless given.
+    """
     matrix, vector = (dimension, dimension), (dimension,)
     shapes: dict[str, dict[str, tuple[int, ...]]] = {
         "gat": {
@@ -122,9 +150,15 @@ def layer_shapes(name: str, dimension: int, heads: int) -> dict[str, tuple[int, 
             "source": (heads, dimension, 1),
             "target": (heads, dimension, 1),
         },
+        "gat_concatenated": {
+            "weight": (heads, n_inputs or dimension, dimension),
+            "source": (heads, dimension, 1),
+            "target": (heads, dimension, 1),
+            "bias": (heads * dimension,),
+        },
         "gcn": {"weight": matrix},
         "sgc": {"weight": matrix},
         "gin": {"weight_in": matrix, "bias_in": vector, "weight": matrix, "epsilon": ()},
         "sage": {"weight_self": matrix, "weight": matrix},
     }
-    return {**shapes[name], "bias": vector}
+    return {"bias": vector, **shapes[name]}

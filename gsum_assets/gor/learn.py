@@ -13,15 +13,59 @@ from gsum_assets.gor.train import Epoch, SaveState, Trained, train
 from gsum_assets.graphs.bertscore import bertscore
 from gsum_assets.tables import TABLES
 from gsum_resources.arrow import pc
+from gsum_resources.content_hash import hash_texts
 from gsum_resources.protocols import Embedder
 from gsum_resources.token_embeddings import TokenEmbedder
 
+DEFAULT_SPLIT = "train"
 
-def learnt_from(graphs: list[RecordGraph], queries: pa.Table, split: str) -> list[RecordGraph]:
-    """The graphs of documents that questions of `split` ask about; all where there are none."""
+
+def graphs_to_learn_from(
+    graphs: list[RecordGraph], queries: pa.Table, split: str | None
+) -> tuple[list[RecordGraph], str]:
+    """Return the graphs of the documents to learn from, and a sentence that says which they are.
+
+    Parameters
+    ----------
+    queries : rows of `queries`.
+    split : documents that questions of this split ask about; None is those of the split 'train'
+        if there is one, otherwise all documents.
+
+    Raises
+    ------
+    ValueError
+        If there is no such split, or no document of it has simulated questions.
+    """
+    splits = sorted(set(queries["split"].to_pylist()) - {None, ""})
+    if split is None and DEFAULT_SPLIT not in splits:
+        return graphs, (
+            f"learnt from all {len(graphs)} documents: no question is of the split "
+            f"'{DEFAULT_SPLIT}', so that no document is left to measure on"
+        )
+    split = split or DEFAULT_SPLIT
+    if split not in splits:
+        known = f"splits: {', '.join(splits)}" if splits else "no question names a split"
+        raise ValueError(
+            f"[gor.training] split = '{split}': there is no such split ({known}); name one of "
+            "them, or leave `split` out"
+        )
     chosen = queries.filter(pc.equal(queries["split"], split))
     wanted = set(chosen["document_id"].to_pylist()) - {None}
-    return [graph for graph in graphs if graph.document_id in wanted] or graphs
+    found = [graph for graph in graphs if graph.document_id in wanted]
+    if not found:
+        raise ValueError(
+            f"[gor.training] split = '{split}': none of its {len(wanted)} documents has simulated "
+            "questions to learn from; name another split, or see gor/simulated_queries"
+        )
+    return found, f"learnt from {len(found)} documents, those of the split '{split}'"
+
+
+def learnt_hash(document_id: str) -> str:
+    """Return what a model keeps of the id of a document that it learnt from.
+
+    A hash, since the model outlives the document, and a deleted document leaves no name behind.
+    """
+    return hash_texts([document_id], 8)
 
 
 def with_global_questions(
@@ -87,6 +131,7 @@ def trained_tables(
         "embedding_model": told["embedding_model"],
         "epochs": told["epochs"],
         "n_graphs": len(graphs),
+        "learnt_from": sorted(learnt_hash(g.document_id) for g in graphs) if trained.log else [],
         "settings": json.dumps(told["settings"], sort_keys=True),
         "weights": checkpoint.to_bytes(),
     }

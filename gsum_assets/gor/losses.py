@@ -4,9 +4,10 @@ All similarities of a batch come from one matrix product (questions x nodes), an
 question's own graph are picked from it in the order of its ranking M_i. No copy of a node's
 vector is ever made for a question.
 
-L_RANK is, as published, a sum over all pairs: a graph of 106 nodes has 5,565, so that at first it
-is some 3,900 nats where L_CL is about 8, and alpha between 0.2 and 0.9 leaves L_CL little say.
-`pairs = "mean"` brings both to one scale. Means over questions are over those of a batch.
+L_RANK is a sum over all pairs in equation 7: a graph of 106 nodes has 5,565, so that at first it
+is some 3,900 nats where L_CL is about 8, and alpha between 0.2 and 0.9 leaves L_CL little weight.
+`pairs = "mean"`, which the authors' code has, too, brings both to one scale. Means over questions
+are over those of a batch.
 """
 
 from typing import TYPE_CHECKING, NamedTuple

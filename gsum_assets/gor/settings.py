@@ -1,9 +1,9 @@
 """The table `[gor]` of `corpus.toml`: every number of Graph of Records, with where it comes from.
 
 Sections and tables named below are the paper's; dropout and alpha are those that it used for QMSum.
-Residual form, unit length, temperature, direction of messages and the mean over pairs are ours;
-`docs/graph-of-records.md` has the figures that they were chosen by. The published form is the
-variant `gor-published`.
+Residual form, unit length, temperature and direction of messages are ours;
+`docs/graph-of-records.md` has the figures that they were chosen by. The variant `gor-published`
+has what the authors' code runs, `gor-paper` what the paper writes.
 """
 
 import json
@@ -48,16 +48,33 @@ class EncoderSettings(_Settings):
 
     name: EncoderName = Field(default="gat", description="A.7; 'none' leaves nodes as they are")
     layers: int = Field(default=2, ge=1, description="layers, or hops of 'sgc' (table 6)")
-    heads: int = Field(default=4, ge=1, description="of 'gat', averaged (table 6)")
+    heads: int = Field(default=4, ge=1, description="of 'gat' (table 6)")
+    joined: Literal["averaged", "concatenated"] = Field(
+        default="averaged",
+        description="heads of 'gat' between layers; the authors' code concatenates them, and "
+        "averages those of each layer's output",
+    )
     dropout: float = Field(default=0.2, ge=0, lt=1, description="share of activations (table 6)")
+    attention_dropout: float | None = Field(
+        default=None,
+        ge=0,
+        lt=1,
+        description="share of the attention weights of 'gat'; unset: as dropout (authors' code: "
+        "0.1)",
+    )
     direction: Direction = Field(
         default="to_retrieved",
-        description="who hears whom: 'to_retrieved', a node the responses that used it; ours, "
-        "published: both",
+        description="where messages go along an edge: 'to_retrieved', from a response to the nodes "
+        "that it used; ours, the authors' code: to_response, the paper: both",
     )
     residual: bool = Field(default=True, description="node = input + learned gate * network; ours")
     gate: float = Field(default=0.1, description="first value of that gate; ours")
     unit_length: bool = Field(default=True, description="node embeddings of length 1; ours")
+    cosine: bool = Field(
+        default=False,
+        description="trained by inner product, retrieved by cosine (authors' code); without effect "
+        "where unit_length is on",
+    )
 
 
 class LossSettings(_Settings):
@@ -69,7 +86,8 @@ class LossSettings(_Settings):
     ranking: bool = Field(default=True, description="with L_RANK (equation 7)")
     in_batch: bool = Field(default=True, description="other graphs' nodes are negatives too (3.4)")
     pairs: Literal["sum", "mean"] = Field(
-        default="mean", description="L_RANK over a question's pairs; ours, published: their sum"
+        default="mean",
+        description="L_RANK over a question's pairs (authors' code: mean; equation 7: sum)",
     )
 
     @model_validator(mode="after")
@@ -91,10 +109,10 @@ class TrainingSettings(_Settings):
     batch_graphs: int = Field(default=32, ge=1, description="graphs a step (table 6)")
     learning_rate: float = Field(default=1e-3, gt=0, description="Adam's; falls to 0 (A.4)")
     seed: int = Field(default=0, ge=0, description="of first weights, batches and dropout")
-    split: str = Field(
-        default="train",
-        description="documents that questions of this split ask about are learnt from; all where "
-        "there are none",
+    split: str | None = Field(
+        default=None,
+        description="documents that questions of this split ask about are learnt from; unset: "
+        "'train' if there is such a split, otherwise all documents",
     )
 
     @property

@@ -22,6 +22,17 @@ _CHANGES: Mapping[str, Change] = MappingProxyType(
         "gor-no-in-batch": {"loss": {"in_batch": False}},
         SUPERVISED: {},
         "gor-published": {
+            "encoder": {
+                "direction": "to_response",
+                "joined": "concatenated",
+                "attention_dropout": 0.1,
+                "residual": False,
+                "unit_length": False,
+                "cosine": True,
+            },
+            "loss": {"temperature": 1.0, "pairs": "mean"},
+        },
+        "gor-paper": {
             "encoder": {"direction": "both", "residual": False, "unit_length": False},
             "loss": {"temperature": 1.0, "pairs": "sum"},
         },

@@ -1,13 +1,12 @@
 """Which metrics a person looks at first, and how a value of one is written."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 import pyarrow as pa
 
 MAIN = (
     *("rouge1", "rouge2", "rougeL", "bertscore_f1", "accuracy", "token_f1", "exact_match"),
-    *("mrr", "p@3", "r@3", "p@10", "r@10", "chunk_mrr"),
-    *("context_p", "context_r", "context_tokens", "coverage"),
+    *("mrr", "chunk_mrr", "context_p", "context_r", "context_tokens", "coverage"),
     *("g_eval_consistency", "g_eval_relevance", "lr1", "lr2"),
 )
 CONTEXT_TOKENS = "context_tokens"
@@ -25,6 +24,19 @@ def main_means(scores: pa.Table) -> dict[str, float]:
     means = scores.group_by("metric").aggregate([("value", "mean")])
     by_metric = {row["metric"]: round(row["value_mean"], 4) for row in means.to_pylist()}
     return {metric: by_metric[metric] for metric in main_metrics(by_metric)}
+
+
+def shown_metrics(methods: Iterable[tuple[str, Mapping[str, Mapping]]]) -> list[str]:
+    """The main metrics of some methods, without `coverage` where every question has an answer.
+
+    Parameters
+    ----------
+    methods : each with its rows of `leaderboard` by metric.
+    """
+    rows = [own for _, own in methods]
+    covered = [own["coverage"]["mean"] for own in rows if "coverage" in own]
+    given = main_metrics(metric for own in rows for metric in own)
+    return [metric for metric in given if metric != "coverage" or min(covered) < 1]
 
 
 def is_share(metric: str) -> bool:

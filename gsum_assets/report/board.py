@@ -7,13 +7,13 @@ import pyarrow as pa
 
 from gsum.statistics import SIGNIFICANT
 from gsum_assets.evaluation.leaderboard import ranked_methods
-from gsum_assets.plots.main_metrics import main_metrics, shown_value
+from gsum_assets.plots.main_metrics import has_best, shown_metrics, shown_value
 from gsum_assets.plots.method_ranking import Ranked, standing
 
 
 @dataclass(frozen=True)
 class Cell:
-    """A mean. `half` is half its interval; `standing` is 'best', 'tie' or 'other'."""
+    """A mean; half of its interval, "" of a length; and how it stands, see `standing`."""
 
     mean: str
     half: str
@@ -95,7 +95,7 @@ def boards(
 
 def _board(kind: str, split: str, ranked: Ranked, comparisons: pa.Table) -> Board:
     metrics = {metric for _, rows in ranked for metric in rows}
-    first = main_metrics(metrics)
+    first = shown_metrics(ranked)
     return Board(
         kind,
         ranked,
@@ -123,7 +123,9 @@ def _grid(ranked: Ranked, metrics: Sequence[str]) -> Grid:
 def _cell(row: Mapping | None, several: bool) -> Cell | None:
     if row is None:
         return None
-    half = shown_value(row["metric"], (row["high"] - row["low"]) / 2)
+    half = ""
+    if has_best(row["metric"]):
+        half = shown_value(row["metric"], (row["high"] - row["low"]) / 2)
     return Cell(shown_value(row["metric"], row["mean"]), half, standing(row, several))
 
 

@@ -12,11 +12,6 @@ from benchmarks import Measurement, results
 from benchmarks.docs import BLOCK, filled, pages
 from benchmarks.results import ROOT, command_line, compared, read, store
 
-PENDING = {
-    "docs/graph-of-records.md",
-}
-"""Pages that still hold tables of measurements by hand; to be emptied."""
-
 PUBLISHED: dict[tuple[str, str], str] = {}
 """Tables of figures that a paper reports: page and first cells of the header, and the paper."""
 
@@ -35,9 +30,8 @@ def test_every_block_is_what_its_result_file_holds(page: Path) -> None:
 @PAGES
 def test_no_measured_table_stands_outside_a_block(page: Path) -> None:
     name = str(page.relative_to(ROOT))
-    if name not in PENDING:
-        found = measured_tables(page.read_text("utf-8"))
-        assert [header for header in found if (name, header) not in PUBLISHED] == []
+    found = measured_tables(page.read_text("utf-8"))
+    assert [header for header in found if (name, header) not in PUBLISHED] == []
 
 
 def test_every_result_file_is_shown_and_says_where_it_comes_from() -> None:

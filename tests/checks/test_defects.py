@@ -177,7 +177,7 @@ DEFECTS: dict[str, tuple[str, Partition, Change, str, str]] = {
     "score above one": (
         "retrieval/scores",
         BM25,
-        with_column("value", lambda values: [1.5, *values[1:]]),
+        with_column("value", lambda values: [*values[:-1], 1.5]),
         "retrieval/scores:in_range",
         "1 of ",
     ),
@@ -237,7 +237,7 @@ def test_what_was_made_from_another_version_is_out_of_date(house: House) -> None
     store.write(table, ALL, rows.slice(0, 1), replace(provenance, content_hash=""))
     told = verdicts(house)
     readers = [f"retrieval/{table}" for table in ("rankings", "summaries", "scores")]
-    readers += ["leaderboard", "comparisons", "costs"]
+    readers += ["leaderboard", "curves", "comparisons", "costs"]
     assert {name for name, verdict in told.items() if not verdict.passed} == {
         f"{asset}:lineage_is_current" for asset in readers
     }

@@ -80,9 +80,37 @@ def test_a_loss_that_rises_or_is_no_number_is_told():
     assert "not finite" in loss_falls(log(3.0, float("nan"))).problem
 
 
-def test_only_documents_not_learnt_from_tell_whether_training_helps():
-    ranks = pa.table({"is_learnt": [True, False], "rank_before": [1, 4], "rank": [9, 2]})
-    assert not training_helps(ranks).problem
-    worse = ranks.set_column(2, "rank", pa.array([1, 5]))
-    assert "fell from 0.250 to 0.200" in training_helps(worse).problem
-    assert not training_helps(worse.slice(0, 1)).problem
+def ranks(dense, trained, is_learnt=False):
+    """Rows of `source_ranks`; among all nodes training gains, whatever it does among chunks."""
+    n = len(dense)
+    return pa.table(
+        {
+            "is_learnt": [is_learnt] * n,
+            "chunk_rank_before": dense,
+            "chunk_rank": trained,
+            "rank_before": [30] * n,
+            "rank": trained,
+        }
+    )
+
+
+def test_training_helps_where_the_network_ranks_chunks_higher_than_dense_does():
+    assert not training_helps(ranks([4] * 8, [2] * 8)).problem
+    equal = training_helps(ranks([2, 1] * 4, [1, 2] * 4)).problem
+    assert "does not rise significantly, from 0.750 by dense" in equal
+    worse = training_helps(ranks([4] * 8, [5] * 8))
+    assert "falls, from 0.250 by dense retrieval to 0.200" in worse.problem
+    assert worse.offenders[0]["p_value"] < 0.05
+
+
+def test_training_is_judged_by_documents_not_learnt_from_if_there_are_enough_questions():
+    unseen, learnt = ranks([4] * 8, [2] * 8), ranks([1] * 8, [9] * 8, is_learnt=True)
+    assert not training_helps(pa.concat_tables([unseen, learnt])).problem
+    assert training_helps(learnt).looked_at.startswith("0 questions")
+    assert not training_helps(ranks([4] * 5, [9] * 5)).problem  # of five nothing is significant
+
+
+def test_nothing_is_said_of_what_was_not_trained():
+    untrained = ranks([4] * 8, [4] * 8)
+    untrained = untrained.set_column(4, "rank", untrained["rank_before"])
+    assert not training_helps(untrained).problem

@@ -38,12 +38,13 @@ EXPECTED = {
     "retrieval/rankings": GENERAL | {"ranks_consecutive"},
     "retrieval/contexts": GENERAL | {"cite_what_exists"},
     "retrieval/summaries": GENERAL | {"requests_answered", "every_question_answered"},
-    "retrieval/scores": GENERAL | {"in_range"},
+    "retrieval/scores": GENERAL | {"requests_answered", "in_range"},
     "generated_questions": GENERAL | {"requests_answered"},
     "judgements": GENERAL | {"requests_answered", "verdicts_parsed", "no_position_bias"},
     "win_rates": GENERAL | {"requests_answered"},
     "leaderboard": GENERAL | {"mean_in_interval"},
     "comparisons": GENERAL | {"mean_in_interval"},
+    "curves": GENERAL | {"mean_in_interval"},
     "costs": GENERAL,
 }
 

@@ -52,6 +52,19 @@ def test_nodes_without_a_place_keep_their_rank() -> None:
     assert answers.rows["text"].to_pylist() == ["first second"]
 
 
+def test_nodes_without_a_place_follow_the_passages_of_their_document() -> None:
+    found = contexts(
+        ("q", 0, 1, "a", None, "response1"),
+        ("q", 0, 2, "a", 7, "a7"),
+        ("q", 0, 3, "b", None, "response3"),
+        ("q", 0, 4, "a", 2, "a2"),
+        ("q", 0, 5, "b", 0, "b0"),
+        ("q", 0, 6, "a", None, "response6"),
+    )
+    answers = answer_questions(queries("q"), found, FirstWords(), 100)
+    assert answers.rows["text"].to_pylist() == ["a2 a7 response1 response6 b0 response3"]
+
+
 def test_each_sample_is_an_answer_of_its_own() -> None:
     found = contexts(("q", 1, 1, "a", 5, "late"), ("q", 0, 1, "a", 0, "early"))
     answers = answer_questions(queries("q"), found, FirstWords(), 100)

@@ -81,3 +81,7 @@ def test_a_piece_of_a_document_holds_the_chunks_that_it_shares_half_of() -> None
     other = {"page_id": "o", "document_id": "e", "start": 0, "end": 20}
     held = chunks_within(chunks, pa.Table.from_pylist([page, other]), "page_id")
     assert held == {"p": [("a", "d"), ("b", "d")], "o": []}
+
+
+def test_a_question_that_nothing_measures_is_left_out() -> None:
+    assert measured({"document_id": "d"}, read(("q", "a", "d", "x"))) == {}

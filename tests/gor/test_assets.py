@@ -173,6 +173,12 @@ def test_later_documents_get_embeddings_from_the_model_there_is(
         assert lonely["node_id"] in now
         for name in ("gor.simulated_queries", "gor.record_edges", "gor.node_rankings"):
             assert in_document(house.table(name), MUTE) == []
+        ranks = house.table("gor.source_ranks").to_pylist()
+        assert {(r["document_id"], r["is_learnt"]) for r in ranks} == {
+            (LONG, True),
+            (ONE_CHUNK, True),
+            (NEW, False),
+        }
         assert ask(house.pipeline(), CORPUS, "Thanks?", "gor", MUTE).text == "Thank you. Goodbye."
         assert house.run().made == []
 
@@ -255,14 +261,18 @@ def test_a_table_of_the_settings_concerns_the_assets_that_read_it(
     indexed: House, tmp_path: Path
 ) -> None:
     by_method, by_bucket = Partition(CORPUS, method="gor"), Partition(CORPUS, bucket_of(LONG))
-    made = {"contexts": by_method, "gor.model": by_method, "gor.historical_responses": by_bucket}
+    made = {
+        "contexts": (by_method, "1"),
+        "gor.model": (by_method, "2"),
+        "gor.historical_responses": (by_bucket, "1"),
+    }
     with copy_of(indexed, tmp_path) as house, house.instance() as instance:
         settings = house.folder / "corpus.toml"
 
         def due(text: str) -> set[str]:
             settings.write_text(SETTINGS + text)
             lineage = house.pipeline().new_look(instance).lineage
-            return {name for name, p in made.items() if lineage.changes(name, p, "1")}
+            return {name for name, current in made.items() if lineage.changes(name, *current)}
 
         assert due("") == set()
         assert due("[gor.contexts]\nk = 3\n") == {"contexts"}

@@ -28,14 +28,22 @@ def dense(graph):
     return hears
 
 
-def dense_gat(x, hears, own):
+def dense_heads(x, hears, own):
     outputs = []
     for head in range(HEADS):
         values = x @ own["weight"][head]
         logits = values @ own["target"][head] + (values @ own["source"][head]).T
         powers = np.exp(np.where(logits > 0, logits, 0.2 * logits)) * hears
         outputs.append(powers / powers.sum(1, keepdims=True) @ values)
-    return np.mean(outputs, 0) + own["bias"]
+    return outputs
+
+
+def dense_gat(x, hears, own):
+    return np.mean(dense_heads(x, hears, own), 0) + own["bias"]
+
+
+def dense_concatenated(x, hears, own):
+    return np.concatenate(dense_heads(x, hears, own), 1) + own["bias"]
 
 
 def dense_gcn(x, hears, own):
@@ -53,7 +61,13 @@ def dense_sage(x, hears, own):
     return x @ own["weight_self"] + mean @ own["weight"] + own["bias"]
 
 
-DENSE = {"gat": dense_gat, "gcn": dense_gcn, "gin": dense_gin, "sage": dense_sage}
+DENSE = {
+    "gat": dense_gat,
+    "gat_concatenated": dense_concatenated,
+    "gcn": dense_gcn,
+    "gin": dense_gin,
+    "sage": dense_sage,
+}
 
 
 @pytest.mark.parametrize("name", DENSE)
@@ -126,6 +140,32 @@ def test_messages_go_the_way_that_is_set():
         moved = np.abs(with_edges - without).max(1)
         assert moved[unmoved].max() < 1e-6
         assert moved[~unmoved].max() > 1e-4
+
+
+def test_concatenated_heads_go_on_to_the_next_layer_and_are_averaged_at_the_end():
+    import torch
+
+    graph, raw = toy_graph("d"), {"residual": False, "unit_length": False}
+    encoder = encoder_of("gat", joined="concatenated", **raw)
+    shapes = {name: tuple(weight.shape) for name, weight in encoder.weights.items()}
+    assert shapes["0.weight"] == (HEADS, DIMENSION, DIMENSION)
+    assert shapes["1.weight"] == (HEADS, HEADS * DIMENSION, DIMENSION)
+    assert shapes["1.slope"] == shapes["1.scale"] == (HEADS * DIMENSION,)
+    (found,) = infer(encoder, [graph])
+    x, outputs = graph.features, []
+    for at in "01":  # without training, batch normalization and PReLU are known
+        own = {n[2:]: w.numpy() for n, w in encoder.weights.items() if n.startswith(at)}
+        hears = np.eye(graph.n_nodes)
+        hears[graph.edges[0], graph.edges[1]] = 1  # the default: from a response to what it used
+        x = dense_concatenated(x, hears, own) / np.sqrt(1 + 1e-5)
+        x = np.where(x > 0, x, 0.25 * x)
+        outputs.append(x.reshape(graph.n_nodes, HEADS, DIMENSION).mean(1))
+    np.testing.assert_allclose(found, np.maximum(*outputs), atol=1e-5)
+    cosine = encoder_of("gat", joined="concatenated", cosine=True, **raw)
+    trained = node_embeddings(cosine, side_by_side([graph], "to_retrieved")).detach()
+    assert torch.equal(trained, torch.from_numpy(found))  # by inner product
+    lengths = np.linalg.norm(found, axis=1, keepdims=True)
+    np.testing.assert_allclose(infer(cosine, [graph])[0], found / lengths, atol=1e-6)
 
 
 def test_no_gate_and_no_network_leave_nodes_as_they_are():

@@ -30,7 +30,7 @@ n = 2
 description = "Tales of a river town."
 [judges]
 methods = ["bm25", "random"]
-max_questions = 4
+max_questions = 9
 """
 LOG = "The boat came late. The lamp went out. Nobody paid. " * 60
 

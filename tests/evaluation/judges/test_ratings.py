@@ -150,6 +150,9 @@ def test_the_judge_reads_what_the_answer_was_written_from(tmp_path: Path) -> Non
     # refinement shortened the best passage, dropped the second and left the third
     given = toys.contexts({"gae": {"q1": ["as found"]}, "bm25": {"q1": ["found"]}})
     refined = toys.contexts({"gae": {"q1": ["shortened", "", "third"]}})
+    place = refined.schema.get_field_index("document_id")  # is never null here
+    owner = pa.field("document_id", pa.string(), nullable=False)
+    refined = refined.set_column(place, owner, refined["document_id"])
     refined = refined.append_column("fate", pa.array(["edited", "dropped", "edited"]))
     tables = {
         "gae_read": refined.take([2, 1, 0]),
