@@ -53,7 +53,6 @@ def sampled(queries: Sequence[Query], split: str, n: int) -> list[Query]:
 
 def answer_all(home: Path, split: str, n: int, compared: Sequence[str]) -> Workspace:
     """Write the corpus into `home` unless it is there, and run the methods on it."""
-    os.environ.pop("GSUM_DATASETS", None)  # no setting of gsum's own, which would refuse it
     folder = home / "corpora" / CORPUS
     if not folder.exists():
         contents = read_graphrag_bench(required("graphrag_bench"))

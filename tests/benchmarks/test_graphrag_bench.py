@@ -40,11 +40,10 @@ def test_the_corpus_is_written_once_and_every_method_runs_in_its_home(tmp_path, 
     (source / "medical.json").write_text(corpus)
     (source / "medical_questions.json").write_text(json.dumps([row, {**row, "id": "m2"}]))
     monkeypatch.setattr("benchmarks.DATASETS", tmp_path / "datasets")
-    monkeypatch.setenv("GSUM_DATASETS", "set by the user")
     started = []
 
     def run(command, env, **_):
-        started.append((command[1:], env["GSUM_HOME"], env.get("GSUM_DATASETS")))
+        started.append((command[1:], env["GSUM_HOME"]))
         return SimpleNamespace(returncode=0)
 
     monkeypatch.setattr("benchmarks.graphrag_bench.home.subprocess", SimpleNamespace(run=run))
@@ -52,7 +51,7 @@ def test_the_corpus_is_written_once_and_every_method_runs_in_its_home(tmp_path, 
         answer_all(tmp_path / "home", "dev", 1, ["gae", "jerr"])
         (source / "medical.json").unlink(missing_ok=True)
     methods = "bm25,dense,hybrid,gae,jerr"
-    assert started == [(["run", CORPUS, "--methods", methods], str(tmp_path / "home"), None)] * 2
+    assert started == [(["run", CORPUS, "--methods", methods], str(tmp_path / "home"))] * 2
     written = (tmp_path / "home/corpora" / CORPUS / "queries.jsonl").read_text()
     assert len(written.splitlines()) == 1
 
