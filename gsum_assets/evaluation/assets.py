@@ -27,7 +27,7 @@ INDEX = "index"
 """Name of the asset that stands for a family's index."""
 
 _POOLS = {"rankings": "compute", "contexts": None, "scores": None}  # see `dagster.yaml`
-_VERSIONS = {"rankings": "2", "scores": "3", "partial_answers": "2"}
+_VERSIONS = {"rankings": "2", "summaries": "2", "scores": "3", "partial_answers": "2"}
 
 
 def family_assets(family: Family) -> list[dg.AssetsDefinition]:

@@ -41,7 +41,7 @@ def test_the_embedded_model_never_judges() -> None:
     [
         ({"repeats": 3}, r"repeats is 3, but at temperature 0 .* raise temperature"),
         ({"pairwise": False, "ratings": False}, "both off"),
-        ({"kinds": ["vague"]}, "'general' or 'specific'"),
+        ({"kinds": ["vague"]}, "'general', 'specific'"),
         ({"kinds": []}, "kinds"),
         ({"max_questions": 0}, "max_questions"),
         ({"method": ["gor"]}, "unknown key 'method'"),
