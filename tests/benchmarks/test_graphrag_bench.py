@@ -1,16 +1,21 @@
 """The benchmark's own arithmetic: samples, coverage, equal budgets, tables."""
 
 import json
+from dataclasses import asdict
 from types import SimpleNamespace
 
+import numpy as np
+import pyarrow as pa
 import pytest
 
 from benchmarks.graphrag_bench.home import CORPUS, answer_all, sampled
-from benchmarks.graphrag_bench.reading import Answered, Scorer, within
+from benchmarks.graphrag_bench.reading import Answered, Scorer, ranked_chunks, within
 from benchmarks.graphrag_bench.tables import METRICS, Results, best_plain, tables
 from gsum_assets.corpus.chunk import n_word_pieces
 from gsum_assets.corpus.importers.benchmark import query
 from gsum_assets.corpus.importers.graphrag_bench import split_of_guide
+from gsum_assets.retrieval.collection import Collection
+from gsum_assets.retrieval.ranking import DEPTH
 from gsum_assets.tables import TABLES
 
 
@@ -74,6 +79,18 @@ def test_plain_retrieval_reads_as_many_tokens_as_it_may():
     assert within(texts, 0) == []
     assert within(texts, 100) == ["one two three", "four five six", "seven"]
     assert sum(n_word_pieces(within(texts, 4))) == 4
+
+
+def test_plain_retrieval_ranks_all_chunks_not_only_those_that_rankings_keep():
+    n = 2 * DEPTH
+    texts = [f"filler{i} " + "tumor " * (i == 7) for i in range(n)]
+    ids = [f"c{i:03d}" for i in range(n)]
+    collection = Collection(["d"], [" ".join(texts)], ids, texts, np.array([0, n]))
+    asked = query("q", "Which tumor?", ["A"], split="dev")
+    queries = pa.Table.from_pylist([asdict(asked)])
+    ranked = ranked_chunks("bm25", collection, queries, np.zeros((1, 2), np.float32))
+    assert ranked["q"][0] == "c007"
+    assert sorted(ranked["q"]) == ids
 
 
 ASKED = [f"q{i}" for i in range(8)]
