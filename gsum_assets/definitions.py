@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
 
 import dagster as dg
 from pydantic import BaseModel
@@ -18,7 +19,7 @@ from gsum_assets.automation.sensors import watch_corpora
 from gsum_assets.checks.assets import checks_of
 from gsum_assets.corpus.assets import corpus_assets
 from gsum_assets.corpus.load import bucket_of
-from gsum_assets.corpus.settings import CorpusError
+from gsum_assets.corpus.settings import CorpusError, load_settings
 from gsum_assets.evaluation.assets import INDEX, family_assets
 from gsum_assets.evaluation.generate_questions import QuestionsSettings
 from gsum_assets.evaluation.judge_assets import generated_questions, judge_assets
@@ -90,6 +91,18 @@ class Pipeline(Workspace):
     definitions: dg.Definitions
 
 
+def _wrong_section(folder: Path) -> str | None:
+    """The version of a section with a wrong value: its readers are due, and fail with the reason.
+
+    None where the file cannot be read at all: `gsum run` of that corpus says so, others go on.
+    """
+    try:
+        load_settings(folder)
+    except CorpusError:
+        return None
+    return "wrong"
+
+
 def pipeline_for(home: Home, models: Models | None = None, is_rehearsal: bool = False) -> Pipeline:
     """Wire the assets to the store and the models of `home`.
 
@@ -112,8 +125,8 @@ def pipeline_for(home: Home, models: Models | None = None, is_rehearsal: bool = 
             return str(store.count(TABLES[name], corpus))
         try:
             return section_version(section(corpus, name))
-        except CorpusError:  # a broken corpus.toml; `gsum run` of that corpus tells, others go on
-            return None
+        except CorpusError:
+            return _wrong_section(home.corpora / corpus)
 
     assets = presented(
         [

@@ -7,7 +7,6 @@ evaluations, and that it tries again what had been given up.
 import time
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from pathlib import Path
 
 import dagster as dg
 from dagster._core.definitions.assets.graph.asset_graph import AssetGraph
@@ -17,8 +16,7 @@ from gsum_assets.automation.corpora import forget_tables
 from gsum_assets.automation.currency import Look
 from gsum_assets.automation.due import due, without_readers_of
 from gsum_assets.corpus.folder import is_removed
-from gsum_assets.corpus.settings import checked_section, load_settings
-from gsum_assets.definitions import METHODS, SETTINGS_TABLES, Pipeline
+from gsum_assets.definitions import METHODS, Pipeline
 from gsum_assets.execute import EMBEDDING_MODEL, Made, OnStart, execute, look_at_sources
 from gsum_assets.processes import (
     DRIVING,
@@ -87,13 +85,6 @@ class RunReport:
         return sum(len(m.assets) * len(m.partitions) for m in self.made if not m.error)
 
 
-def _check_settings(folder: Path) -> None:
-    """Refuse a wrong value in any table of `corpus.toml`, so that no step passes it over."""
-    settings = load_settings(folder)
-    for name, model in SETTINGS_TABLES.items():
-        checked_section(model, name, getattr(settings, name))
-
-
 def drive(
     pipeline: Pipeline,
     instance: dg.DagsterInstance,
@@ -128,12 +119,11 @@ def drive(
     Raises
     ------
     CorpusError
-        If the corpus cannot be read, a setting is wrong, or a method is unknown.
+        If the corpus cannot be read, or a method is unknown.
     DriveError
         If something is due and a model cannot be had: a key is missing or refused, or a server
         does not answer.
     """
-    _check_settings(pipeline.home.corpora / corpus)
     earlier = pipeline.requests.of(corpus)
     if methods is None:
         methods = [] if earlier else ["default"]

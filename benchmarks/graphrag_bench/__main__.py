@@ -8,9 +8,9 @@ chosen split), and `gsum run` answers them by every method, with the embedded mo
 defaults.
 
 Each method is compared with plain retrieval that reads, question by question, as many tokens as the
-texts that the method's answer depends on have (`context_tokens` of the leaderboard), up to the 100
-passages of a ranking: best passages first, the last one cut. Plain retrieval is the one of bm25,
-dense and hybrid that is best for the type of question and the metric with its own six passages.
+texts that the method's answer depends on have (`context_tokens` of the leaderboard): best passages
+first, the last one cut. Plain retrieval is the one of bm25, dense and hybrid that is best for the
+type of question and the metric with its own six passages.
 ROUGE-L is F1 against the reference answer. Coverage is the share of the reference's distinct
 stemmed content words that occur in these texts. p-values are those of paired sign-flip tests,
 adjusted for all methods and types of a metric (Holm). Tokens are word pieces.

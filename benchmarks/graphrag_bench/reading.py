@@ -3,12 +3,16 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+import numpy as np
 import pyarrow as pa
 
 from benchmarks.graphrag_bench.home import CORPUS, PLAIN, rows_of
 from gsum_assets.corpus.chunk import default_tokenizer, n_word_pieces
 from gsum_assets.evaluation.answer import answer_questions
 from gsum_assets.evaluation.rouge import rouge
+from gsum_assets.retrieval.collection import Collection, Questions
+from gsum_assets.retrieval.ranking import rank_questions
+from gsum_assets.retrieval.variants import RETRIEVERS
 from gsum_assets.retrieval.words import Words
 from gsum_assets.tables import TABLES
 from gsum_assets.workspace import Workspace
@@ -60,7 +64,7 @@ class Scorer:
         """
         given = {row["query_id"]: row for row in answers.to_pylist()}
         found = {}
-        for query_id in read:
+        for query_id in self.references.keys() & read.keys():
             texts, row = read[query_id], given.get(query_id)
             found[query_id] = Answered(
                 rouge(row["text"], self.references[query_id])["rougeL"] if row else 0.0,
@@ -83,14 +87,7 @@ class PlainReader:
         self._max_words = workspace.section(CORPUS, "answer")["max_words"]
         chunks = rows_of(workspace, "chunks")
         self._chunks = {row["chunk_id"]: row for row in chunks.to_pylist()}
-        self._ranked = {name: self._best(rows_of(workspace, "rankings", name)) for name in PLAIN}
-
-    def _best(self, rankings: pa.Table) -> dict[str, list[str]]:
-        ranked: dict[str, list[str]] = {}
-        for row in rankings.sort_by("rank").to_pylist():
-            if row["level"] == "node":
-                ranked.setdefault(row["query_id"], []).append(row["item_id"])
-        return ranked
+        self._ranked = full_rankings(workspace, self._queries, chunks)
 
     def answer(
         self, name: str, budgets: Mapping[str, int], is_answered: bool
@@ -129,6 +126,35 @@ class PlainReader:
         )
         answers = answer_questions(queries, contexts, self._model, self._max_words)
         return self._scorer.score(answers.rows, read)
+
+
+def full_rankings(
+    workspace: Workspace, queries: pa.Table, chunks: pa.Table
+) -> dict[str, dict[str, list[str]]]:
+    """Return all chunks by retriever and question, best first.
+
+    The stored rankings end at a depth; some methods read more.
+    """
+    tables = (rows_of(workspace, "documents"), chunks, rows_of(workspace, "chunk_embeddings"))
+    vectors = workspace.models.embedder.embed_queries(queries["retrieval_text"].to_pylist())
+    return {
+        name: ranked_chunks(name, Collection.from_tables(*tables), queries, vectors)
+        for name in PLAIN
+    }
+
+
+def ranked_chunks(
+    name: str, collection: Collection, queries: pa.Table, vectors: np.ndarray
+) -> dict[str, list[str]]:
+    """Return all chunks of a collection by question, best first."""
+    questions = Questions.from_table(queries, vectors)
+    depth = len(collection.chunk_ids)
+    build = RETRIEVERS[name]
+    rows = rank_questions(lambda scope: build(scope, Words()), questions, collection, depth)
+    ranked: dict[str, list[str]] = {}
+    for row in rows.filter(pc.equal(rows["level"], "node")).sort_by("rank").to_pylist():
+        ranked.setdefault(row["query_id"], []).append(row["item_id"])
+    return ranked
 
 
 def within(texts: Sequence[str], budget: int) -> list[str]:

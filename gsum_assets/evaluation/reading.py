@@ -18,7 +18,6 @@ from gsum_assets.evaluation.family import Read
 from gsum_assets.evaluation.retrieval_metrics import harmonic_mean
 from gsum_assets.plots.main_metrics import CONTEXT_TOKENS
 
-_MEASURES = ("references", "relevant_chunk_ids", "relevant_document_ids")  # columns of `queries`
 CountTokens = Callable[[Sequence[str]], Sequence[int]]
 Row = tuple[str, str, float]  # query id, metric, value
 
@@ -45,7 +44,7 @@ def reading_rows(
     """
     distinct = list(dict.fromkeys(read.rows["text"].to_pylist()))
     sizes = dict(zip(distinct, count_tokens(distinct) if distinct else (), strict=True))
-    asked = {query_id: row for query_id, row in asked.items() if any(map(row.get, _MEASURES))}
+    asked = {query_id: row for query_id, row in asked.items() if _is_measured(row)}
     texts: dict[tuple[str, int], list[dict]] = defaultdict(list)
     for row in read.rows.to_pylist():
         if row["query_id"] in asked:
@@ -57,6 +56,12 @@ def reading_rows(
             (query_id, metric, value)
             for metric, value in _found(asked[query_id], rows, read.held).items()
         )
+
+
+def _is_measured(question: Mapping) -> bool:
+    """Whether there is anything that an answer or a passage could be compared with."""
+    about_corpus = question["document_id"] is None and question["relevant_document_ids"]
+    return bool(question.get("references") or question["relevant_chunk_ids"] or about_corpus)
 
 
 def _found(

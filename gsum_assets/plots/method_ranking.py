@@ -83,7 +83,7 @@ def _panels(figure: "Figure", top: float, title: str, methods: Ranked) -> None:
     """One panel a metric, the methods in the same order in each."""
     names = [name for name, _ in methods]
     given = main_metrics(metric for _, rows in methods for metric in rows)
-    metrics = [metric for metric in given if has_best(metric)][:_MAX_PANELS]
+    metrics = [metric for metric in given if has_best(metric)][:_MAX_PANELS] or given
     asked = max(row["n"] for _, rows in methods for row in rows.values())
     colours = "; dark: the best, light: not significantly worse" if len(methods) > 1 else ""
     unit = "percent" if any(scale_of(metric) == 100 for metric in metrics) else "1 to 5"

@@ -1,12 +1,21 @@
 """The benchmark's own arithmetic: samples, coverage, equal budgets, tables."""
 
+import json
+from dataclasses import asdict
+from types import SimpleNamespace
+
+import numpy as np
+import pyarrow as pa
 import pytest
 
-from benchmarks.graphrag_bench.home import sampled
-from benchmarks.graphrag_bench.reading import Answered, Scorer, within
+from benchmarks.graphrag_bench.home import CORPUS, answer_all, sampled
+from benchmarks.graphrag_bench.reading import Answered, Scorer, ranked_chunks, within
 from benchmarks.graphrag_bench.tables import METRICS, Results, best_plain, tables
 from gsum_assets.corpus.chunk import n_word_pieces
 from gsum_assets.corpus.importers.benchmark import query
+from gsum_assets.corpus.importers.graphrag_bench import split_of_guide
+from gsum_assets.retrieval.collection import Collection
+from gsum_assets.retrieval.ranking import DEPTH
 from gsum_assets.tables import TABLES
 
 
@@ -27,6 +36,31 @@ def test_a_sample_is_of_one_split_and_as_large_for_each_type():
     assert chosen == [one.query_id for one in sampled(asked[::-1], "dev", 4)]
 
 
+def test_the_corpus_is_written_once_and_every_method_runs_in_its_home(tmp_path, monkeypatch):
+    row = {"id": "m1", "question": "Q", "answer": "A", "question_type": "Fact Retrieval"}
+    texts = [text for i in range(6) if split_of_guide(text := f"guide {i}") == "dev"]
+    source = tmp_path / "datasets/graphrag_bench"
+    source.mkdir(parents=True)
+    corpus = json.dumps({"corpus_name": "Medical", "context": "\n".join(texts)})
+    (source / "medical.json").write_text(corpus)
+    (source / "medical_questions.json").write_text(json.dumps([row, {**row, "id": "m2"}]))
+    monkeypatch.setattr("benchmarks.DATASETS", tmp_path / "datasets")
+    started = []
+
+    def run(command, env, **_):
+        started.append((command[1:], env["GSUM_HOME"]))
+        return SimpleNamespace(returncode=0)
+
+    monkeypatch.setattr("benchmarks.graphrag_bench.home.subprocess", SimpleNamespace(run=run))
+    for _ in range(2):
+        answer_all(tmp_path / "home", "dev", 1, ["gae", "jerr"])
+        (source / "medical.json").unlink(missing_ok=True)
+    methods = "bm25,dense,hybrid,gae,jerr"
+    assert started == [(["run", CORPUS, "--methods", methods], str(tmp_path / "home"))] * 2
+    written = (tmp_path / "home/corpora" / CORPUS / "queries.jsonl").read_text()
+    assert len(written.splitlines()) == 1
+
+
 def test_coverage_counts_stems_of_content_words_once():
     scorer = Scorer([{"query_id": "q", "references": ["The surgeons removed the tumors, tumors."]}])
     assert scorer.coverage("q", ["A surgeon acts.", "Tumor"]) == pytest.approx(2 / 3)
@@ -45,6 +79,18 @@ def test_plain_retrieval_reads_as_many_tokens_as_it_may():
     assert within(texts, 0) == []
     assert within(texts, 100) == ["one two three", "four five six", "seven"]
     assert sum(n_word_pieces(within(texts, 4))) == 4
+
+
+def test_plain_retrieval_ranks_all_chunks_not_only_those_that_rankings_keep():
+    n = 2 * DEPTH
+    texts = [f"filler{i} " + "tumor " * (i == 7) for i in range(n)]
+    ids = [f"c{i:03d}" for i in range(n)]
+    collection = Collection(["d"], [" ".join(texts)], ids, texts, np.array([0, n]))
+    asked = query("q", "Which tumor?", ["A"], split="dev")
+    queries = pa.Table.from_pylist([asdict(asked)])
+    ranked = ranked_chunks("bm25", collection, queries, np.zeros((1, 2), np.float32))
+    assert ranked["q"][0] == "c007"
+    assert sorted(ranked["q"]) == ids
 
 
 ASKED = [f"q{i}" for i in range(8)]

@@ -52,10 +52,10 @@ def test_documents_count_where_no_evidence_is_marked() -> None:
 
 
 def test_a_question_about_one_document_without_marks_has_only_its_length() -> None:
-    values = measured(
-        {"document_id": "d", "relevant_document_ids": ["d"]}, read(("q", "a", "d", "x"))
-    )
-    assert values == {"context_tokens": 1.0}
+    question = {"document_id": "d", "relevant_document_ids": ["d"]}
+    found = read(("q", "a", "d", "x"))
+    assert measured({**question, "references": ["It is."]}, found) == {"context_tokens": 1.0}
+    assert measured(question, found) == {}  # nothing to compare with
 
 
 def test_a_longer_text_counts_as_the_chunks_that_it_holds_within_its_document() -> None:
@@ -81,7 +81,3 @@ def test_a_piece_of_a_document_holds_the_chunks_that_it_shares_half_of() -> None
     other = {"page_id": "o", "document_id": "e", "start": 0, "end": 20}
     held = chunks_within(chunks, pa.Table.from_pylist([page, other]), "page_id")
     assert held == {"p": [("a", "d"), ("b", "d")], "o": []}
-
-
-def test_a_question_that_nothing_measures_is_left_out() -> None:
-    assert measured({"document_id": "d"}, read(("q", "a", "d", "x"))) == {}
