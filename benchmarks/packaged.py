@@ -22,6 +22,7 @@ from typing import Any
 from benchmarks import Measurement
 from benchmarks.results import ROOT, parser_of, publish
 from gsum_assets.tables import TABLES
+from gsum_resources.appended import read_appended
 from gsum_resources.home import Home
 from gsum_resources.parquet_store import ParquetStore
 
@@ -69,7 +70,7 @@ def measure(home: Path, status: int) -> Iterator[Measurement]:
     """What each asset asked, and what each method wrote."""
     store = ParquetStore(Home(home, str(home / "warehouse")).warehouse)
     calls: dict[str, list[dict[str, Any]]] = defaultdict(list)
-    for row in rows_of(store, "llm_calls"):
+    for row in read_appended(store, TABLES["llm_calls"], CORPUS).to_pylist():
         calls[row["asset"]] += [] if row["cached"] else [row]
     yield Measurement(
         "The packaged model by asset",
@@ -115,7 +116,7 @@ def main() -> None:
         home = chosen.demo.resolve()
         write_home(home, 2, 2)
         sys.exit(run(home, DEMO))
-    with tempfile.TemporaryDirectory() as folder:
+    with tempfile.TemporaryDirectory(prefix="gsum-packaged-") as folder:
         home = Path(folder)
         write_home(home, chosen.documents, chosen.questions)
         status = run(home, chosen.methods.split(","))
