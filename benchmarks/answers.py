@@ -15,13 +15,13 @@ from typing import cast
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from benchmarks import Measurement
 from benchmarks.results import COMPARED, compared, parser_of, publish
 from gsum_assets.evaluation.answer import answer_questions
 from gsum_assets.evaluation.rouge import rouge
 from gsum_assets.tables import TABLES
+from gsum_resources.arrow import pc
 from gsum_resources.models import Models
 from gsum_resources.parquet_store import ParquetStore
 from gsum_resources.protocols import Completion, LanguageModel, OnReply, Reply, Request
