@@ -41,16 +41,26 @@ class CausalModel:
     weights : loaded at once.
     constrained : whether a grammar decides on the tokens of a structured reply.
     json_tokens : room for names, quotes and brackets, beside the words of a structured reply.
+    tokens_per_word : room of a reply.
+    repetition_penalty : divides the logits of tokens that a free text has already (Keskar et al.
+        2019, 4.1), those of the prompt aside; 1 is none.
     """
 
     def __init__(
-        self, weights: CausalWeights, constrained: bool = True, json_tokens: int = 1024
+        self,
+        weights: CausalWeights,
+        constrained: bool = True,
+        json_tokens: int = 1024,
+        tokens_per_word: float = 3,
+        repetition_penalty: float = 1.0,
     ) -> None:
         self._device = weights.device
         self._tokenizer: Any = weights.tokenizer
         self._model: Any = weights.network
         self._context = weights.context  # of prompt and reply together, tokens
         self._json_tokens = json_tokens
+        self._tokens_per_word = tokens_per_word
+        self._repetition_penalty = repetition_penalty
         self._prefixes: dict[tuple[int, ...], Any] = {}
         self._greedy()
         self._constrained = constrained and self._tokenizer.is_fast and bool(self._ends)
@@ -83,7 +93,7 @@ class CausalModel:
 
         turns = [message(m["role"], self._plain(m["content"])) for m in messages]
         prompt = self._token_ids(turns)
-        wanted = 64 + 3 * request.max_words
+        wanted = 64 + round(self._tokens_per_word * request.max_words)
         if len(prompt) + wanted > self._context:
             raise PromptError(
                 f"{len(prompt):,} tokens of prompt and {wanted:,} of reply exceed the model's "
@@ -125,6 +135,10 @@ class CausalModel:
             except GrammarError as error:
                 raise PromptError(str(error)) from error
             processors.append(mask)
+        elif self._repetition_penalty != 1:
+            from transformers import RepetitionPenaltyLogitsProcessor
+
+            processors.append(RepetitionPenaltyLogitsProcessor(self._repetition_penalty, start))
         if request.temperature:
             processors.append(_GumbelNoise(request.temperature, request.seed))
         return processors or None

@@ -34,18 +34,15 @@ from gsum_resources.settings import LlmSettings
 
 VERSION = "3"  # raise it with every change of prompts or decoding, so that memos expire
 
-# A small model fills what it gets: more room gave longer lists of the same, and took minutes.
-_PACKAGED_JSON_TOKENS = 256
-
 
 class TransformersModel:
     """A `LanguageModel` of the transformers library, loaded when first asked.
 
     A reply gets `64 + 3 * max_words` tokens (English takes 1.3 a word, other scripts two or
-    three), a structured one 1,024 more as far as the context has room (the packaged model 256),
-    within which a grammar closes it. A free text that reaches
-    this length is taken as it is. Temperature 0 is greedy; else each request is sampled with a
-    generator of its own, seeded by the request.
+    three), a structured one 1,024 more as far as the context has room, within which a grammar
+    closes it. A free text that reaches this length is taken as it is. Temperature 0 is greedy;
+    else each request is sampled with a generator of its own, seeded by the request. The packaged
+    model, which knows English and fills what room it gets, gets less, and a penalty on repetition.
 
     Parameters
     ----------
@@ -137,7 +134,13 @@ class TransformersModel:
     @cached_property
     def _loaded(self) -> CausalModel:
         if self._settings.backend == PACKAGED:
-            return CausalModel(self._weights, self._constrained, _PACKAGED_JSON_TOKENS)
+            return CausalModel(
+                self._weights,
+                self._constrained,
+                json_tokens=256,
+                tokens_per_word=1.5,
+                repetition_penalty=1.2,
+            )
         return CausalModel(self._weights, self._constrained)
 
     def _reply(self, request: Request) -> Reply:
