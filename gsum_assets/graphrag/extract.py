@@ -15,10 +15,10 @@ from pydantic import BaseModel
 from gsum_assets.corpus.names import holds, name_key
 from gsum_assets.evaluation.asked import NOBODY_ASKED, added, spent
 from gsum_assets.graphrag.prompts import CLAIMS, EXTRACT, GLEAN, example
-from gsum_assets.graphrag.salvage import salvage
 from gsum_assets.graphrag.schemas import extraction_schema
 from gsum_assets.graphrag.settings import OTHER, ExtractionSettings
 from gsum_assets.tables import TABLES
+from gsum_resources.llm.salvage import usable
 from gsum_resources.protocols import Completion, LanguageModel, Reply, Request
 
 _MAX_WORDS = 300  # of a reply, names and brackets aside
@@ -200,18 +200,11 @@ def _request(
 def _take(graph: ChunkGraph, reply: Reply, nth: int, schema: type[BaseModel]) -> None:
     """Add what a reply tells; a chunk of which nothing new came is not asked further."""
     before = graph.size()
-    found: Any = None
     graph.taken = added(graph.taken, spent(reply))
-    if isinstance(reply, Completion):
-        found = reply.parsed
-        graph.n_rounds += 1
-        if reply.slips:
-            graph.problems.append(f"left out: {'; '.join(reply.slips)}")
-    else:
-        found, slips = salvage(reply.text, schema)
-        lost = "left out: " + "; ".join(slips) if slips else "what can be read is kept"
-        lost = "nothing of it could be used" if found is None else lost
-        graph.problems.append(f"{reply.message} ({lost})")
+    graph.n_rounds += isinstance(reply, Completion)
+    found: Any
+    found, problem = usable(reply, schema)
+    graph.problems += [problem] if problem else []
     if found is not None:
         for one in found.entities:
             graph.entity(one.name, one.type, one.description, nth, reply.model)

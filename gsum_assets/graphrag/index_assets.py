@@ -47,7 +47,7 @@ def _out(purpose: str, code_version: str = "1") -> dg.AssetOut:
 
 @dg.multi_asset(
     name="graphrag__extractions",  # as ledger and progress call it
-    outs={name: _out(purpose, code_version="2") for name, purpose in _MENTIONS.items()},
+    outs={name: _out(purpose, code_version="3") for name, purpose in _MENTIONS.items()},
     partitions_def=corpus_buckets,
     backfill_policy=dg.BackfillPolicy.single_run(),
     pool="llm",

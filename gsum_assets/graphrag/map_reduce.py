@@ -11,7 +11,6 @@ from gsum_assets.evaluation.asked import (
     Question,
     questions_with_passages,
     spent,
-    why,
 )
 from gsum_assets.evaluation.budget import (
     MOST_MARKED,
@@ -28,7 +27,8 @@ from gsum_assets.tables import TABLES
 from gsum_resources.arrow import pc
 from gsum_resources.content_hash import hash_texts
 from gsum_resources.llm.results import PartialAnswer
-from gsum_resources.protocols import Completion, LanguageModel, Request
+from gsum_resources.llm.salvage import usable
+from gsum_resources.protocols import LanguageModel, Request
 
 _LEAST = 16  # word pieces: of a partial answer that is cut, less says nothing
 
@@ -82,20 +82,23 @@ def partial_answers(
             )
     replies = model.complete([pack.request for pack in asked])
     for pack, reply in zip(asked, replies, strict=True):
-        if isinstance(reply, Completion) and isinstance(reply.parsed, PartialAnswer):
+        partial, problem = usable(reply, PartialAnswer)
+        if partial is not None:
             row = {
                 "query_id": pack.question.query_id,
                 "pack": pack.place,
                 "node_ids": pack.node_ids,
                 "n_passages": len(pack.node_ids),
                 "prompt_tokens": pack.size,
-                "helpfulness": reply.parsed.helpfulness,
-                "answer": reply.parsed.answer.strip(),
+                "helpfulness": partial.helpfulness,
+                "answer": partial.answer.strip(),
+                "problems": [problem] if problem else [],
             }
             rows.append({**row, **spent(reply)})
-        else:
+        if problem:
             where = f"question '{pack.question.query_id}', pack {pack.place}"
-            problems.append(f"{where}: no partial answer: {why(reply)}")
+            lost = ": no partial answer" if partial is None else ""
+            problems.append(f"{where}{lost}: {problem}")
     return Asked(pa.Table.from_pylist(rows, TABLES["graphrag.partial_answers"].schema), problems)
 
 

@@ -40,8 +40,10 @@ _GRAPH = {
 Sized = Iterable[tuple[int, pa.Table]]
 
 
-def _out(purpose: str) -> dg.AssetOut:
-    return dg.AssetOut(key_prefix=GROUP, description=purpose, group_name=GROUP, code_version="1")
+def _out(purpose: str, code_version: str = "1") -> dg.AssetOut:
+    return dg.AssetOut(
+        key_prefix=GROUP, description=purpose, group_name=GROUP, code_version=code_version
+    )
 
 
 _of_documents = partial(
@@ -116,7 +118,7 @@ def synopses(
 
 @dg.multi_asset(
     name="jerr__atomic_facts",  # as ledger and progress call it
-    outs={name: _out(_EXTRACTED[name]) for name in TABLES_MADE},
+    outs={name: _out(_EXTRACTED[name], "2") for name in TABLES_MADE},
     ins={"synopses": dg.AssetIn([GROUP, "synopses"])},
     partitions_def=corpus_buckets,
     backfill_policy=dg.BackfillPolicy.single_run(),
