@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 
 import pyarrow as pa
 
+from gsum_assets.corpus.prompts import Prompts
 from gsum_assets.evaluation.answer import answer_room, question_text
 from gsum_assets.evaluation.asked import (
     Asked,
@@ -21,7 +22,7 @@ from gsum_assets.evaluation.budget import (
     structured_room,
 )
 from gsum_assets.graphrag.packs import packs
-from gsum_assets.graphrag.prompts import MAP
+from gsum_assets.graphrag.prompts import PROMPTS
 from gsum_assets.graphrag.settings import AnswerSettings
 from gsum_assets.tables import TABLES
 from gsum_resources.arrow import pc
@@ -51,6 +52,7 @@ def partial_answers(
     settings: AnswerSettings,
     max_words: int,
     count_tokens: CountTokens,
+    prompts: Prompts = PROMPTS,
 ) -> Asked:
     """Ask `model` each question over each pack of its passages, all at once.
 
@@ -73,7 +75,7 @@ def partial_answers(
         room = answer_room(question.row, settings.prompt_tokens, max_words, count_tokens)
         if _fits(question, sizes, room):
             continue
-        found = _packs(question, sizes, settings, count_tokens)
+        found = _packs(question, sizes, settings, count_tokens, prompts)
         asked += found
         if not found:
             problems.append(
@@ -168,10 +170,11 @@ def _packs(
     sizes: Mapping[str, int],
     settings: AnswerSettings,
     count_tokens: CountTokens,
+    prompts: Prompts,
 ) -> list[_Pack]:
     bare = Request(
         task="answer",
-        instructions=MAP.format(max_words=settings.max_words),
+        instructions=prompts.text("map", max_words=settings.max_words),
         question=question_text(question.row),
         max_words=settings.max_words,
         schema=PartialAnswer,

@@ -12,11 +12,12 @@ from dataclasses import dataclass, replace
 
 import pyarrow as pa
 
+from gsum_assets.corpus.prompts import Prompts
 from gsum_assets.evaluation.asked import NOBODY_ASKED, spent
 from gsum_assets.evaluation.budget import MOST_MARKED, CountTokens, cut_to_tokens, structured_room
 from gsum_assets.graphrag.citations import Citations
 from gsum_assets.graphrag.elements import Element, Elements, fitting, total
-from gsum_assets.graphrag.prompts import REPORT
+from gsum_assets.graphrag.prompts import PROMPTS
 from gsum_assets.graphrag.schemas import Report
 from gsum_assets.graphrag.settings import ReportSettings
 from gsum_assets.tables import TABLES
@@ -70,6 +71,7 @@ class Reporter:
         model: LanguageModel,
         settings: ReportSettings,
         count_tokens: CountTokens,
+        prompts: Prompts = PROMPTS,
     ) -> None:
         self._elements = elements
         self._citations = citations
@@ -78,8 +80,8 @@ class Reporter:
         self._count_tokens = count_tokens
         self._bare = Request(
             task="synopsis",
-            instructions=REPORT.format(
-                max_words=settings.max_words, max_findings=settings.max_findings
+            instructions=prompts.text(
+                "report", max_words=settings.max_words, max_findings=settings.max_findings
             ),
             max_words=settings.max_words,
             schema=Report,

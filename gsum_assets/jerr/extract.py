@@ -7,8 +7,9 @@ from typing import Any
 import pyarrow as pa
 
 from gsum_assets.corpus.names import clean_name
+from gsum_assets.corpus.prompts import Prompts
 from gsum_assets.jerr.elements import element_key
-from gsum_assets.jerr.prompts import EXTRACTION
+from gsum_assets.jerr.prompts import PROMPTS
 from gsum_assets.jerr.schemas import Extraction
 from gsum_assets.jerr.settings import IndexSettings
 from gsum_assets.jerr.sizes import of_one_size
@@ -28,7 +29,12 @@ class Extracted:
     problems: Sequence[str]
 
 
-def extract(synopses: pa.Table, model: LanguageModel, settings: IndexSettings) -> Extracted:
+def extract(
+    synopses: pa.Table,
+    model: LanguageModel,
+    settings: IndexSettings,
+    prompts: Prompts = PROMPTS,
+) -> Extracted:
     """Ask `model` to take each synopsis apart, all at once, in one request each.
 
     Elements that are spelt alike count once; relations join two different elements of the
@@ -45,7 +51,7 @@ def extract(synopses: pa.Table, model: LanguageModel, settings: IndexSettings) -
     """
     ordered = synopses.sort_by([("document_id", "ascending"), ("position", "ascending")])
     asked = ordered.to_pylist()
-    requests = [_request(row, settings) for row in asked]
+    requests = [_request(row, settings, prompts) for row in asked]
     rows: dict[str, list[dict]] = {name: [] for name in TABLES_MADE}
     problems = []
     for row, reply in zip(asked, model.complete(requests), strict=True):
@@ -63,11 +69,11 @@ def extract(synopses: pa.Table, model: LanguageModel, settings: IndexSettings) -
     return Extracted(tables, problems)
 
 
-def _request(row: Mapping[str, Any], settings: IndexSettings) -> Request:
+def _request(row: Mapping[str, Any], settings: IndexSettings, prompts: Prompts) -> Request:
     return Request(
         task="facts",
-        instructions=EXTRACTION.format(
-            max_facts=settings.max_facts, n_elements=settings.n_elements
+        instructions=prompts.text(
+            "extraction", max_facts=settings.max_facts, n_elements=settings.n_elements
         ),
         passages=(row["synopsis"],),
         max_words=_MAX_WORDS,
