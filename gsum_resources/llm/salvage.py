@@ -40,6 +40,8 @@ def usable(reply: Reply, schema: type[Schema]) -> tuple[Schema | None, str]:
         if not isinstance(reply.parsed, schema):
             return None, "the reply is empty"
         return reply.parsed, f"left out: {'; '.join(reply.slips)}" if reply.slips else ""
+    if not reply.text.strip():
+        return None, reply.message
     found, slips = salvage(reply.text, schema)
     lost = "left out: " + "; ".join(slips) if slips else "what can be read is kept"
     lost = "nothing of it could be used" if found is None else lost

@@ -261,4 +261,6 @@ def test_a_failed_reply_names_its_problem_and_what_became_of_it() -> None:
     assert partial == PartialAnswer(answer="a", helpfulness=5)
     assert problem == "cut off (what can be read is kept)"
     lost = usable(CompletionError("away", "m"), PartialAnswer)
-    assert lost == (None, "away (nothing of it could be used)")
+    assert lost == (None, "away")
+    prose = usable(CompletionError("no JSON", "m", text="Well."), PartialAnswer)
+    assert prose == (None, "no JSON (nothing of it could be used)")
