@@ -218,7 +218,7 @@ def _notes(
     """What the plan does not know; `settings` are those of the model that each asset asks."""
     notes = []
     for asset, rows in sorted(calls.items()):
-        if failed := [row["error"] for row in rows if row["error"]]:
+        if failed := [row["error"] for row in rows if row["error"] and not row["cached"]]:
             notes.append(
                 f"{asset}: {count(len(failed), 'request')} could not be rehearsed, and what rests "
                 f"on the replies is not in the plan (first: {failed[0].partition(';')[0]})"

@@ -77,6 +77,13 @@ class Completion:
     cost_usd: float = 0.0
     slips: tuple[str, ...] = ()
 
+    @property
+    def left_out(self) -> int:
+        """Number of items that `slips` stand for: a line may begin with how many ("3 of …")."""
+        return sum(
+            int(n) if (n := slip.partition(" of ")[0]).isdigit() else 1 for slip in self.slips
+        )
+
 
 @dataclass(frozen=True)
 class CompletionError:

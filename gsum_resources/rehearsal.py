@@ -167,7 +167,8 @@ def rehearsed(models: Models, store: ParquetStore) -> RehearsedModels:
         own = models.settings_of(name)
         is_own = name == "language_model" or own is not settings.llm
         if is_own and name not in cast and own.backend != "extractive":
-            cast[name] = Understudy(own, models.identity(name), writer)
+            scope = getattr(models.bare(name), "failure_scope", "")
+            cast[name] = Understudy(own, models.identity(name), writer, scope)
     if "embedding_model" not in cast and settings.embedding.backend == "openai_compatible":
         identity = models.identity("embedding_model")
         cast["embedding_model"] = UnderstudyEmbedder(

@@ -39,10 +39,14 @@ class Understudy:
     settings : of the model that it stands in for.
     identity : of that model.
     writer : writes the replies.
+    failure_scope : of that model, where it is `Repeating`: what it failed at is not counted again.
     """
 
-    def __init__(self, settings: LlmSettings, identity: str, writer: LanguageModel) -> None:
+    def __init__(
+        self, settings: LlmSettings, identity: str, writer: LanguageModel, failure_scope: str = ""
+    ) -> None:
         self._identity = identity
+        self.failure_scope = failure_scope
         self._writer = writer
         asked = settings.structured_output
         if settings.backend != "openai_compatible":

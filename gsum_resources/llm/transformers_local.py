@@ -21,17 +21,18 @@ from gsum_resources.embedding.processor import physical_cores, torch_threads
 from gsum_resources.llm.causal_model import CausalModel, Generated, PromptError, message
 from gsum_resources.llm.packaged import PACKAGED, causal_weights
 from gsum_resources.llm.structure import (
+    Read,
     StructureError,
     json_directions,
-    parse,
     re_ask,
+    read,
     without_reasoning,
 )
 from gsum_resources.llm.tokens import Window
 from gsum_resources.protocols import Completion, CompletionError, OnReply, Reply, Request
 from gsum_resources.settings import LlmSettings
 
-VERSION = "2"  # raise it with every change of prompts or decoding, so that memos expire
+VERSION = "3"  # raise it with every change of prompts or decoding, so that memos expire
 
 # A small model fills what it gets: more room gave longer lists of the same, and took minutes.
 _PACKAGED_JSON_TOKENS = 256
@@ -143,7 +144,7 @@ class TransformersModel:
         started = time.perf_counter()
         generated: list[Generated] = []
         try:
-            text, parsed = self._converse(request, generated)
+            text, said = self._converse(request, generated)
         except (StructureError, PromptError) as problem:
             where = f"the {request.task} request for document '{request.document_id}'"
             return CompletionError(
@@ -163,14 +164,15 @@ class TransformersModel:
             sum(one.tokens_in for one in generated),
             sum(one.tokens_out for one in generated),
             time.perf_counter() - started,
-            parsed,
+            said.value if said else None,
             calls=len(generated),
             retries=len(generated) - 1,
+            slips=said.slips if said else (),
         )
 
     def _converse(
         self, request: Request, generated: list[Generated]
-    ) -> tuple[str, BaseModel | None]:
+    ) -> tuple[str, Read[BaseModel] | None]:
         """The first reply that can be used; all are appended to `generated`."""
         instructions, re_asks = request.instructions, 0
         if request.schema:
@@ -180,7 +182,7 @@ class TransformersModel:
         while True:
             generated.append(self._loaded.generate(messages, request))
             try:
-                return _read(generated[-1], request)
+                return _usable(generated[-1], request)
             except StructureError as problem:
                 if len(generated) > re_asks:
                     raise
@@ -190,11 +192,11 @@ class TransformersModel:
                 ]
 
 
-def _read(generated: Generated, request: Request) -> tuple[str, BaseModel | None]:
+def _usable(generated: Generated, request: Request) -> tuple[str, Read[BaseModel] | None]:
     text = without_reasoning(generated.text).strip()
     if not text:
         raise StructureError("the reply is empty")
     if not request.schema:
         return text, None
-    parsed = parse(text, request.schema, generated.truncated)
-    return json.dumps(parsed.model_dump(mode="json"), ensure_ascii=False), parsed
+    said = read(text, request.schema, generated.truncated)
+    return json.dumps(said.value.model_dump(mode="json"), ensure_ascii=False), said

@@ -6,13 +6,13 @@ from typing import Any, Literal
 import pytest
 from pydantic import BaseModel, Field
 
-from gsum_assets.evaluation.judges.verdicts import PairwiseVerdict, Rating
+from gsum_assets.evaluation.judges.verdicts import CRITERIA, Rating, pairwise_verdict
 from gsum_assets.graphrag.schemas import Report, extraction_schema
 from gsum_assets.jerr.schemas import Extraction, Keywords, LookUp, Pause
 from gsum_resources.llm.grammar import GrammarError, Grammars, Repetition, bounded_schema
 from tests.llm.test_transformers_local import END, write_tokenizer
 
-SCHEMAS = (PairwiseVerdict, Rating, Report, Extraction, Keywords, LookUp, Pause)
+SCHEMAS = (pairwise_verdict(CRITERIA), Rating, Report, Extraction, Keywords, LookUp, Pause)
 ROOM = 1200
 
 
