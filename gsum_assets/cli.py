@@ -338,6 +338,30 @@ def export(corpus: str, output: Path | None) -> None:
 
 
 @main.command()
+@click.argument("corpus", required=False)
+@click.option("--write", is_flag=True, help="Write those that are built in, to be edited.")
+def prompts(corpus: str | None, write: bool) -> None:
+    """List the prompts that language models get for CORPUS, and the files that override them.
+
+    A prompt is overridden by prompts/FAMILY/NAME.md in the folder of a corpus, or, for all corpora,
+    in GSUM_HOME, which --write writes to where no CORPUS is named. Files that are there stay.
+    """
+    from gsum_assets.corpus.find import find_corpus
+    from gsum_assets.corpus.prompts import names_of, overrides, write_prompts
+    from gsum_assets.families import PROMPTS
+
+    home = Home.from_environment()
+    if corpus:
+        find_corpus(home.corpora, corpus)
+    folders = [home.corpora / corpus, home.root] if corpus else [home.root]
+    for file in write_prompts(PROMPTS, folders[0]) if write else ():
+        click.echo(f"{file}: written")
+    files = overrides(PROMPTS, folders)
+    for name in map(".".join, names_of(PROMPTS)):
+        click.echo(f"{name:<22} {files.get(name, 'built in')}")
+
+
+@main.command()
 @click.argument("query")
 @click.option("--csv", is_flag=True, help="Print all rows as CSV instead of a table.")
 def sql(query: str, csv: bool) -> None:

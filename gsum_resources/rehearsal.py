@@ -53,6 +53,7 @@ def rehearsal_home(home: Home, corpus: str, tables: Iterable[str]) -> Iterator[H
         (root / "corpora" / corpus).symlink_to(home.corpora / corpus)
         with suppress(FileNotFoundError):
             shutil.copyfile(home.root / SETTINGS_FILE, root / SETTINGS_FILE)
+        (root / "prompts").symlink_to(home.root / "prompts")  # which need not be there
         store = ParquetStore(home.warehouse)
         for part in (_MEMOS, *(f"{name}/corpus={corpus}" for name in tables)):
             _take(store, f"{store.root}/{part}", root / "warehouse" / part)

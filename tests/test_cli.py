@@ -16,7 +16,7 @@ from gsum_assets.cli import main
 from gsum_assets.tables import TABLES
 
 COMMANDS = ("init", "import", "plan", "run", "ask", "report", "export", "forget", "sql", "ui")
-COMMANDS += ("models",)
+COMMANDS += ("models", "prompts")
 TURNS = {
     "Budget": [
         ("Ann", "The budget for the remote control is twelve euro fifty a piece."),

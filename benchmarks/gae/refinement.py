@@ -17,10 +17,12 @@ from benchmarks.gae.corpora import LANGUAGE, corpus, index
 from benchmarks.results import COMPARED, compared
 from gsum_assets.corpus.chunk import n_word_pieces
 from gsum_assets.corpus.embed import vector_column
+from gsum_assets.corpus.prompts import PROMPTS_FOLDER, prompt_text
 from gsum_assets.corpus.settings import CorpusSettings
 from gsum_assets.evaluation.answer import answer_questions
 from gsum_assets.evaluation.family import Inputs, answered
 from gsum_assets.evaluation.score import score_answers
+from gsum_assets.families import PROMPTS
 from gsum_assets.gae.family import GAE
 from gsum_assets.gae.rank import Tables
 from gsum_assets.gae.settings import GaeSettings
@@ -58,9 +60,12 @@ class _Remembering:
 
 
 class _Sections:
-    """Default settings."""
+    """Default settings, and the prompts that are built in."""
 
     def section(self, _: str, name: str) -> Any:
+        if name.startswith(f"{PROMPTS_FOLDER}."):
+            family, prompt = name.split(".")[1:]
+            return prompt_text(PROMPTS, family, prompt, [], LANGUAGE)
         if name == "language":
             return LANGUAGE
         if name == "answer":

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 
+from gsum_assets.corpus.prompts import Prompts
 from gsum_assets.evaluation.budget import (
     MOST_MARKED,
     CountTokens,
@@ -13,7 +14,7 @@ from gsum_assets.evaluation.budget import (
     n_fitting,
     room_for,
 )
-from gsum_assets.evaluation.prompts import ANSWER, CHOICE, SHORT
+from gsum_assets.evaluation.prompts import PROMPTS
 from gsum_assets.evaluation.short_answers import listed
 from gsum_assets.tables import TABLES
 from gsum_resources.llm.tokens import Window
@@ -21,7 +22,7 @@ from gsum_resources.protocols import Completion, CompletionError, LanguageModel,
 
 _SPENT = ("calls", "tokens_in", "tokens_out", "latency_s", "cost_usd")
 Key = tuple[str, int]  # query id, sample
-_INSTRUCTIONS = {"summary": ANSWER, "short": SHORT, "choice": CHOICE}
+_PROMPTS = {"summary": "answer", "short": "short", "choice": "choice"}  # by form
 # A model without instructions quotes sentences instead: by this many words it can be told which
 # option they speak of.
 _MOST_WORDS = {"short": 20, "choice": 40}
@@ -40,7 +41,11 @@ class Answers:
 
 
 def answer_questions(
-    queries: pa.Table, contexts: pa.Table, model: LanguageModel, max_words: int
+    queries: pa.Table,
+    contexts: pa.Table,
+    model: LanguageModel,
+    max_words: int,
+    prompts: Prompts = PROMPTS,
 ) -> Answers:
     """Ask `model` every question over its contexts.
 
@@ -58,7 +63,7 @@ def answer_questions(
     passages = dict(_passages(contexts))
     asked = {row["query_id"]: row for row in queries.to_pylist()}
     keys = sorted(key for key in passages if key[0] in asked)
-    fitted = [_fitted(asked[key[0]], passages[key], max_words, model) for key in keys]
+    fitted = [_fitted(asked[key[0]], passages[key], max_words, model, prompts) for key in keys]
     replies = model.complete([request for request, _ in fitted])
     answered = list(zip(keys, replies, strict=True))
     rows = [_row(key, reply) for key, reply in answered if isinstance(reply, Completion)]
@@ -101,13 +106,15 @@ def with_spent(summaries: pa.Table, steps: Sequence[pa.Table]) -> pa.Table:
     return pa.Table.from_pylist(rows, summaries.schema)
 
 
-def answer_request(question: dict, passages: tuple[str, ...], max_words: int) -> Request:
+def answer_request(
+    question: dict, passages: tuple[str, ...], max_words: int, prompts: Prompts = PROMPTS
+) -> Request:
     """What is asked for a row of `queries`, over passages in the order in which they are read."""
     form = question["form"]
     words = min(max_words, _MOST_WORDS.get(form, max_words))
     return Request(
         task="answer",
-        instructions=_INSTRUCTIONS[form].format(max_words=words),
+        instructions=prompts.text(_PROMPTS[form], max_words=words),
         question=question_text(question),
         passages=passages,
         max_words=words,
@@ -116,7 +123,11 @@ def answer_request(question: dict, passages: tuple[str, ...], max_words: int) ->
 
 
 def _fitted(
-    question: dict, passages: Sequence[dict], max_words: int, model: LanguageModel
+    question: dict,
+    passages: Sequence[dict],
+    max_words: int,
+    model: LanguageModel,
+    prompts: Prompts,
 ) -> tuple[Request, int]:
     """What is asked over as many of the best passages as the model has room for.
 
@@ -131,7 +142,7 @@ def _fitted(
 
     def asking(rows: Sequence[dict]) -> Request:
         texts = tuple(row["text"] for row in reading_order(rows))
-        return answer_request(question, texts, max_words)
+        return answer_request(question, texts, max_words, prompts)
 
     window, whole = getattr(model, "window", None), asking(passages)
     if not isinstance(window, Window) or not window.excess(whole):

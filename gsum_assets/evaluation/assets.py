@@ -27,7 +27,9 @@ INDEX = "index"
 """Name of the asset that stands for a family's index."""
 
 _POOLS = {"rankings": "compute", "contexts": None, "scores": None}  # see `dagster.yaml`
-_VERSIONS = {"rankings": "2", "summaries": "2", "scores": "3", "partial_answers": "2"}
+_VERSIONS = {"rankings": "2", "summaries": "3", "scores": "4", "partial_answers": "3"}
+_VERSIONS |= dict.fromkeys(("keywords", "look_ups", "topics", "reflections"), "2")
+_VERSIONS |= {"refined_contexts": "2"}
 
 
 def family_assets(family: Family) -> list[dg.AssetsDefinition]:

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 import pyarrow as pa
 from pydantic import BaseModel
 
+from gsum_assets.corpus.prompts import Prompts, prompts_of
 from gsum_assets.evaluation.answer import answer_questions, with_spent
 from gsum_resources.arrow import pc
 from gsum_resources.lazy import Lazy
@@ -39,6 +40,10 @@ class Inputs:
         """A section of the corpus's `corpus.toml`."""
         value = self.tables["corpus_settings"].section(self.corpus, section)
         return {**value, **self.overrides[section]} if section in self.overrides else value
+
+    def prompts(self, family: str) -> Prompts:
+        """The prompts of a family as the corpus has them."""
+        return prompts_of(self.tables["corpus_settings"], self.corpus, family)
 
     def with_made(self, made: Mapping[str, Any]) -> "Inputs":
         """The same, and rows that steps have made meanwhile."""
@@ -114,6 +119,7 @@ class Family:
         rows of the last one, whose columns are those of `contexts` at least.
     settings : checks the family's table of `corpus.toml`, whose tables a step reads one by one, as
         "gor.training"; None where the steps read and check the whole.
+    prompts : of the family's requests to a language model; None: it makes none of its own.
     explain : tells how an answer came about, from what all steps made for one question; None: the
         passages that it rests on say all.
     k : setting that says how many passages are read, section and key, as "gor.contexts.k"; empty
@@ -137,6 +143,7 @@ class Family:
     preparations: Sequence[ModelStep] = ()
     refinements: Sequence[ModelStep] = ()
     settings: type[BaseModel] | None = None
+    prompts: Prompts | None = None
     explain: Explain | None = None
     k: str = ""
     without_k: Collection[str] = ()
@@ -208,5 +215,6 @@ def answered(family: Family, inputs: Inputs) -> Made:
         inputs.table(family.answered_from),
         inputs.model("language_model"),
         inputs.settings("answer")["max_words"],
+        inputs.prompts("answers"),
     )
     return Made(with_spent(answers.rows, [*prepared, *refined]), answers.problems)

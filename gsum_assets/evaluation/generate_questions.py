@@ -14,7 +14,8 @@ from typing import Annotated, Any, NamedTuple
 import pyarrow as pa
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints, model_validator
 
-from gsum_assets.evaluation.question_prompts import PERSONAS, QUESTIONS, TASKS
+from gsum_assets.corpus.prompts import Prompts
+from gsum_assets.evaluation.question_prompts import PROMPTS
 from gsum_assets.tables import TABLES
 from gsum_resources.content_hash import hash_texts
 from gsum_resources.llm.classical.vocabulary import content_stems
@@ -100,7 +101,9 @@ def questions_skipped(model_identity: str) -> str | None:
     return None
 
 
-def generate_questions(settings: QuestionsSettings, model: LanguageModel) -> GeneratedQuestions:
+def generate_questions(
+    settings: QuestionsSettings, model: LanguageModel, prompts: Prompts = PROMPTS
+) -> GeneratedQuestions:
     """Ask `model` for personas, their tasks, and the questions of each, in three rounds.
 
     Raises
@@ -108,7 +111,7 @@ def generate_questions(settings: QuestionsSettings, model: LanguageModel) -> Gen
     QuestionError
         If it wrote not a single question.
     """
-    writer = _Writer(model, settings.description.strip(), settings.n)
+    writer = _Writer(model, settings.description.strip(), settings.n, prompts)
     wanted = settings.n**3
     written = list(_written(writer))
     if not written:
@@ -133,14 +136,15 @@ class _Reply(NamedTuple):
 class _Writer:
     """A model that writes lists about one corpus, and what it failed to write."""
 
-    def __init__(self, model: LanguageModel, description: str, n: int) -> None:
+    def __init__(self, model: LanguageModel, description: str, n: int, prompts: Prompts) -> None:
         self._model = model
         self._description = description
         self._n = n
+        self._prompts = prompts
         self.problems: list[str] = []
 
     def lists(
-        self, schema: type[BaseModel], instructions: str, about: Sequence[tuple[str, ...]]
+        self, schema: type[BaseModel], prompt: str, about: Sequence[tuple[str, ...]]
     ) -> Iterator[_Reply]:
         """At most n items for each thing that is told beside the corpus; none where it fails."""
         (field,) = schema.model_fields
@@ -148,7 +152,7 @@ class _Writer:
             [
                 Request(
                     task="question",
-                    instructions=instructions.format(n=self._n),
+                    instructions=self._prompts.text(prompt, n=self._n),
                     passages=(f"The collection: {self._description}", *told),
                     max_words=_WORDS_EACH * self._n,
                     schema=schema,
@@ -166,16 +170,18 @@ class _Writer:
 
 def _written(writer: _Writer) -> Iterator[dict]:
     """Rows of `generated_questions`, repetitions included, in the order of asking."""
-    (found,) = writer.lists(Personas, PERSONAS, [()])
+    (found,) = writer.lists(Personas, "personas", [()])
     personas = [f"{persona.name}: {persona.description}" for persona in found.items]
     told = [(f"The person: {persona}",) for persona in personas]
     tasks = [
         (persona, task)
-        for persona, reply in zip(personas, writer.lists(Tasks, TASKS, told), strict=True)
+        for persona, reply in zip(personas, writer.lists(Tasks, "tasks", told), strict=True)
         for task in reply.items
     ]
     told = [(f"The person: {persona}", f"The task: {task}") for persona, task in tasks]
-    for (persona, task), reply in zip(tasks, writer.lists(Questions, QUESTIONS, told), strict=True):
+    for (persona, task), reply in zip(
+        tasks, writer.lists(Questions, "questions", told), strict=True
+    ):
         for item in reply.items:
             text = " ".join(item.split())
             yield {

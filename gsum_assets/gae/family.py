@@ -8,6 +8,7 @@ from gsum_assets.corpus.chunk import n_word_pieces
 from gsum_assets.evaluation.asked import Asked
 from gsum_assets.evaluation.family import Family, Inputs, Made, ModelStep
 from gsum_assets.gae.levels import levels
+from gsum_assets.gae.prompts import PROMPTS
 from gsum_assets.gae.rank import ChosenClusters, Tables, rank
 from gsum_assets.gae.refine import refined_contexts, unrefined_contexts
 from gsum_assets.gae.reflect import reflections
@@ -70,6 +71,7 @@ def _topics(variant: str, inputs: Inputs) -> Made:
             inputs.model("language_model"),
             _refine_settings(inputs),
             n_word_pieces,
+            inputs.prompts("gae"),
         )
 
     return _by_scope(variant, inputs, ask)
@@ -79,7 +81,8 @@ def _reflections(variant: str, inputs: Inputs) -> Made:
     if not VARIANTS[variant].reflects:
         return Made(TABLES["gae.reflections"].empty(), [])
     contexts, queries = inputs.table("contexts"), inputs.table("queries")
-    asked = reflections(contexts, queries, inputs.model("language_model"))
+    model, prompts = inputs.model("language_model"), inputs.prompts("gae")
+    asked = reflections(contexts, queries, model, prompts)
     return Made(asked.rows, asked.problems)
 
 
@@ -103,6 +106,7 @@ def _refined_contexts(variant: str, inputs: Inputs) -> Made:
             settings,
             max_words,
             n_word_pieces,
+            inputs.prompts("gae"),
         )
 
     return _by_scope(variant, inputs, ask)
@@ -139,6 +143,7 @@ def _refine_settings(inputs: Inputs) -> RefineSettings:
 GAE = Family(
     name="gae",
     settings=GaeSettings,
+    prompts=PROMPTS,
     variants=tuple(VARIANTS),
     default=(),
     rank=_rank,

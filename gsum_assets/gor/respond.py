@@ -12,7 +12,8 @@ import numpy as np
 import pyarrow as pa
 
 from gsum_assets.corpus.embed import vector_column
-from gsum_assets.gor.prompts import RESPONSE
+from gsum_assets.corpus.prompts import Prompts
+from gsum_assets.gor.prompts import PROMPTS
 from gsum_assets.retrieval.ranking import top
 from gsum_assets.retrieval.vectors import vectors_of
 from gsum_resources.content_hash import hash_texts
@@ -79,6 +80,7 @@ def respond(
     k: int = 6,
     max_words: int = MAX_WORDS,
     on_progress: Callable[[int, int], None] | None = None,
+    prompts: Prompts = PROMPTS,
 ) -> Responses:
     """Answer every simulated question over the K nodes that are nearest to it by then.
 
@@ -110,7 +112,7 @@ def respond(
     problems: list[str] = []
     n_done = 0
     for wave in _waves(asked):
-        answered, failed = _answer(wave, memories, model, k, max_words)
+        answered, failed = _answer(wave, memories, model, k, max_words, prompts)
         for row, vector in zip(answered, _embed(answered, embedder), strict=True):
             memories[row["document_id"]].keep(row["response_id"], row["text"], vector)
         rows += answered
@@ -136,6 +138,7 @@ def _answer(
     model: LanguageModel,
     k: int,
     max_words: int,
+    prompts: Prompts,
 ) -> tuple[list[dict], list[str]]:
     """Responses to one question of each document, and what went wrong with the others."""
     found = [memories[row["document_id"]].nearest(row["query_embedding"], k) for row in wave]
@@ -143,7 +146,7 @@ def _answer(
         [
             Request(
                 task="answer",
-                instructions=RESPONSE.format(max_words=max_words),
+                instructions=prompts.text("response", max_words=max_words),
                 question=row["text"],
                 passages=memories[row["document_id"]].read(node_ids),
                 max_words=max_words,

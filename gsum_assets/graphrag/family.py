@@ -14,6 +14,7 @@ from gsum_assets.graphrag.contexts import (
 from gsum_assets.graphrag.index import Index
 from gsum_assets.graphrag.local import Around
 from gsum_assets.graphrag.map_reduce import partial_answers, passages_behind, reduced_contexts
+from gsum_assets.graphrag.prompts import PROMPTS
 from gsum_assets.graphrag.rank import rank
 from gsum_assets.graphrag.settings import AnswerSettings, GraphRagSettings
 from gsum_assets.graphrag.variants import VARIANTS
@@ -87,6 +88,7 @@ def _partial_answers(variant: str, inputs: Inputs) -> Made:
         settings,
         inputs.settings("answer")["max_words"],
         counter_for(model, settings.prompt_tokens),
+        inputs.prompts("graphrag"),
     )
     return Made(asked.rows, asked.problems)
 
@@ -125,6 +127,7 @@ def _read(variant: str, inputs: Inputs) -> Read:
 GRAPHRAG = Family(
     name="graphrag",
     settings=GraphRagSettings,
+    prompts=PROMPTS,
     variants=tuple(VARIANTS),
     default=(),
     rank=_rank,

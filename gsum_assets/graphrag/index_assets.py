@@ -7,6 +7,7 @@ import pyarrow as pa
 
 from gsum_assets.corpus.embed import vector_column
 from gsum_assets.corpus.load import N_BUCKETS
+from gsum_assets.corpus.prompts import Prompts, prompts_of
 from gsum_assets.evaluation.budget import CountTokens, counter_for
 from gsum_assets.graphrag.aliases import resolve
 from gsum_assets.graphrag.citations import Citations
@@ -47,7 +48,7 @@ def _out(purpose: str, code_version: str = "1") -> dg.AssetOut:
 
 @dg.multi_asset(
     name="graphrag__extractions",  # as ledger and progress call it
-    outs={name: _out(purpose, code_version="2") for name, purpose in _MENTIONS.items()},
+    outs={name: _out(purpose, code_version="3") for name, purpose in _MENTIONS.items()},
     partitions_def=corpus_buckets,
     backfill_policy=dg.BackfillPolicy.single_run(),
     pool="llm",
@@ -68,7 +69,12 @@ def extraction(  # noqa: ANN201 - Dagster reads it
         if given is None:
             values = corpus_settings.section(corpus, "graphrag.extraction")
             settings = ExtractionSettings.model_validate(values)
-            found = extract(rows, language_model.get(), settings)
+            found = extract(
+                rows,
+                language_model.get(),
+                settings,
+                prompts_of(corpus_settings, corpus, GROUP),
+            )
         else:
             made = [key for key in context.partition_keys if partition_of(key).corpus == corpus]
             found = extracted_from(given, rows, is_whole=len(made) == N_BUCKETS)
@@ -86,7 +92,7 @@ _of_corpus = partial(
     dg.asset, key_prefix=GROUP, partitions_def=corpora, group_name=GROUP, code_version="1"
 )
 _described = partial(
-    dg.asset, key_prefix=GROUP, partitions_def=corpora, group_name=GROUP, code_version="2"
+    dg.asset, key_prefix=GROUP, partitions_def=corpora, group_name=GROUP, code_version="3"
 )
 _across = {
     name: dg.AssetIn([GROUP, name], partition_mapping=to_corpus)
@@ -106,9 +112,10 @@ def _merging(context: dg.AssetExecutionContext, reader: SettingsReader) -> Mergi
 
 def _merger(
     context: dg.AssetExecutionContext, language_model: Lazy, reader: SettingsReader
-) -> tuple[LanguageModel, MergingSettings, CountTokens]:
+) -> tuple[LanguageModel, MergingSettings, CountTokens, Prompts]:
     model, settings = language_model.get(), _merging(context, reader)
-    return model, settings, counter_for(model, settings.prompt_tokens)
+    prompts = prompts_of(reader, partition_of(context.partition_key).corpus, GROUP)
+    return model, settings, counter_for(model, settings.prompt_tokens), prompts
 
 
 @_of_corpus(
@@ -222,9 +229,9 @@ def communities(
     name="graphrag__community_reports",
     outs={
         "community_reports": _out(
-            "What a community is and why it matters: what answers rest on.", code_version="2"
+            "What a community is and why it matters: what answers rest on.", code_version="3"
         ),
-        "findings": _out("With the chunks that support it.", code_version="2"),
+        "findings": _out("With the chunks that support it.", code_version="3"),
     },
     partitions_def=corpora,
     pool="llm",
@@ -256,6 +263,7 @@ def reports(  # noqa: ANN201 - Dagster reads it
         model,
         settings,
         count_tokens,
+        prompts_of(corpus_settings, corpus, GROUP),
     ).write(communities)
     for problem in written.problems:
         context.log.warning(problem)

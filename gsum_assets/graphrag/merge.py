@@ -6,9 +6,11 @@ from dataclasses import dataclass, field
 
 import pyarrow as pa
 
+from gsum_assets.corpus.prompts import Prompts
 from gsum_assets.evaluation.asked import Asked
 from gsum_assets.evaluation.budget import CountTokens
 from gsum_assets.graphrag.descriptions import Described, merge_descriptions
+from gsum_assets.graphrag.prompts import PROMPTS
 from gsum_assets.graphrag.settings import MergingSettings
 from gsum_assets.tables import TABLES
 from gsum_resources.content_hash import hash_texts
@@ -48,6 +50,7 @@ def merge_entities(
     model: LanguageModel,
     settings: MergingSettings,
     count_tokens: CountTokens,
+    prompts: Prompts = PROMPTS,
 ) -> Asked:
     """One row of `graphrag.entities` for each, whose name most chunks write.
 
@@ -77,7 +80,7 @@ def merge_entities(
         entity_id: Described(own[entity_id]["name"], list(entity.texts))
         for entity_id, entity in sorted(gathered.items())
     }
-    problems = merge_descriptions(things, model, settings, count_tokens)
+    problems = merge_descriptions(things, model, settings, count_tokens, prompts)
     rows = []
     for entity_id, thing in things.items():
         entity = gathered[entity_id]
@@ -108,6 +111,7 @@ def merge_relationships(
     model: LanguageModel,
     settings: MergingSettings,
     count_tokens: CountTokens,
+    prompts: Prompts = PROMPTS,
 ) -> Asked:
     """One row of `graphrag.relationships` for each pair, whichever end is named first.
 
@@ -130,7 +134,7 @@ def merge_relationships(
         name = f"{known[source]['name']} and {known[target]['name']}"
         things[relationship_id] = Described(name, list(pair.texts))
     things = dict(sorted(things.items()))
-    problems = merge_descriptions(things, model, settings, count_tokens)
+    problems = merge_descriptions(things, model, settings, count_tokens, prompts)
     rows = []
     for relationship_id, thing in things.items():
         source, target, pair = ends_of[relationship_id]

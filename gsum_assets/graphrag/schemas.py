@@ -2,7 +2,8 @@
 
 Slips of form are mended, and single bad items left out, where a reply is read
 (`gsum_resources/llm/coerce.py`). A reply that is worse is asked for again with the reason; what
-remains broken then is salvaged item by item (`salvage.py`), and asked for again by the next run.
+remains broken then is salvaged item by item (`gsum_resources/llm/salvage.py`), and asked for again
+by the next run.
 """
 
 from functools import cache

@@ -17,6 +17,7 @@ from gsum_assets.jerr.long_units import long_units, rank_units, unit_contexts
 from gsum_assets.jerr.look_up import look_ups
 from gsum_assets.jerr.matches import SearchSpace
 from gsum_assets.jerr.order import chunks_by_nodes
+from gsum_assets.jerr.prompts import PROMPTS
 from gsum_assets.jerr.rank import rank_by_lines, rank_by_passages
 from gsum_assets.jerr.reread import FULL, reread
 from gsum_assets.jerr.search import search
@@ -74,7 +75,9 @@ def _sized(variant: Variant, inputs: Inputs, *names: str) -> list[pa.Table]:
 def _keywords(variant: str, inputs: Inputs) -> Made:
     if VARIANTS[variant].reads != "graph":
         return Made(TABLES["jerr.keywords"].empty(), [])
-    asked = ask_keywords(inputs.table("queries"), inputs.model("language_model"))
+    asked = ask_keywords(
+        inputs.table("queries"), inputs.model("language_model"), inputs.prompts("jerr")
+    )
     return Made(asked.rows, asked.problems)
 
 
@@ -152,6 +155,7 @@ def _look_ups(variant: str, inputs: Inputs) -> Made:
         model,
         settings,
         counter_for(model, settings.prompt_tokens),
+        inputs.prompts("jerr"),
     )
     return Made(asked.rows, asked.problems)
 
@@ -212,6 +216,7 @@ def _explain(variant: str, inputs: Inputs) -> str:
 JERR = Family(
     name="jerr",
     settings=JerrSettings,
+    prompts=PROMPTS,
     variants=tuple(VARIANTS),
     default=(),
     rank=_rank,

@@ -32,20 +32,28 @@ class _Bounds(NamedTuple):
     high: float = math.inf
 
 
-def coerced(value: Any, schema: type[BaseModel]) -> tuple[Any, list[str]]:
+class _Slips(Counter[str]):
+    """Kinds of items left out; `keep_few`: even where most of a list is left out."""
+
+    keep_few = False
+
+
+def coerced(value: Any, schema: type[BaseModel], keep_few: bool = False) -> tuple[Any, list[str]]:
     """Return the value with slips of form mended, and a line for each kind of item left out.
 
     Parameters
     ----------
     value : parsed JSON.
     schema : what the value should satisfy. The result may still not.
+    keep_few : whether to keep the valid items of a list where they are the lesser part, too.
     """
-    slips: Counter[str] = Counter()
+    slips = _Slips()
+    slips.keep_few = keep_few
     mended = _object(value, schema, slips)
     return mended, [f"{n} of {what}" if n > 1 else what for what, n in sorted(slips.items())]
 
 
-def _object(value: Any, schema: type[BaseModel], slips: Counter[str]) -> Any:
+def _object(value: Any, schema: type[BaseModel], slips: _Slips) -> Any:
     if issubclass(schema, RootModel):
         return _fitted(value, schema.model_fields["root"].annotation, _Bounds(), "", slips)
     if isinstance(value, list):
@@ -97,7 +105,7 @@ def _bounds(metadata: Sequence[Any]) -> _Bounds:
     )
 
 
-def _fitted(value: Any, kind: Any, bounds: _Bounds, name: str, slips: Counter[str]) -> Any:
+def _fitted(value: Any, kind: Any, bounds: _Bounds, name: str, slips: _Slips) -> Any:
     origin, arguments = get_origin(kind), get_args(kind)
     if origin is Annotated:
         return _fitted(value, arguments[0], _bounds(arguments[1:]), name, slips)
@@ -173,8 +181,11 @@ def _number_in(text: str, most: float) -> float | str:
     return float(numbers[0]) if len(numbers) == 1 else text
 
 
-def _list(value: Any, item: Any, name: str, slips: Counter[str]) -> Any:
-    """The valid items, if they are more than half; else all, for an error that names the rest."""
+def _list(value: Any, item: Any, name: str, slips: _Slips) -> Any:
+    """The valid items, if they are more than half; else all, for an error that names the rest.
+
+    All valid ones where few are to be kept.
+    """
     if value is None:
         return None
     if not isinstance(value, list):
@@ -182,7 +193,7 @@ def _list(value: Any, item: Any, name: str, slips: Counter[str]) -> Any:
     found = [_fitted(one, item, _Bounds(), name, slips) for one in value if one is not None]
     problems = [_problem(one, item, name) for one in found]
     valid = [one for one, problem in zip(found, problems, strict=True) if not problem]
-    if 2 * len(valid) <= len(found):
+    if 2 * len(valid) <= len(found) and not slips.keep_few:
         return found
     slips.update(problem for problem in problems if problem)
     return valid

@@ -169,7 +169,7 @@ def read(text: str, schema: type[Schema], truncated: bool) -> Read[Schema]:
     """
     if truncated:
         raise StructureError("it was cut off before its end")
-    if echo := next((blank for blank in _blanks(schema) if blank in text), None):
+    if echo := next((blank for blank in blanks_of(schema) if blank in text), None):
         raise StructureError(f"it repeats {echo} instead of filling it in")
     fence = _FENCE.fullmatch(text.strip())
     try:
@@ -180,7 +180,7 @@ def read(text: str, schema: type[Schema], truncated: bool) -> Read[Schema]:
 
 
 @cache
-def _blanks(schema: type[BaseModel]) -> list[str]:
+def blanks_of(schema: type[BaseModel]) -> list[str]:
     """The quoted words of the form, which small models copy."""
     return re.findall(r'"<[^<>]+>"', json_directions(schema))
 

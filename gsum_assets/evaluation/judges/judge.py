@@ -5,8 +5,10 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 
+from gsum_assets.corpus.prompts import Prompts
 from gsum_assets.evaluation.judges.material import Question, questions_to_judge
 from gsum_assets.evaluation.judges.pairwise import Comparison, comparisons
+from gsum_assets.evaluation.judges.prompts import PROMPTS
 from gsum_assets.evaluation.judges.ratings import (
     RatedAnswer,
     accept_what_is_strictly_right,
@@ -60,6 +62,7 @@ def judge_answers(
     read: pa.Table,
     model: LanguageModel,
     settings: JudgesSettings,
+    prompts: Prompts = PROMPTS,
 ) -> Judgements:
     """Ask `model` for every pairwise verdict and every rating that the settings name.
 
@@ -75,8 +78,8 @@ def judge_answers(
         If asking on is of no use. A reply without a verdict raises nothing: it is counted.
     """
     questions = questions_to_judge(queries, summaries, read, settings)
-    compared = list(comparisons(questions, settings)) if settings.pairwise else []
-    rated = list(ratings(questions, settings)) if settings.ratings else []
+    compared = list(comparisons(questions, settings, prompts)) if settings.pairwise else []
+    rated = list(ratings(questions, settings, prompts)) if settings.ratings else []
     open_cases = [*(case for case in compared if not case.is_settled), *rated]
     replies = model.complete([case.request for case in open_cases])
     judged = list(zip(open_cases, replies, strict=True))
