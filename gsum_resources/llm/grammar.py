@@ -7,6 +7,7 @@ on only tokens are allowed that end strings, lists and objects, wherever the gra
 """
 
 import json
+import re
 from collections.abc import Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -21,6 +22,7 @@ _CHARS_PER_WORD = 8  # so that no string is longer than the whole text that is w
 _LEAST_CHARS = 80
 _LARGEST_INTEGER = 10**9 - 1
 _SPARE_TOKENS = 24  # for what is under way when the closing begins
+_WORDS_AND_MARKS = re.compile(r"\w+|[^\w\s]")
 _LONGEST_PERIOD = 96  # tokens of a sentence or list item that a loop repeats
 _LEAST_REPEATED = 36  # tokens; a table's rule or a row of blanks is shorter
 _REPEATS = 2
@@ -54,6 +56,13 @@ class Repetition:
             if n >= max(_REPEATS * period, _LEAST_REPEATED)
         )
         self.repeated = max(loops, default=0)
+
+
+def repeats_itself(text: str) -> bool:
+    """Whether a text, which may end in half a word, ends in words that it says over and over."""
+    repetition = Repetition()
+    repetition.read([hash(word) for word in _WORDS_AND_MARKS.findall(text)[:-1]])
+    return repetition.repeated > 0
 
 
 class Grammars:

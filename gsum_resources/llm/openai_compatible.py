@@ -11,6 +11,8 @@ from pydantic import BaseModel
 
 from gsum_resources.endpoint import Answer, Endpoint, EndpointError
 from gsum_resources.llm.dialect import COMPLAINTS, Dialect, Format, is_rejection, is_unexplained
+from gsum_resources.llm.grammar import repeats_itself
+from gsum_resources.llm.salvage import salvage
 from gsum_resources.llm.structure import (
     DIRECTIONS_VERSION,
     StructureError,
@@ -178,7 +180,11 @@ class OpenAICompatibleModel:
                     self._obeyed.add(self._dialect_for(request.schema).format)
                 return checked
             except _CutOffError as error:
+                if kept := _kept(said, request):
+                    return kept
                 problem, room = error, room * _MORE_ROOM
+                if repeats_itself(said.text):  # it would fill any room
+                    break
             except StructureError as error:
                 problem = error
                 turns = [
@@ -378,6 +384,16 @@ def _checked(said: _Said, request: Request) -> _Checked:
     if not text:
         raise StructureError("it is empty")
     return _Checked(text)
+
+
+def _kept(said: _Said, request: Request) -> _Checked | None:
+    """The complete items of a list that ran on in a circle until it was cut off."""
+    if not request.schema or not repeats_itself(said.text):
+        return None
+    found, slips = salvage(said.text, request.schema)
+    if found is None:
+        return None
+    return _Checked(found.model_dump_json(), found, (*slips, "what it repeated, to be cut off"))
 
 
 def _count(answer: Answer[_Said], messages: list[dict[str, str]], spent: _Spent) -> None:

@@ -9,7 +9,13 @@ from pydantic import BaseModel, Field
 from gsum_assets.evaluation.judges.verdicts import CRITERIA, Rating, pairwise_verdict
 from gsum_assets.graphrag.schemas import Report, extraction_schema
 from gsum_assets.jerr.schemas import Extraction, Keywords, LookUp, Pause
-from gsum_resources.llm.grammar import GrammarError, Grammars, Repetition, bounded_schema
+from gsum_resources.llm.grammar import (
+    GrammarError,
+    Grammars,
+    Repetition,
+    bounded_schema,
+    repeats_itself,
+)
 from tests.llm.test_transformers_local import END, write_tokenizer
 
 SCHEMAS = (pairwise_verdict(CRITERIA), Rating, Report, Extraction, Keywords, LookUp, Pause)
@@ -124,3 +130,18 @@ def test_a_loop_within_a_reply_closes_it(tokenizer):
         ids = torch.cat([ids, mask(ids, scores).argmax(1, keepdim=True)], 1)
     (keyword,) = Keywords.model_validate_json(tokenizer.decode(ids[0, :-1])).keywords
     assert 36 <= len(keyword) < 50
+
+
+@pytest.mark.parametrize(
+    ("text", "repeats"),
+    [
+        ("Rust on the hull. " * 20, True),
+        ("Rust on the hull. " * 20 + "Rust on th", True),
+        ('{"names": ["' + 'a boat", "' * 30, True),
+        ("Rust on the hull. " * 20 + "The end.", False),
+        (" ".join(f"Boat {i} left the harbour at {i % 24}:00." for i in range(60)), False),
+        ("", False),
+    ],
+)
+def test_a_text_that_ends_in_a_circle_is_noticed(text: str, repeats: bool) -> None:
+    assert repeats_itself(text) is repeats

@@ -195,6 +195,25 @@ def test_a_text_cut_off_is_asked_again_with_more_room(log: Path) -> None:
         assert completed(model.complete([long_enough]))[0].calls == 1
 
 
+def test_of_a_list_that_runs_in_a_circle_the_complete_items_are_kept(log: Path) -> None:
+    circle = '{"title": "Boats", "lines": [' + '"one of the boats", ' * 4000
+
+    with model_of(log, {}, says=lambda body: circle) as (model, server):
+        (reply,) = completed(model.complete([structured()]))
+        assert len(server.lines()) == reply.calls == 1
+    assert reply.parsed.title == "Boats"
+    assert set(reply.parsed.lines) == {"one of the boats"}
+    assert reply.slips == ("what it repeated, to be cut off",)
+
+
+def test_a_circle_of_which_nothing_can_be_kept_gets_no_more_room(log: Path) -> None:
+    with model_of(log, {}, says=lambda body: '{"title": "' + "a boat, " * 9000) as (model, server):
+        (reply,) = model.complete([structured()])
+        assert len(server.lines()) == 1
+    assert isinstance(reply, CompletionError)
+    assert "cut off" in reply.message
+
+
 @pytest.mark.parametrize(
     "text",
     [
