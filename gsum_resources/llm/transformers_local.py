@@ -139,7 +139,7 @@ class TransformersModel:
                 self._constrained,
                 json_tokens=256,
                 tokens_per_word=1.5,
-                repetition_penalty=1.2,
+                repetition_penalty=1.1,  # docs/models.md has what it changes
             )
         return CausalModel(self._weights, self._constrained)
 
