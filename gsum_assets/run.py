@@ -30,7 +30,7 @@ from gsum_assets.processes import (
     waited_for,
 )
 from gsum_assets.tables import TABLES
-from gsum_resources.llm.ledger import fold_orphans
+from gsum_resources.llm.ledger import export_calls
 from gsum_resources.parquet_store import Partition
 from gsum_resources.protocols import ModelUnavailableError
 
@@ -133,7 +133,7 @@ def drive(
     )
     with burying_dead_runs(instance):
         pipeline.store.sweep()
-        fold_orphans(pipeline.store, TABLES["llm_calls"])
+        export_calls(pipeline.store, TABLES["llm_calls"])
         register(pipeline, instance, corpus)
         pipeline.requests.add(corpus, asked)
         tags = {TRY_AGAIN: corpus, DRIVING: corpus}
