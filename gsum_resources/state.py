@@ -224,7 +224,8 @@ def insert_new(
         return 0
     dialect = sqlite if connection.dialect.name == "sqlite" else postgresql
     statement = dialect.insert(table).on_conflict_do_nothing()
-    return connection.execute(statement, rows).rowcount
+    n_new = connection.execute(statement, rows if len(rows) > 1 else rows[0]).rowcount
+    return len(rows) if n_new < 0 else n_new  # of many at once PostgreSQL does not say
 
 
 def reply_row(kind: str, model: str, key: bytes, value: bytes) -> dict[str, Any]:
@@ -295,18 +296,19 @@ def state_of(store: ParquetStore) -> State:
 
 def _engine(where: str) -> sa.Engine:
     """Return the engine of a database; nothing is read or written yet."""
+    url = sa.URL.create("sqlite", database=where)
     try:
-        url = sa.make_url(where) if "://" in where else sa.URL.create("sqlite", database=where)
+        url = sa.make_url(where) if "://" in where else url
         if url.get_backend_name() == "sqlite":
             return _sqlite_engine(url)
         if url.get_backend_name() == "postgresql":
             return sa.create_engine(url, pool_pre_ping=True)
-    except ArgumentError:
-        raise StateError(f"[state] url of gsum.toml is no URL of a database; {_EXAMPLE}") from None
     except (ImportError, NoSuchModuleError) as error:
         raise StateError(
             f"{_named(url)}: {error}; install the driver: pip install psycopg2-binary"
         ) from None
+    except ArgumentError:
+        raise StateError(f"[state] url of gsum.toml is no URL of a database; {_EXAMPLE}") from None
     raise StateError(f"{_named(url)} is neither PostgreSQL nor SQLite; {_EXAMPLE}")
 
 

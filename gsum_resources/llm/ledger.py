@@ -405,10 +405,12 @@ def _write_calls(
     columns = [CALLS.c[name] for name in table.schema.names]
     query = sa.select(*columns).where(CALLS.c.corpus == corpus, CALLS.c.id > after)
     rows = connection.execute(query.order_by(CALLS.c.id)).mappings()
+    # calls of an older gsum lack the columns that were added since
+    schema = pa.schema([field.with_nullable(True) for field in table.schema])
     buffer = io.BytesIO()
-    with pq.ParquetWriter(buffer, table.schema, compression="zstd") as writer:
+    with pq.ParquetWriter(buffer, schema, compression="zstd") as writer:
         while some := rows.fetchmany(_ROWS_AT_ONCE):
-            writer.write_table(pa.Table.from_pylist([dict(row) for row in some], table.schema))
+            writer.write_table(pa.Table.from_pylist([dict(row) for row in some], schema))
     store.replace_file(path, buffer.getbuffer())
 
 
