@@ -6,10 +6,12 @@ evaluations, and that it tries again what had been given up.
 
 import time
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 
 import dagster as dg
 from dagster._core.definitions.assets.graph.asset_graph import AssetGraph
+from sqlalchemy.exc import IntegrityError
 
 from gsum_assets.automation.attempts import TRY_AGAIN
 from gsum_assets.automation.corpora import forget_tables
@@ -303,7 +305,8 @@ def register(pipeline: Pipeline, instance: dg.DagsterInstance, corpus: str) -> N
         if is_removed(pipeline.home.corpora / gone) and not runs_on(instance, gone):
             forget_corpus(pipeline, instance, gone)
     if not instance.has_dynamic_partition("corpora", corpus):
-        instance.add_dynamic_partitions("corpora", [corpus])
+        with suppress(IntegrityError):  # another process has added it in this moment
+            instance.add_dynamic_partitions("corpora", [corpus])
 
 
 def forget_corpus(pipeline: Pipeline, instance: dg.DagsterInstance, corpus: str) -> None:

@@ -28,4 +28,3 @@ def read_appended(store: ParquetStore, table: Table, corpus: str) -> pa.Table:
 def path_of(store: ParquetStore, table: Table, corpus: str, name: str) -> str:
     """Where a file of the table lies."""
     return f"{store.root}/{table.name}/corpus={corpus}/{name}.parquet"
-

@@ -16,6 +16,7 @@ from typing import Any
 from weakref import WeakKeyDictionary
 
 import sqlalchemy as sa
+from sqlalchemy import event
 from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.exc import ArgumentError, NoSuchModuleError, OperationalError
 from sqlalchemy.pool import StaticPool
@@ -196,7 +197,8 @@ class State:
 
     def texts(self) -> Iterator[str]:
         """Return everything that is text, a thousand rows at a time."""
-        columns = (REPLIES.c.value, CALLS.c.document_id, CALLS.c.error, SEEN_DOCUMENTS.c.document_id)
+        of_calls = CALLS.c.document_id, CALLS.c.error
+        columns = (REPLIES.c.value, *of_calls, SEEN_DOCUMENTS.c.document_id)
         with self.reading() as connection:
             for column in columns:
                 query = sa.select(column).where(column.is_not(None))
@@ -321,13 +323,13 @@ def _sqlite_engine(url: sa.URL) -> sa.Engine:
             url, connect_args={"check_same_thread": False}, poolclass=StaticPool
         )
 
-    @sa.event.listens_for(engine, "connect")
+    @event.listens_for(engine, "connect")
     def _prepare(connection: Any, _: object) -> None:
         connection.isolation_level = None  # transactions begin below, and not by themselves
         for pragma in ("journal_mode=WAL", "secure_delete=ON"):
             connection.execute(f"PRAGMA {pragma}")
 
-    @sa.event.listens_for(engine, "begin")
+    @event.listens_for(engine, "begin")
     def _begin(connection: sa.Connection) -> None:
         if sync := connection.get_execution_options().get(_SYNC):
             connection.exec_driver_sql(f"PRAGMA synchronous={sync}")

@@ -83,7 +83,7 @@ def _take_calls(store: ParquetStore, connection: sa.Connection, path: str) -> Ta
     if PurePosixPath(path).stem.isdecimal():  # of today: written by `export_calls`
         return Counter()
     with store.fs.open(path, "rb") as source:
-        table = pq.read_table(source, partitioning=None)
+        table = pq.read_table(source)
     time = table.column_names.index("time")
     table = table.set_column(time, "time", table["time"].cast("int64"))
     corpus = PurePosixPath(path).parent.name.partition("=")[2]

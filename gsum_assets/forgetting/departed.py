@@ -67,5 +67,6 @@ class Departures:
         with state_of(self._store).reading() as connection:
             known = connection.execute(version).scalar()
             rows = connection.execute(seen.order_by(columns.document_id)).all()
-        present, gone = ([i for i, is_deleted in rows if is_deleted == one] for one in (False, True))
+        gone = [document_id for document_id, is_deleted in rows if is_deleted]
+        present = [document_id for document_id, is_deleted in rows if not is_deleted]
         return Departed(known or "", present, gone)

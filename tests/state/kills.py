@@ -115,7 +115,7 @@ def _client(
         _complete(folder, database, settings, requests, writing)
     os.close(writing)
     received: set[int] = set()
-    with open(reading, "rb", buffering=0) as pipe:
+    with os.fdopen(reading, "rb", buffering=0) as pipe:
         while len(content := pipe.read(4)) == 4:
             received.add(int.from_bytes(content, "big"))
             if most and len(received) == most:

@@ -146,8 +146,8 @@ def test_wherever_it_is_cut_off_the_next_goes_on(
         patch.setattr(module, "insert_new", counted)
         if number == 9:  # everything is taken, and nothing removed
             patch.setattr(module, "shard_segments", killed)
+        if number == 0:
+            patch.setattr(module, "Counter", killed)
         with pytest.raises(Killed):
-            if number == 0:
-                patch.setattr(module, "Counter", killed)
             state_of(ParquetStore(str(root)))
     check(root)
