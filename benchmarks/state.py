@@ -45,13 +45,11 @@ def measure(n: int = REPLIES_KEPT, url: str = "") -> Measurement:
         command += ["--replies", str(n), "--url", url]
         found = json.loads(subprocess.run(command, check=True, stdout=subprocess.PIPE).stdout)
         size = sum(path.stat().st_size for path in Path(folder).glob("state.db*"))
+    slowest = sorted(commits)[-len(commits) // 100]
     rows = [
         ["a reply written, a thousand in a transaction", f"{seconds / n * 1e6:.0f} µs"],
         ["a reply with its row of the ledger committed", f"{statistics.median(commits):.2f} ms"],
-        [
-            "the slowest of a hundred such commits",
-            f"{sorted(commits)[-len(commits) // 100]:.1f} ms",
-        ],
+        ["the slowest of a hundred such commits", f"{slowest:.1f} ms"],
         [f"look-up of {LOOKED_UP:,} in one call", f"{statistics.median(found['seconds']):.2f} s"],
         ["memory of that process, before", f"{found['before']:.0f} MiB"],
         ["memory of that process, peak", f"{found['peak']:.0f} MiB"],

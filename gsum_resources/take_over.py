@@ -127,10 +127,10 @@ def _entries(content: bytes) -> Iterator[tuple[bytes, bytes | None, bytes]]:
 def _take_requests(store: ParquetStore, connection: sa.Connection, path: str) -> Taken:
     folder, name = PurePosixPath(path).parts[-2:]
     corpus = name.removesuffix(".json") if folder == "_asked" else folder
-    variants = ["", *json.loads(store.fs.cat_file(path))]
-    rows = [{"corpus": corpus, "variant": variant} for variant in variants]
-    n_new = insert_new(connection, REQUESTS, rows)
-    return Counter({"requests": n_new})
+    variants = json.loads(store.fs.cat_file(path))
+    rows = [{"corpus": corpus, "variant": variant} for variant in ("", *variants)]
+    insert_new(connection, REQUESTS, rows)
+    return Counter({"requests": len(variants)})
 
 
 def _take_documents(store: ParquetStore, connection: sa.Connection, path: str) -> Taken:

@@ -119,7 +119,7 @@ def test_an_older_home_is_taken_over_once(root: Path, caplog: pytest.LogCaptureF
     with caplog.at_level(logging.WARNING):
         state_of(ParquetStore(str(root)))
         (line,) = caplog.messages
-    assert line.endswith("6 calls, 1 deleted documents, 6 replies, 3 requests")
+    assert line.endswith("6 calls, 1 deleted documents, 6 replies, 1 requests")
     check(root)
     caplog.clear()
     check(root)
