@@ -4,10 +4,8 @@ The run is rehearsed in a copy of the home, with understudies in place of the mo
 money or hours. What these are asked is entered in the ledgers of the copy, and added up.
 """
 
-import shutil
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 
 import dagster as dg
 from dagster._core.definitions.assets.graph.asset_graph import AssetGraph
@@ -32,7 +30,6 @@ from gsum_assets.run import DriveError, OnStep, RunReport, drive
 from gsum_assets.tables import TABLES
 from gsum_resources.appended import read_appended
 from gsum_resources.home import Home
-from gsum_resources.llm.ledger import fold_orphans
 from gsum_resources.llm.rehearsal import Recalled
 from gsum_resources.models import Models
 from gsum_resources.parquet_store import ParquetStore
@@ -111,11 +108,11 @@ def plan(
         If a step of the rehearsal failed.
     """
     METHODS.wanted(home.corpora, corpus, methods or ["default"])
-    store = ParquetStore(home.warehouse)
+    store = home.open_store()
     models = models or Models(home.settings(), store, TABLES["llm_calls"])
     tables = [name for name in TABLES if name not in _LEDGERS]
     with rehearsal_home(home, corpus, tables) as copy:
-        understudies = rehearsed(models, ParquetStore(copy.warehouse))
+        understudies = rehearsed(models, copy.open_store())
         pipeline = pipeline_for(copy, understudies, is_rehearsal=True)
         if (asked := Requests(store).of(corpus)) is not None:
             pipeline.requests.add(corpus, asked)
@@ -136,9 +133,6 @@ def _rehearse(
     on_start: OnStart,
     on_step: OnStep,
 ) -> RunReport:
-    # what killed runs had answered goes to the memos; that it was paid is no part of the plan
-    fold_orphans(pipeline.store, TABLES["llm_calls"])
-    shutil.rmtree(Path(pipeline.store.root) / "llm_calls", ignore_errors=True)
     only = _leading_to_models(pipeline.definitions.resolve_asset_graph())
     with rehearsal_instance(pipeline.home) as instance:
         return drive(pipeline, instance, corpus, methods, on_start, only=only, on_step=on_step)

@@ -67,6 +67,6 @@ def open_workspace(home: Home, models: Models | None = None, quick: bool = False
     ----------
     quick : for a process that answers one question and ends, see `Models`.
     """
-    store = ParquetStore(home.warehouse)
+    store = home.open_store()
     models = models or Models(home.settings(), store, TABLES["llm_calls"], quick=quick)
     return Workspace(home, store, models)

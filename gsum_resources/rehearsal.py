@@ -21,7 +21,6 @@ import pyarrow.parquet as pq
 from gsum_resources.embedding.vectors import unit_length
 from gsum_resources.home import Home
 from gsum_resources.instance import CONFIG_FILE
-from gsum_resources.journal import SUFFIX
 from gsum_resources.llm.classical.vocabulary import content_stems
 from gsum_resources.llm.ledger import Ledger, LedgeredModel, OnProgress
 from gsum_resources.llm.openai_compatible import estimated_tokens
@@ -32,6 +31,7 @@ from gsum_resources.models import LANGUAGE_MODELS, WORK, Models
 from gsum_resources.parquet_store import ParquetStore
 from gsum_resources.protocols import Embedder, LanguageModel, OnRow, PassageScorer
 from gsum_resources.settings import SETTINGS_FILE, ScorerSettings, Settings
+from gsum_resources.state import state_of
 from gsum_resources.warehouse_io import WarehouseIO
 
 _MEMOS = "_memo"
@@ -54,7 +54,7 @@ def rehearsal_home(home: Home, corpus: str, tables: Iterable[str]) -> Iterator[H
         with suppress(FileNotFoundError):
             shutil.copyfile(home.root / SETTINGS_FILE, root / SETTINGS_FILE)
         (root / "prompts").symlink_to(home.root / "prompts")  # which need not be there
-        store = ParquetStore(home.warehouse)
+        store = home.open_store()
         for part in (_MEMOS, *(f"{name}/corpus={corpus}" for name in tables)):
             _take(store, f"{store.root}/{part}", root / "warehouse" / part)
         yield Home(root, str(root / "warehouse"))
@@ -96,7 +96,7 @@ def _take(store: ParquetStore, source: str, target: Path) -> None:
 
 
 def _copy(store: ParquetStore, path: str, target: Path) -> None:
-    if store.is_local and not path.endswith(SUFFIX):  # a journal is still written to
+    if store.is_local:
         try:
             os.link(path, target)
         except FileNotFoundError:
@@ -160,6 +160,7 @@ def rehearsed(models: Models, store: ParquetStore) -> RehearsedModels:
     from gsum_resources.llm.extractive import ExtractiveModel
 
     settings = models.settings
+    state_of(store).behind = state_of(models.store)
     plain = Models(Settings(), store, models.ledger_table)
     writer = ExtractiveModel(LetterHashes())
     cast: dict[str, LanguageModel | Embedder | PassageScorer] = dict(models.overrides)
@@ -298,7 +299,7 @@ class UnderstudyScorer:
 
 def _known_dimension(store: ParquetStore, identity: str) -> int | None:
     """Length of the vectors that the memo has of a model; None where it has none."""
-    for path in store.fs.glob(f"{memo_folder(store, 'embeddings', identity)}/*.parquet"):
+    for path in store.fs.glob(f"{memo_folder(store, 'embeddings', identity)}/*/*.parquet"):
         with store.fs.open(path, "rb") as source:
             values = pq.read_table(source, columns=["value"])["value"]
         return len(values[0].as_py()) // np.dtype(np.float32).itemsize

@@ -269,6 +269,18 @@ class AutomationSettings(BaseModel):
         return name
 
 
+class StateSettings(BaseModel):
+    """Table `[state]`: the database of what is no table: replies, calls, requests."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    url: str = Field(
+        default="",
+        repr=False,  # it may hold a password
+        description="postgresql+psycopg2://user:password@host/name; empty: state.db in the home",
+    )
+
+
 class Settings(BaseModel):
     """Everything in `gsum.toml`."""
 
@@ -280,6 +292,7 @@ class Settings(BaseModel):
     embedding: EmbeddingSettings = EmbeddingSettings()
     scorer: ScorerSettings = ScorerSettings()
     automation: AutomationSettings = AutomationSettings()
+    state: StateSettings = StateSettings()
 
     @model_validator(mode="before")
     @classmethod

@@ -5,7 +5,6 @@ import json
 import queue
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any, Generic, TypeVar
 
 from tenacity import (
@@ -31,6 +30,7 @@ from gsum_resources.endpoint.failures import (
 )
 from gsum_resources.endpoint.rate_limit import RateLimiter, TokenEstimate
 from gsum_resources.parquet_store import ParquetStore
+from gsum_resources.state import state_of
 
 Item = TypeVar("Item")
 Value = TypeVar("Value")
@@ -68,7 +68,7 @@ class Endpoint:
     Parameters
     ----------
     settings : where the server is, and how hard it may be pressed.
-    store : keeps the limits' window for other processes, if it is local.
+    store : its database counts attempts, for other processes as well.
     backoff_s : longest pause before the first retry, seconds; it doubles with each further one.
     """
 
@@ -81,7 +81,9 @@ class Endpoint:
         self._limiter = RateLimiter(
             settings.requests_per_minute,
             settings.tokens_per_minute,
-            _attempts_file(settings, store),
+            (lambda: state_of(store)) if store else None,
+            # limits belong to an account at a server, so what distinguishes those names it
+            hash_texts([settings.table, settings.base_url, settings.api_key_env], 8),
         )
         self._estimate = TokenEstimate()
         self._slots = asyncio.Semaphore(settings.max_concurrent)
@@ -334,11 +336,3 @@ def _failure_in(state: RetryCallState) -> EndpointError:
 def _told(settings: Settings, failure: EndpointError, attempts: int) -> str:
     tried = f", tried {attempts} times" if attempts > 1 else ""
     return f"no usable answer from {settings.base_url}: {failure}{tried}"
-
-
-def _attempts_file(settings: Settings, store: ParquetStore | None) -> Path | None:
-    """Limits belong to an account at a server, so what distinguishes those names the file."""
-    if store is None or not store.is_local:
-        return None
-    name = hash_texts([settings.table, settings.base_url, settings.api_key_env], 8)
-    return Path(store.root) / "_limits" / f"{name}.attempts"

@@ -192,15 +192,16 @@ def test_what_two_ask_for_at_once_is_all_kept(
     fresh: House, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     one, other = Requests(fresh.store), Requests(fresh.store)
-    write = fresh.store.replace_file
+    known = one.of
 
-    def write_late(path: str, content: bytes) -> None:
+    def meanwhile(corpus: str) -> frozenset[str] | None:
         """The other one asks when this one has read what was asked for, and not yet written."""
+        found = known(corpus)
         other.add(CORPUS, ["dense"])
-        write(path, content)
+        return found
 
     one.add(CORPUS, ["rrf"])
-    monkeypatch.setattr(one._store, "replace_file", write_late)
+    monkeypatch.setattr(one, "of", meanwhile)
     one.add(CORPUS, ["bm25"])
     assert other.of(CORPUS) == {"rrf", "bm25", "dense"}
     one.forget(CORPUS)
