@@ -54,7 +54,7 @@ def _training(variant: str, inputs: Inputs) -> TrainingSettings:
 
 @dg.multi_asset(
     outs={
-        name: dg.AssetOut(key_prefix=GROUP, description=purpose, group_name=GROUP, code_version="2")
+        name: dg.AssetOut(key_prefix=GROUP, description=purpose, group_name=GROUP, code_version="3")
         for name, purpose in {
             "model": "The trained network. New documents use it as it is; it is trained again when "
             "code, settings or embedding model change.",
@@ -133,7 +133,7 @@ def _train(
     partitions_def=corpus_variants(VARIANTS),
     group_name=GROUP,
     pool="compute",
-    code_version="1",
+    code_version="2",
     ins={
         "model": dg.AssetIn([GROUP, "model"]),
         **{
