@@ -103,6 +103,7 @@ def ask(
     passages = _shown(made["contexts"])
     if not passages:
         return Answer(NOTHING_FOUND, [], method=method)
+    inputs = inputs.with_questions(made["queries"])
     made = written(family, method, inputs.with_made(made), made)
     answers, passages = made["summaries"], _shown(made[family.answered_from])
     explanation = ""
@@ -133,8 +134,7 @@ def _found(
             f"method '{method}' is an upper bound: it reads what a benchmark marks as evidence or "
             "as the right answer, and answers no other question; choose another method"
         )
-    inputs = inputs.with_made({"queries": asked})
-    return {"queries": asked, **found(family, method, inputs)}
+    return {"queries": asked, **found(family, method, inputs.with_questions(asked))}
 
 
 def _focused(

@@ -38,6 +38,7 @@ PROMISED = {
     "documents": "corpus document_id text",
     "chunks": "corpus chunk_id document_id start end text",
     "chunk_embeddings": "corpus chunk_id embedding",
+    "query_embeddings": "corpus query_id embedding",
     "rejected_documents": "corpus document_id reason",
 }
 graph = defs.resolve_asset_graph()

@@ -46,6 +46,13 @@ def family_assets(family: Family) -> list[dg.AssetsDefinition]:
         "corpus_settings": dg.AssetIn("corpus_settings", partition_mapping=to_corpus),
     }
 
+    # each method reads the vectors in another step; those after `rankings` wait for them anyway
+    embedded = {
+        "query_embeddings": dg.AssetIn(
+            "query_embeddings", partition_mapping=to_corpus, metadata=LAZY
+        )
+    }
+
     def made(table: str, step: Step, purpose: str, inputs: Mapping) -> dg.AssetsDefinition:
         return _result_asset(family, table, step, purpose, {**inputs, **shared})
 
@@ -76,15 +83,13 @@ def family_assets(family: Family) -> list[dg.AssetsDefinition]:
             "rankings",
             family.rank,
             "What the method finds, best first.",
-            before_ranking | {n: dg.AssetIn(n) for n in family.models},
+            before_ranking | embedded | {n: dg.AssetIn(n) for n in family.models},
         ),
         made(
             "contexts",
             family.contexts,
             "All that the answer may rest on, in the order in which the model reads it.",
-            before_ranking
-            | {"rankings": mine["rankings"]}
-            | {n: dg.AssetIn(n) for n in family.context_models},
+            before_ranking | embedded | {"rankings": mine["rankings"]},
         ),
         *(
             made(
@@ -110,8 +115,9 @@ def family_assets(family: Family) -> list[dg.AssetsDefinition]:
             "P, R, F1, nDCG and MRR by documents, and by passages where the source marks them. "
             "What the answer was written from: P, R, F1 and tokens.",
             before_ranking
+            | embedded
             | {n: mine[n] for n in ("rankings", "contexts", *refined, "summaries")}
-            | {n: dg.AssetIn(n) for n in (*family.models, *family.context_models)}
+            | {n: dg.AssetIn(n) for n in family.models}
             | language_model,
         ),
     ]

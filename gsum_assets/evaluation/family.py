@@ -5,11 +5,13 @@ Nothing here knows Dagster: `gsum ask` and the sweep over K run the steps withou
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cache
 from typing import Any, NamedTuple
 
 import pyarrow as pa
 from pydantic import BaseModel
 
+from gsum_assets.corpus.embed import embed_questions
 from gsum_assets.corpus.prompts import Prompts, prompts_of
 from gsum_assets.evaluation.answer import answer_questions, with_spent
 from gsum_resources.arrow import pc
@@ -44,6 +46,12 @@ class Inputs:
     def prompts(self, family: str) -> Prompts:
         """The prompts of a family as the corpus has them."""
         return prompts_of(self.tables["corpus_settings"], self.corpus, family)
+
+    def with_questions(self, queries: pa.Table) -> "Inputs":
+        """The same with other questions, which are embedded once a step reads their vectors."""
+        embedded = cache(lambda: embed_questions(queries, self.model("embedding_model")))
+        made = {"queries": Lazy(lambda: queries), "query_embeddings": Lazy(embedded)}
+        return replace(self, tables={**self.tables, **made})
 
     def with_made(self, made: Mapping[str, Any]) -> "Inputs":
         """The same, and rows that steps have made meanwhile."""
@@ -113,7 +121,6 @@ class Family:
         the index, for which the asset `<family>/index` stands.
     reads_by_variant : the family's own assets by corpus and variant that they may read.
     models : that `rank` may ask.
-    context_models : that `contexts` may ask.
     preparations : steps before `rankings`, in order; what they make is read by all steps after.
     refinements : steps between `contexts` and `summaries`, in order; answers are written from the
         rows of the last one, whose columns are those of `contexts` at least.
@@ -138,8 +145,7 @@ class Family:
     reads: Sequence[str]
     reads_by_corpus: Sequence[str] = ()
     reads_by_variant: Sequence[str] = ()
-    models: Sequence[str] = ("embedding_model",)
-    context_models: Sequence[str] = ()
+    models: Sequence[str] = ()
     preparations: Sequence[ModelStep] = ()
     refinements: Sequence[ModelStep] = ()
     settings: type[BaseModel] | None = None

@@ -36,13 +36,11 @@ def _tables(inputs: Inputs) -> Tables:
 
 
 def _rank(variant: str, inputs: Inputs) -> pa.Table:
-    queries = inputs.table("queries")
-    vectors = inputs.model("embedding_model").embed_queries(queries["retrieval_text"].to_pylist())
     reranks = VARIANTS[variant].reranks
     return rank(
         variant,
         _collection(inputs),
-        Questions.from_table(queries, vectors),
+        Questions.from_tables(inputs.table("queries"), inputs.table("query_embeddings")),
         _tables(inputs) if reranks else _NO_TABLES,
         inputs.settings("language"),
         ContextSettings.model_validate(inputs.settings("gae.contexts")).k if reranks else 1,

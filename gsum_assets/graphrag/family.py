@@ -19,6 +19,7 @@ from gsum_assets.graphrag.rank import rank
 from gsum_assets.graphrag.settings import AnswerSettings, GraphRagSettings
 from gsum_assets.graphrag.variants import VARIANTS
 from gsum_assets.retrieval.collection import Collection, Questions
+from gsum_assets.retrieval.vectors import stacked
 from gsum_assets.tables import TABLES
 from gsum_resources.arrow import pc
 
@@ -44,13 +45,11 @@ def _index(variant: str, inputs: Inputs) -> Index:
 
 
 def _rank(variant: str, inputs: Inputs) -> pa.Table:
-    queries = inputs.table("queries")
-    vectors = inputs.model("embedding_model").embed_queries(queries["retrieval_text"].to_pylist())
     tables = (inputs.table(name) for name in ("documents", "chunks", "chunk_embeddings"))
     return rank(
         variant,
         Collection.from_tables(*tables),
-        Questions.from_table(queries, vectors),
+        Questions.from_tables(inputs.table("queries"), inputs.table("query_embeddings")),
         _index(variant, inputs),
         _settings(inputs).n_entities,
     )
@@ -71,9 +70,9 @@ def _choice(variant: str, inputs: Inputs) -> Choose:
     length = settings, inputs.settings("answer")["max_words"], n_word_pieces
     if chosen.reads == "nearest":
         return nearest_chunks(*found, *length)
-    queries = inputs.table("queries")
-    vectors = inputs.model("embedding_model").embed_queries(queries["retrieval_text"].to_pylist())
-    by_question = dict(zip(queries["query_id"].to_pylist(), vectors, strict=True))
+    embedded = inputs.table("query_embeddings")
+    vectors = stacked(embedded["embedding"])
+    by_question = dict(zip(embedded["query_id"].to_pylist(), vectors, strict=True))
     return Around(_index(variant, inputs), *found, by_question, *length)
 
 
@@ -134,7 +133,6 @@ GRAPHRAG = Family(
     contexts=_contexts,
     reads=("documents", "chunks", "chunk_embeddings"),
     reads_by_corpus=_INDEX,
-    context_models=("embedding_model",),
     read=_read,
     refinements=(
         ModelStep(

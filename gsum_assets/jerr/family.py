@@ -99,12 +99,11 @@ def _searches(variant: str, inputs: Inputs) -> Made:
 
 def _rank(variant: str, inputs: Inputs) -> pa.Table:
     queries, chosen = inputs.table("queries"), VARIANTS[variant]
-    vectors = inputs.model("embedding_model").embed_queries(queries["retrieval_text"].to_pylist())
     documents, chunks, embeddings = (
         inputs.table(name) for name in ("documents", "chunks", "chunk_embeddings")
     )
     collection = Collection.from_tables(documents, chunks, embeddings)
-    questions = Questions.from_table(queries, vectors)
+    questions = Questions.from_tables(queries, inputs.table("query_embeddings"))
     if chosen.reads == "pages":
         return rank_by_passages(collection, questions)
     if chosen.reads == "units":
