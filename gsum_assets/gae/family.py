@@ -6,7 +6,7 @@ import pyarrow as pa
 
 from gsum_assets.corpus.chunk import n_word_pieces
 from gsum_assets.evaluation.asked import Asked
-from gsum_assets.evaluation.family import Family, Inputs, Made, ModelStep
+from gsum_assets.evaluation.family import Family, Inputs, Made, Step
 from gsum_assets.gae.levels import levels
 from gsum_assets.gae.prompts import PROMPTS
 from gsum_assets.gae.rank import ChosenClusters, Tables, rank
@@ -150,18 +150,25 @@ GAE = Family(
     reads_by_corpus=("clusters", "clusterings"),
     k="gae.contexts.k",
     refinements=(
-        ModelStep(
+        Step(
             "topics",
             _topics,
             "What the clusters among a question's passages are about, and how far that bears on "
             "it.",
+            code_version="2",
         ),
-        ModelStep("reflections", _reflections, "How far each passage bears on its question."),
-        ModelStep(
+        Step(
+            "reflections",
+            _reflections,
+            "How far each passage bears on its question.",
+            code_version="2",
+        ),
+        Step(
             "refined_contexts",
             _refined_contexts,
             "The passages as the answer is written from them: what bears on the question much is "
             "edited lightly, what bears on it little is reduced or dropped.",
+            code_version="2",
         ),
     ),
 )

@@ -4,7 +4,7 @@ import pyarrow as pa
 
 from gsum_assets.corpus.chunk import n_word_pieces
 from gsum_assets.evaluation.budget import counter_for
-from gsum_assets.evaluation.family import Family, Inputs, Made, ModelStep, Read
+from gsum_assets.evaluation.family import Family, Inputs, Made, Read, Step
 from gsum_assets.evaluation.passages import Choose, context_rows
 from gsum_assets.graphrag.contexts import (
     all_chunks,
@@ -135,13 +135,14 @@ GRAPHRAG = Family(
     reads_by_corpus=_INDEX,
     read=_read,
     refinements=(
-        ModelStep(
+        Step(
             "partial_answers",
             _partial_answers,
             "The question answered from one pack of passages, and how much that helps.",
             reads_index=False,
+            code_version="3",
         ),
-        ModelStep(
+        Step(
             "reduced_contexts",
             _reduced_contexts,
             "The most helpful partial answers, as many as one prompt takes; passages themselves "

@@ -6,7 +6,7 @@ import pyarrow as pa
 
 from gsum_assets.corpus.chunk import n_word_pieces
 from gsum_assets.evaluation.budget import counter_for
-from gsum_assets.evaluation.family import Family, Inputs, Made, ModelStep, Read
+from gsum_assets.evaluation.family import Family, Inputs, Made, Read, Step
 from gsum_assets.evaluation.passages import context_rows
 from gsum_assets.evaluation.reading import chunks_within
 from gsum_assets.jerr.contexts import GraphContexts, Room, gist_contexts
@@ -231,26 +231,28 @@ JERR = Family(
     reads_by_corpus=("nodes", "edges"),
     reads_by_variant=("pages",),
     preparations=(
-        ModelStep(
+        Step(
             "keywords",
             _keywords,
             "What the language model takes it to be about.",
             reads_index=False,
+            code_version="2",
         ),
-        ModelStep(
+        Step(
             "searches",
             _searches,
             "How often, and how well that paid; the best nodes are read.",
         ),
     ),
     refinements=(
-        ModelStep(
+        Step(
             "look_ups",
             _look_ups,
             "What the model wants to read again, having read synopses.",
             reads_index=False,
+            code_version="2",
         ),
-        ModelStep(
+        Step(
             "reread_contexts",
             _reread_contexts,
             "Synopses, and in full what is read again.",
