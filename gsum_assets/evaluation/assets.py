@@ -8,9 +8,10 @@ import dagster as dg
 import pyarrow as pa
 
 from gsum_assets.corpus.settings import checked_section
+from gsum_assets.evaluation.asked import Result
 from gsum_assets.evaluation.bertscore_f1 import bertscore_f1
 from gsum_assets.evaluation.comparisons import as_table
-from gsum_assets.evaluation.family import Family, Inputs, Made, Step
+from gsum_assets.evaluation.family import Family, Inputs, Step
 from gsum_assets.evaluation.score import BertScorer, ScoreSettings, score_answers
 from gsum_assets.partitions import corpora, corpus_variants, to_corpus
 from gsum_assets.plots.main_metrics import main_means
@@ -68,8 +69,8 @@ def _scores(family: Family) -> Step:
     )
 
 
-def _scorer(family: Family) -> Callable[[str, Inputs], Made]:
-    def make(variant: str, inputs: Inputs) -> Made:
+def _scorer(family: Family) -> Callable[[str, Inputs], Result]:
+    def make(variant: str, inputs: Inputs) -> Result:
         settings = checked_section(ScoreSettings, "scores", inputs.settings("scores"))
         bertscorer = _bertscorer(settings) if settings.bertscore else None
         log = dg.AssetExecutionContext.get().log
@@ -94,7 +95,7 @@ def _scorer(family: Family) -> Callable[[str, Inputs], Made]:
         plot = plot_of(scores, lambda: score_spread(scores, title), "spread of the scores")
         # the means as numbers: the UI draws those over partitions and time
         dg.AssetExecutionContext.get().add_asset_metadata({**plot, **main_means(scores)})
-        return Made(pa.concat_tables(points), ())
+        return Result(pa.concat_tables(points))
 
     return make
 

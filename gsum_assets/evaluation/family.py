@@ -14,6 +14,7 @@ from pydantic import BaseModel
 from gsum_assets.corpus.embed import embed_questions
 from gsum_assets.corpus.prompts import Prompts, prompts_of
 from gsum_assets.evaluation.answer import answer_questions, with_spent
+from gsum_assets.evaluation.asked import Result
 from gsum_resources.arrow import pc
 from gsum_resources.lazy import Lazy
 
@@ -63,13 +64,6 @@ Explain = Callable[[str, Inputs], str]
 """Variant and what every step made for one question in, text to read out."""
 
 
-class Made(NamedTuple):
-    """Rows of a table, and a line for each that is missing since a model gave no valid reply."""
-
-    rows: pa.Table
-    problems: Sequence[str]
-
-
 class Read(NamedTuple):
     """The texts that answers rest on.
 
@@ -100,7 +94,7 @@ class Step(NamedTuple):
     """
 
     table: str
-    make: Callable[[str, Inputs], Made]
+    make: Callable[[str, Inputs], Result]
     purpose: str
     reads_index: bool = True
     models: Sequence[str] = ("language_model",)
@@ -167,7 +161,7 @@ class Family:
             *self.preparations,
             Step(
                 "rankings",
-                lambda variant, inputs: Made(self.rank(variant, inputs), ()),
+                lambda variant, inputs: Result(self.rank(variant, inputs)),
                 "What the method finds, best first.",
                 models=self.models,
                 pool="compute",
@@ -175,7 +169,7 @@ class Family:
             ),
             Step(
                 "contexts",
-                lambda variant, inputs: Made(self.contexts(variant, inputs), ()),
+                lambda variant, inputs: Result(self.contexts(variant, inputs)),
                 "All that the answer may rest on, in the order in which the model reads it.",
                 models=(),
                 pool=None,
@@ -239,7 +233,7 @@ def run(steps: Sequence[Step], variant: str, inputs: Inputs) -> dict[str, pa.Tab
     return made
 
 
-def answered(family: Family, inputs: Inputs) -> Made:
+def answered(family: Family, inputs: Inputs) -> Result:
     """Rows of `summaries`; what the steps before took is added to what each answer took."""
     prepared = [inputs.table(step.table) for step in family.preparations]
     refined = [inputs.table(step.table) for step in family.refinements]
@@ -250,4 +244,4 @@ def answered(family: Family, inputs: Inputs) -> Made:
         inputs.settings("answer")["max_words"],
         inputs.prompts("answers"),
     )
-    return Made(with_spent(answers.rows, [*prepared, *refined]), answers.problems)
+    return Result(with_spent(answers.rows, [*prepared, *refined]), answers.problems)

@@ -117,6 +117,6 @@ class Index:
     @cached_property
     def _findings(self) -> Mapping[str, Sequence[dict]]:
         found: dict[str, list[dict]] = defaultdict(list)
-        for row in self.retrieval_stepss.to_pylist():
+        for row in self.findings.to_pylist():
             found[row["community_id"]].append(row)
         return found
