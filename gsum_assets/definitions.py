@@ -206,7 +206,8 @@ def _nodes(assets: list[dg.AssetsDefinition | dg.SourceAsset]) -> dict[dg.AssetK
 
 
 def _made_for_questions(assets: list[dg.AssetsDefinition | dg.SourceAsset]) -> set[dg.AssetKey]:
-    """Return the first steps of each family's question half, and all that depends on them.
+    """Return the questions' vectors, the first steps of each family's question half, and all that
+    depends on these steps.
 
     Not all that depends on `queries`: networks leave questions out of their training.
     """
@@ -223,7 +224,7 @@ def _made_for_questions(assets: list[dg.AssetsDefinition | dg.SourceAsset]) -> s
     }
     while more := {key for key, above in parents.items() if above & found} - found:
         found |= more
-    return found
+    return found | {dg.AssetKey("query_embeddings")}
 
 
 def _steps(assets: list[dg.AssetsDefinition | dg.SourceAsset]) -> Steps:

@@ -187,6 +187,16 @@ TABLES: Mapping[str, Table] = {
             ("query_id",),
         ),
         Table(
+            "query_embeddings",
+            "question",
+            (
+                _QUERY_ID,
+                Column("embedding", VECTOR, "unit-length vector of its retrieval_text"),
+            ),
+            ("corpus",),
+            ("query_id",),
+        ),
+        Table(
             "rankings",
             "question, level and rank, to depth 100",
             (

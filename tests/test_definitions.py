@@ -11,6 +11,7 @@ import dagster as dg
 import pytest
 
 from gsum_assets.definitions import FAMILIES, defs
+from gsum_assets.gor.assets import TRAINED
 from gsum_assets.models.work import _WORK_OF, work_of
 from gsum_assets.tables import TABLES, table_of
 from gsum_resources.models import WORK
@@ -38,6 +39,7 @@ PROMISED = {
     "documents": "corpus document_id text",
     "chunks": "corpus chunk_id document_id start end text",
     "chunk_embeddings": "corpus chunk_id embedding",
+    "query_embeddings": "corpus query_id embedding",
     "rejected_documents": "corpus document_id reason",
 }
 graph = defs.resolve_asset_graph()
@@ -88,6 +90,15 @@ def test_every_asset_says_what_it_is(key: dg.AssetKey) -> None:
     if isinstance(definition, dg.MultiPartitionsDefinition):
         names = {d.name for d in definition.partitions_defs}
     assert names == {{"method": "variant"}.get(name, name) for name in table.dimensions}
+
+
+def test_questions_are_embedded_by_one_asset() -> None:
+    asking = graph.get(dg.AssetKey("embedding_model")).child_keys
+    reading = {key for key in MADE if dg.AssetKey("queries") in graph.get(key).parent_keys}
+    # a network is made for one embedding model, whose identity it keeps
+    assert (reading & asking) - {*TRAINED} == {dg.AssetKey("query_embeddings")}
+    vectors = graph.get(dg.AssetKey("query_embeddings")).child_keys
+    assert {dg.AssetKey([family.name, "rankings"]) for family in FAMILIES} < vectors
 
 
 def test_kinds_of_work_name_assets_that_ask_the_language_model() -> None:

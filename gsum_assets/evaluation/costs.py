@@ -1,6 +1,6 @@
 """What each method costs: the index once, and every question after it."""
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 
 import pyarrow as pa
 
@@ -12,6 +12,7 @@ from gsum_resources.table import Table
 
 _SPENT = ("tokens_in", "tokens_out", "latency_s", "cost_usd")
 _NOT_INDEXED = frozenset({"queries", "summaries", "scores"})  # made for questions alone
+_QUESTIONS = "query_embeddings"  # made for questions, and shared by all methods that read it
 
 
 def costs(
@@ -19,7 +20,7 @@ def costs(
     seconds: Mapping[tuple[str, str], float],
     calls: pa.Table,
     embeddings: pa.Table,
-    indexes: Mapping[str, Collection[str]],
+    shared: Mapping[str, Collection[str]],
     n_documents: int,
 ) -> pa.Table:
     """Rows of the table `costs`.
@@ -27,14 +28,15 @@ def costs(
     A question costs what its answer takes when it is asked afresh, whether or not the memo spared
     it. An index costs each distinct request of its assets once, failed ones included, and each
     batch of embeddings, since the ledgers began; what was asked of documents that have changed
-    since is among them. Methods that rest on the same assets share their costs.
+    since is among them. The questions of a method that reads their vectors cost each batch of
+    `query_embeddings` likewise. Methods that depend on the same assets share their costs.
 
     Parameters
     ----------
     summaries : rows of `summaries` of several methods.
     seconds : from question to answer, by method and question.
     calls, embeddings : rows of `llm_calls` and `embedding_calls` of the corpus.
-    indexes : the assets that each method's index consists of.
+    shared : the assets that each method depends on, as `shared_assets` gives them.
     n_documents : documents in the corpus.
     """
     asked, embedded = _called(calls), _embedded(embeddings)
@@ -45,10 +47,12 @@ def costs(
         spent = [pc.sum(answers[name]).as_py() for name in ("calls", "tokens_in", "tokens_out")]
         taken = sum(seconds.get((method, query_id), 0.0) for query_id in questions)
         price = pc.sum(answers["cost_usd"]).as_py()
-        rows.append((method, "query", len(questions), *spent, taken, price))
-        parts = [found.get(a) for found in (asked, embedded) for a in indexes.get(method, ())]
-        index = [sum(column) for column in zip(_NOTHING, *filter(None, parts), strict=True)]
-        rows.append((method, "index", n_documents, *index))
+        assets = set(shared.get(method, ()))
+        vectors = embedded.get(_QUESTIONS, _NOTHING) if _QUESTIONS in assets else _NOTHING
+        query = _added([(*spent, taken, price), vectors])
+        rows.append((method, "query", len(questions), *query))
+        parts = [found.get(a) for found in (asked, embedded) for a in assets - {_QUESTIONS}]
+        rows.append((method, "index", n_documents, *_added(filter(None, parts))))
     return as_table("costs", sorted(rows, key=lambda row: row[:2]))
 
 
@@ -61,12 +65,15 @@ def spent_by_asset(calls: pa.Table, embeddings: pa.Table) -> dict[str, tuple]:
     """
     total = _called(calls)
     for asset, amounts in _embedded(embeddings).items():
-        before = total.get(asset, _NOTHING)
-        total[asset] = tuple(a + b for a, b in zip(before, amounts, strict=True))
+        total[asset] = _added([total.get(asset, _NOTHING), amounts])
     return total
 
 
 _NOTHING = (0, 0, 0, 0.0, 0.0)  # calls, tokens in and out, seconds, price
+
+
+def _added(amounts: Iterable[tuple]) -> tuple:
+    return tuple(sum(column) for column in zip(_NOTHING, *amounts, strict=True))
 
 
 def _called(calls: pa.Table) -> dict[str, tuple]:
@@ -82,8 +89,7 @@ def _called(calls: pa.Table) -> dict[str, tuple]:
             once[key] = spent
     total: dict[str, tuple] = {}
     for (asset, _), spent in once.items():
-        before = total.get(asset, _NOTHING)
-        total[asset] = tuple(a + b for a, b in zip(before, spent, strict=True))
+        total[asset] = _added([total.get(asset, _NOTHING), spent])
     return total
 
 
@@ -92,8 +98,7 @@ def _embedded(embeddings: pa.Table) -> dict[str, tuple]:
     total: dict[str, tuple] = {}
     for row in embeddings.select(["asset", "tokens_in", "latency_s", "cost_usd"]).to_pylist():
         spent = (0, row["tokens_in"], 0, row["latency_s"], row["cost_usd"])
-        before = total.get(row["asset"], _NOTHING)
-        total[row["asset"]] = tuple(a + b for a, b in zip(before, spent, strict=True))
+        total[row["asset"]] = _added([total.get(row["asset"], _NOTHING), spent])
     return total
 
 
@@ -102,10 +107,11 @@ def is_of_index(table: Table) -> bool:
     return "query_id" not in table.schema.names or "bucket" in table.dimensions
 
 
-def index_assets(store: ParquetStore, corpus: str, method: str) -> set[str]:
-    """The assets that a method's contexts rest on, however far up, as their files tell.
+def shared_assets(store: ParquetStore, corpus: str, method: str) -> set[str]:
+    """Return the assets of the index that a method's contexts depend on, however far up.
 
-    Those made for each question anew are left out.
+    The provenance of their files names them. Of what is made for questions, only their vectors
+    are among them.
     """
     assets: set[str] = set()
     seen: set[str] = set()
@@ -119,7 +125,7 @@ def index_assets(store: ParquetStore, corpus: str, method: str) -> set[str]:
             footer = store.provenance(table, partition)
             if footer is None or partition.method not in (None, method):
                 continue
-            if is_of_index(table):
+            if is_of_index(table) or table.name == _QUESTIONS:
                 assets.add(footer.asset)
             keys = [key for key in footer.inputs if key.startswith("table:")]
             open_ += [key.removeprefix("table:").split("/")[0] for key in keys]

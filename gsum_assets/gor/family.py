@@ -22,7 +22,7 @@ def _rank(variant: str, inputs: Inputs) -> pa.Table:
         inputs.table("record_edges"),
         TABLES["gor.node_embeddings"].empty() if without else inputs.table("node_embeddings"),
         inputs.table("queries"),
-        inputs.model("embedding_model"),
+        inputs.table("query_embeddings"),
     )
 
 
