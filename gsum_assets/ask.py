@@ -9,7 +9,7 @@ import pyarrow as pa
 from gsum_assets.corpus.find import find_corpus
 from gsum_assets.corpus.locations import location_of
 from gsum_assets.corpus.settings import CorpusError
-from gsum_assets.evaluation.family import Family, Inputs, found, written
+from gsum_assets.evaluation.family import Family, Inputs, run
 from gsum_assets.families import FAMILIES
 from gsum_assets.retrieval.focus import MOST_DOCUMENTS, Focus, focus_of, in_order, spread
 from gsum_assets.retrieval.variants import DEFAULT_METHOD
@@ -104,7 +104,7 @@ def ask(
     if not passages:
         return Answer(NOTHING_FOUND, [], method=method)
     inputs = inputs.with_questions(made["queries"])
-    made = written(family, method, inputs.with_made(made), made)
+    made |= run(family.answer_steps, method, inputs.with_made(made))
     answers, passages = made["summaries"], _shown(made[family.answered_from])
     explanation = ""
     if explain and family.explain:
@@ -134,7 +134,7 @@ def _found(
             f"method '{method}' is an upper bound: it reads what a benchmark marks as evidence or "
             "as the right answer, and answers no other question; choose another method"
         )
-    return {"queries": asked, **found(family, method, inputs.with_questions(asked))}
+    return {"queries": asked, **run(family.retrieval_steps, method, inputs.with_questions(asked))}
 
 
 def _focused(

@@ -1,11 +1,11 @@
 """Contexts to answers: the last step that all methods share."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 
 import pyarrow as pa
 
 from gsum_assets.corpus.prompts import Prompts
+from gsum_assets.evaluation.asked import Result
 from gsum_assets.evaluation.budget import (
     MOST_MARKED,
     CountTokens,
@@ -32,21 +32,13 @@ class AnswerError(ValueError):
     """No question could be answered; the message names the first cause."""
 
 
-@dataclass(frozen=True)
-class Answers:
-    """Rows of the table `summaries`, and a line for each question without an answer."""
-
-    rows: pa.Table
-    problems: Sequence[str]
-
-
 def answer_questions(
     queries: pa.Table,
     contexts: pa.Table,
     model: LanguageModel,
     max_words: int,
     prompts: Prompts = PROMPTS,
-) -> Answers:
+) -> Result:
     """Ask `model` every question over its contexts.
 
     Parameters
@@ -54,6 +46,11 @@ def answer_questions(
     queries : rows of `queries`.
     contexts : rows of `contexts`, in any order.
     max_words : length of a summary, in words; short answers and choices are shorter.
+
+    Returns
+    -------
+    Result
+        Rows of `summaries`.
 
     Raises
     ------
@@ -81,7 +78,7 @@ def answer_questions(
     problems += [f"question '{q}' has no context" for q in asked if (q, 0) not in passages]
     if not rows and problems:
         raise AnswerError(f"none of {len(problems)} questions was answered; first: {problems[0]}")
-    return Answers(pa.Table.from_pylist(rows, TABLES["summaries"].schema), problems)
+    return Result(pa.Table.from_pylist(rows, TABLES["summaries"].schema), problems)
 
 
 def with_spent(summaries: pa.Table, steps: Sequence[pa.Table]) -> pa.Table:

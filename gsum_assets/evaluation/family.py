@@ -14,6 +14,7 @@ from pydantic import BaseModel
 from gsum_assets.corpus.embed import embed_questions
 from gsum_assets.corpus.prompts import Prompts, prompts_of
 from gsum_assets.evaluation.answer import answer_questions, with_spent
+from gsum_assets.evaluation.asked import Result
 from gsum_resources.arrow import pc
 from gsum_resources.lazy import Lazy
 
@@ -59,18 +60,8 @@ class Inputs:
         return replace(self, tables={**self.tables, **added})
 
 
-Step = Callable[[str, Inputs], pa.Table]
-"""A method's step: variant and inputs in, rows out."""
-
 Explain = Callable[[str, Inputs], str]
 """Variant and what every step made for one question in, text to read out."""
-
-
-class Made(NamedTuple):
-    """Rows of a table, and a line for each that is missing since a model gave no valid reply."""
-
-    rows: pa.Table
-    problems: Sequence[str]
 
 
 class Read(NamedTuple):
@@ -87,21 +78,28 @@ class Read(NamedTuple):
     held: Mapping[str, Collection[tuple[str, str]]]
 
 
-class ModelStep(NamedTuple):
-    """A step for each question that may ask the language model, beside the four of all families.
+class Step(NamedTuple):
+    """A step of the way from questions to answers; it may read what the steps before it made.
 
     Attributes
     ----------
     table : that it makes, as it is named in `Inputs`.
-    make : makes its rows; reads what the family reads, and the steps before.
+    make : variant and inputs in, rows out.
     purpose : as the UI shows it.
-    reads_index : whether it reads more than questions, settings, model and the steps before.
+    reads_index : whether it may read what the family reads, and the questions' vectors, besides
+        questions, settings, models and the steps before.
+    models : that it may ask.
+    pool : that bounds how many such steps run at once; None: not bounded.
+    code_version : changes with what it makes of the same inputs.
     """
 
     table: str
-    make: Callable[[str, Inputs], Made]
+    make: Callable[[str, Inputs], Result]
     purpose: str
     reads_index: bool = True
+    models: Sequence[str] = ("language_model",)
+    pool: str | None = "llm"
+    code_version: str = "1"
 
 
 @dataclass(frozen=True)
@@ -140,14 +138,14 @@ class Family:
     name: str
     variants: Sequence[str]
     default: Sequence[str]
-    rank: Step
-    contexts: Step
+    rank: Callable[[str, Inputs], pa.Table]
+    contexts: Callable[[str, Inputs], pa.Table]
     reads: Sequence[str]
     reads_by_corpus: Sequence[str] = ()
     reads_by_variant: Sequence[str] = ()
     models: Sequence[str] = ()
-    preparations: Sequence[ModelStep] = ()
-    refinements: Sequence[ModelStep] = ()
+    preparations: Sequence[Step] = ()
+    refinements: Sequence[Step] = ()
     settings: type[BaseModel] | None = None
     prompts: Prompts | None = None
     explain: Explain | None = None
@@ -155,6 +153,42 @@ class Family:
     without_k: Collection[str] = ()
     asked: Callable[[str, pa.Table], pa.Table] | None = None
     read: Callable[[str, Inputs], Read] | None = None
+
+    @property
+    def retrieval_steps(self) -> Sequence[Step]:
+        """The steps from questions to contexts, in order."""
+        return (
+            *self.preparations,
+            Step(
+                "rankings",
+                lambda variant, inputs: Result(self.rank(variant, inputs)),
+                "What the method finds, best first.",
+                models=self.models,
+                pool="compute",
+                code_version="2",
+            ),
+            Step(
+                "contexts",
+                lambda variant, inputs: Result(self.contexts(variant, inputs)),
+                "All that the answer may rest on, in the order in which the model reads it.",
+                models=(),
+                pool=None,
+            ),
+        )
+
+    @property
+    def answer_steps(self) -> Sequence[Step]:
+        """The steps from contexts to answers, in order."""
+        return (
+            *self.refinements,
+            Step(
+                "summaries",
+                lambda _, inputs: answered(self, inputs),
+                "The answer, and what it cost in calls, tokens and seconds.",
+                reads_index=False,
+                code_version="3",
+            ),
+        )
 
     @property
     def answered_from(self) -> str:
@@ -181,7 +215,7 @@ class Family:
         """The inputs, and what all steps make in memory with `k` passages to read."""
         section, _, key = self.k.rpartition(".")
         inputs = replace(inputs, overrides={section: {key: k}})
-        return inputs.with_made(written(self, variant, inputs, found(self, variant, inputs)))
+        return inputs.with_made(run((*self.retrieval_steps, *self.answer_steps), variant, inputs))
 
     def texts_read(self, variant: str, inputs: Inputs) -> Read:
         """The texts that answers rest on; what was dropped is not among them."""
@@ -191,28 +225,15 @@ class Family:
         return Read(rows.filter(pc.not_equal(rows["text"], "")), held)
 
 
-def found(family: Family, variant: str, inputs: Inputs) -> dict[str, pa.Table]:
-    """What each step up to `contexts` makes in memory, by table."""
+def run(steps: Sequence[Step], variant: str, inputs: Inputs) -> dict[str, pa.Table]:
+    """What steps make in memory, one after the other, by table."""
     made: dict[str, pa.Table] = {}
-    for step in family.preparations:
+    for step in steps:
         made[step.table] = step.make(variant, inputs.with_made(made)).rows
-    made["rankings"] = family.rank(variant, inputs.with_made(made))
-    made["contexts"] = family.contexts(variant, inputs.with_made(made))
     return made
 
 
-def written(
-    family: Family, variant: str, inputs: Inputs, made: dict[str, pa.Table]
-) -> dict[str, pa.Table]:
-    """What was found, with what each step from there to `summaries` makes in memory."""
-    made = dict(made)
-    for step in family.refinements:
-        made[step.table] = step.make(variant, inputs.with_made(made)).rows
-    made["summaries"] = answered(family, inputs.with_made(made)).rows
-    return made
-
-
-def answered(family: Family, inputs: Inputs) -> Made:
+def answered(family: Family, inputs: Inputs) -> Result:
     """Rows of `summaries`; what the steps before took is added to what each answer took."""
     prepared = [inputs.table(step.table) for step in family.preparations]
     refined = [inputs.table(step.table) for step in family.refinements]
@@ -223,4 +244,4 @@ def answered(family: Family, inputs: Inputs) -> Made:
         inputs.settings("answer")["max_words"],
         inputs.prompts("answers"),
     )
-    return Made(with_spent(answers.rows, [*prepared, *refined]), answers.problems)
+    return Result(with_spent(answers.rows, [*prepared, *refined]), answers.problems)

@@ -8,13 +8,13 @@ which different users ask, are dropped.
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from typing import Annotated, Any, NamedTuple
 
 import pyarrow as pa
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints, model_validator
 
 from gsum_assets.corpus.prompts import Prompts
+from gsum_assets.evaluation.asked import Result
 from gsum_assets.evaluation.question_prompts import PROMPTS
 from gsum_assets.tables import TABLES
 from gsum_resources.content_hash import hash_texts
@@ -83,14 +83,6 @@ class QuestionError(ValueError):
     """No question could be written; the message names the first cause."""
 
 
-@dataclass(frozen=True)
-class GeneratedQuestions:
-    """Rows of `generated_questions` ordered by id, and why there are fewer than wanted."""
-
-    rows: pa.Table
-    problems: Sequence[str]
-
-
 def questions_skipped(model_identity: str) -> str | None:
     """Why no question is written, though some are wanted; None if they are."""
     if model_identity.startswith("extractive"):
@@ -103,8 +95,13 @@ def questions_skipped(model_identity: str) -> str | None:
 
 def generate_questions(
     settings: QuestionsSettings, model: LanguageModel, prompts: Prompts = PROMPTS
-) -> GeneratedQuestions:
+) -> Result:
     """Ask `model` for personas, their tasks, and the questions of each, in three rounds.
+
+    Returns
+    -------
+    Result
+        Rows of `generated_questions` ordered by id.
 
     Raises
     ------
@@ -125,7 +122,7 @@ def generate_questions(
         )
     rows.sort(key=lambda row: row["query_id"])
     schema = TABLES["generated_questions"].schema
-    return GeneratedQuestions(pa.Table.from_pylist(rows, schema), problems)
+    return Result(pa.Table.from_pylist(rows, schema), problems)
 
 
 class _Reply(NamedTuple):

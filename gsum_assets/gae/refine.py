@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from gsum_assets.corpus.prompts import Prompts
 from gsum_assets.evaluation.answer import question_text
-from gsum_assets.evaluation.asked import Asked, spent, why
+from gsum_assets.evaluation.asked import Result, spent, why
 from gsum_assets.evaluation.budget import CountTokens, allowances, cut_to_tokens, lengths
 from gsum_assets.gae.drafts import Draft, Fate, Grade, Passage, drafts, fitted
 from gsum_assets.gae.prompts import NOTHING, PROMPTS
@@ -38,7 +38,7 @@ def refined_contexts(
     max_words: int,
     count_tokens: CountTokens,
     prompts: Prompts = PROMPTS,
-) -> Asked:
+) -> Result:
     """Ask `model` to rewrite each passage for its question, within the prompt's length.
 
     A passage that was not rewritten keeps the beginning of its own text, and one that was not
@@ -55,7 +55,7 @@ def refined_contexts(
 
     Returns
     -------
-    Asked
+    Result
         Rows of `gae.refined_contexts` ordered by its key, one for each passage. The prompts that
         `answer_questions` makes of them keep to `settings.prompt_tokens`.
     """
@@ -73,7 +73,7 @@ def refined_contexts(
         _allow(draft, settings)
     problems = _rewrite(found, model, count_tokens, prompts)
     made = fitted(found, count_tokens)
-    return Asked(made.rows, [*problems, *made.problems])
+    return Result(made.rows, [*problems, *made.problems])
 
 
 def unrefined_contexts(
@@ -82,7 +82,7 @@ def unrefined_contexts(
     settings: RefineSettings,
     max_words: int,
     count_tokens: CountTokens,
-) -> Asked:
+) -> Result:
     """Whole passages, best first, as many as fit: the paper's ablation without reflection.
 
     Parameters and result are those of `refined_contexts`.

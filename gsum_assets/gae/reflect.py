@@ -4,7 +4,7 @@ import pyarrow as pa
 
 from gsum_assets.corpus.prompts import Prompts
 from gsum_assets.evaluation.answer import question_text
-from gsum_assets.evaluation.asked import Asked, questions_with_passages, spent, why
+from gsum_assets.evaluation.asked import Result, questions_with_passages, spent, why
 from gsum_assets.gae.prompts import PROMPTS
 from gsum_assets.tables import TABLES
 from gsum_resources.llm.results import Score
@@ -15,7 +15,7 @@ _MAX_WORDS = 5  # of a number
 
 def reflections(
     contexts: pa.Table, queries: pa.Table, model: LanguageModel, prompts: Prompts = PROMPTS
-) -> Asked:
+) -> Result:
     """Ask `model` for the relevance of every passage to its question.
 
     Parameters
@@ -24,7 +24,7 @@ def reflections(
 
     Returns
     -------
-    Asked
+    Result
         Rows of `gae.reflections` in order of questions and ranks.
     """
     pairs = [
@@ -54,4 +54,4 @@ def reflections(
         else:
             where = f"question '{key['query_id']}', passage '{key['node_id']}'"
             problems.append(f"{where}: not judged: {why(reply)}")
-    return Asked(pa.Table.from_pylist(rows, TABLES["gae.reflections"].schema), problems)
+    return Result(pa.Table.from_pylist(rows, TABLES["gae.reflections"].schema), problems)

@@ -7,7 +7,7 @@ import pyarrow as pa
 
 from gsum_assets.corpus.prompts import Prompts
 from gsum_assets.evaluation.answer import question_text
-from gsum_assets.evaluation.asked import Asked, Question, questions_with_passages, spent, why
+from gsum_assets.evaluation.asked import Question, Result, questions_with_passages, spent, why
 from gsum_assets.evaluation.budget import CountTokens, cut_to_tokens, lengths, n_fitting, room_for
 from gsum_assets.gae.prompts import PROMPTS
 from gsum_assets.gae.settings import RefineSettings
@@ -35,7 +35,7 @@ def topics(
     settings: RefineSettings,
     count_tokens: CountTokens,
     prompts: Prompts = PROMPTS,
-) -> Asked:
+) -> Result:
     """Ask `model` for a topic and its relevance, for each question and cluster among its passages.
 
     Parameters
@@ -47,7 +47,7 @@ def topics(
 
     Returns
     -------
-    Asked
+    Result
         Rows of `gae.topics` ordered by its key.
 
     Raises
@@ -77,7 +77,7 @@ def topics(
         else:
             where = f"question '{group.question.query_id}', cluster {group.cluster}"
             problems.append(f"{where}: no topic: {why(reply)}")
-    return Asked(pa.Table.from_pylist(rows, TABLES["gae.topics"].schema), problems)
+    return Result(pa.Table.from_pylist(rows, TABLES["gae.topics"].schema), problems)
 
 
 def _groups(question: Question, clusters: Mapping[str, int]) -> list[_Group]:

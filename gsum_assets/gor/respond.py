@@ -13,6 +13,7 @@ import pyarrow as pa
 
 from gsum_assets.corpus.embed import vector_column
 from gsum_assets.corpus.prompts import Prompts
+from gsum_assets.evaluation.asked import Result
 from gsum_assets.gor.prompts import PROMPTS
 from gsum_assets.retrieval.ranking import top
 from gsum_assets.retrieval.vectors import vectors_of
@@ -26,14 +27,6 @@ from gsum_resources.protocols import Completion, Embedder, LanguageModel, Reques
 # matters; shorter costs less, but of 40 words every sixth response nearly repeats an earlier one.
 MAX_WORDS = 60
 _DECIMALS = 6  # as in `retrieval.dense`: equal texts score equally on every machine
-
-
-@dataclass(frozen=True)
-class Responses:
-    """Rows of `gor.historical_responses`, and a line for each round without a response."""
-
-    rows: pa.Table
-    problems: Sequence[str]
 
 
 @dataclass
@@ -81,7 +74,7 @@ def respond(
     max_words: int = MAX_WORDS,
     on_progress: Callable[[int, int], None] | None = None,
     prompts: Prompts = PROMPTS,
-) -> Responses:
+) -> Result:
     """Answer every simulated question over the K nodes that are nearest to it by then.
 
     A round without a valid reply leaves no node; the rounds after it go on.
@@ -97,8 +90,8 @@ def respond(
 
     Returns
     -------
-    Responses
-        Rows ordered by document and round.
+    Result
+        Rows of `gor.historical_responses` ordered by document and round.
 
     Raises
     ------
@@ -121,7 +114,7 @@ def respond(
         if on_progress:
             on_progress(n_done, len(asked))
     rows.sort(key=lambda row: (row["document_id"], row["round"]))
-    return Responses(_table(rows, embedder.dimension), problems)
+    return Result(_table(rows, embedder.dimension), problems)
 
 
 def _asked(queries: pa.Table, embedder: Embedder) -> list[dict]:

@@ -3,8 +3,9 @@
 import pyarrow as pa
 
 from gsum_assets.corpus.chunk import n_word_pieces
+from gsum_assets.evaluation.asked import Result
 from gsum_assets.evaluation.budget import counter_for
-from gsum_assets.evaluation.family import Family, Inputs, Made, ModelStep, Read
+from gsum_assets.evaluation.family import Family, Inputs, Read, Step
 from gsum_assets.evaluation.passages import Choose, context_rows
 from gsum_assets.graphrag.contexts import (
     all_chunks,
@@ -76,11 +77,11 @@ def _choice(variant: str, inputs: Inputs) -> Choose:
     return Around(_index(variant, inputs), *found, by_question, *length)
 
 
-def _partial_answers(variant: str, inputs: Inputs) -> Made:
+def _partial_answers(variant: str, inputs: Inputs) -> Result:
     if not VARIANTS[variant].maps:
-        return Made(TABLES["graphrag.partial_answers"].empty(), [])
+        return Result(TABLES["graphrag.partial_answers"].empty())
     model, settings = inputs.model("language_model"), _settings(inputs)
-    asked = partial_answers(
+    return partial_answers(
         inputs.table("contexts"),
         inputs.table("queries"),
         model,
@@ -89,10 +90,9 @@ def _partial_answers(variant: str, inputs: Inputs) -> Made:
         counter_for(model, settings.prompt_tokens),
         inputs.prompts("graphrag"),
     )
-    return Made(asked.rows, asked.problems)
 
 
-def _reduced_contexts(_: str, inputs: Inputs) -> Made:
+def _reduced_contexts(_: str, inputs: Inputs) -> Result:
     rows = reduced_contexts(
         inputs.table("contexts"),
         inputs.table("partial_answers"),
@@ -101,7 +101,7 @@ def _reduced_contexts(_: str, inputs: Inputs) -> Made:
         inputs.settings("answer")["max_words"],
         n_word_pieces,
     )
-    return Made(rows, [])
+    return Result(rows)
 
 
 def _read(variant: str, inputs: Inputs) -> Read:
@@ -135,13 +135,14 @@ GRAPHRAG = Family(
     reads_by_corpus=_INDEX,
     read=_read,
     refinements=(
-        ModelStep(
+        Step(
             "partial_answers",
             _partial_answers,
             "The question answered from one pack of passages, and how much that helps.",
             reads_index=False,
+            code_version="3",
         ),
-        ModelStep(
+        Step(
             "reduced_contexts",
             _reduced_contexts,
             "The most helpful partial answers, as many as one prompt takes; passages themselves "

@@ -8,8 +8,8 @@ import pyarrow as pa
 from gsum_assets.corpus.prompts import Prompts
 from gsum_assets.evaluation.answer import answer_room, question_text
 from gsum_assets.evaluation.asked import (
-    Asked,
     Question,
+    Result,
     questions_with_passages,
     spent,
 )
@@ -53,7 +53,7 @@ def partial_answers(
     max_words: int,
     count_tokens: CountTokens,
     prompts: Prompts = PROMPTS,
-) -> Asked:
+) -> Result:
     """Ask `model` each question over each pack of its passages, all at once.
 
     A question whose passages fit into its final prompt together is not asked here: that prompt
@@ -66,7 +66,7 @@ def partial_answers(
 
     Returns
     -------
-    Asked
+    Result
         Rows of `graphrag.partial_answers` ordered by its key.
     """
     sizes = lengths(pc.unique(contexts["text"]).to_pylist(), count_tokens)
@@ -101,7 +101,7 @@ def partial_answers(
             where = f"question '{pack.question.query_id}', pack {pack.place}"
             lost = ": no partial answer" if partial is None else ""
             problems.append(f"{where}{lost}: {problem}")
-    return Asked(pa.Table.from_pylist(rows, TABLES["graphrag.partial_answers"].schema), problems)
+    return Result(pa.Table.from_pylist(rows, TABLES["graphrag.partial_answers"].schema), problems)
 
 
 def reduced_contexts(

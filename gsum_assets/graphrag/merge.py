@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 import pyarrow as pa
 
 from gsum_assets.corpus.prompts import Prompts
-from gsum_assets.evaluation.asked import Asked
+from gsum_assets.evaluation.asked import Result
 from gsum_assets.evaluation.budget import CountTokens
 from gsum_assets.graphrag.descriptions import Described, merge_descriptions
 from gsum_assets.graphrag.prompts import PROMPTS
@@ -51,7 +51,7 @@ def merge_entities(
     settings: MergingSettings,
     count_tokens: CountTokens,
     prompts: Prompts = PROMPTS,
-) -> Asked:
+) -> Result:
     """One row of `graphrag.entities` for each, whose name most chunks write.
 
     The type is that of most mentions, of equals the smaller word; all are kept as variants.
@@ -64,7 +64,7 @@ def merge_entities(
 
     Returns
     -------
-    Asked
+    Result
         Rows ordered by entity_id.
     """
     entity_of = entities_by_name(aliases)
@@ -101,7 +101,7 @@ def merge_entities(
                 **thing.taken,
             }
         )
-    return Asked(pa.Table.from_pylist(rows, TABLES["graphrag.entities"].schema), problems)
+    return Result(pa.Table.from_pylist(rows, TABLES["graphrag.entities"].schema), problems)
 
 
 def merge_relationships(
@@ -112,7 +112,7 @@ def merge_relationships(
     settings: MergingSettings,
     count_tokens: CountTokens,
     prompts: Prompts = PROMPTS,
-) -> Asked:
+) -> Result:
     """One row of `graphrag.relationships` for each pair, whichever end is named first.
 
     A mention whose two names stand for one entity is left out. Parameters are those of
@@ -120,7 +120,7 @@ def merge_relationships(
 
     Returns
     -------
-    Asked
+    Result
         Rows ordered by relationship_id.
     """
     entity_of = entities_by_name(aliases)
@@ -153,7 +153,7 @@ def merge_relationships(
                 **thing.taken,
             }
         )
-    return Asked(pa.Table.from_pylist(rows, TABLES["graphrag.relationships"].schema), problems)
+    return Result(pa.Table.from_pylist(rows, TABLES["graphrag.relationships"].schema), problems)
 
 
 def entities_by_name(aliases: pa.Table) -> dict[str, str]:

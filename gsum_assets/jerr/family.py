@@ -5,8 +5,9 @@ from collections.abc import Mapping
 import pyarrow as pa
 
 from gsum_assets.corpus.chunk import n_word_pieces
+from gsum_assets.evaluation.asked import Result
 from gsum_assets.evaluation.budget import counter_for
-from gsum_assets.evaluation.family import Family, Inputs, Made, ModelStep, Read
+from gsum_assets.evaluation.family import Family, Inputs, Read, Step
 from gsum_assets.evaluation.passages import context_rows
 from gsum_assets.evaluation.reading import chunks_within
 from gsum_assets.jerr.contexts import GraphContexts, Room, gist_contexts
@@ -72,19 +73,18 @@ def _sized(variant: Variant, inputs: Inputs, *names: str) -> list[pa.Table]:
     return [rows_of_size(inputs.table(name), size) for name in names]
 
 
-def _keywords(variant: str, inputs: Inputs) -> Made:
+def _keywords(variant: str, inputs: Inputs) -> Result:
     if VARIANTS[variant].reads != "graph":
-        return Made(TABLES["jerr.keywords"].empty(), [])
-    asked = ask_keywords(
+        return Result(TABLES["jerr.keywords"].empty())
+    return ask_keywords(
         inputs.table("queries"), inputs.model("language_model"), inputs.prompts("jerr")
     )
-    return Made(asked.rows, asked.problems)
 
 
-def _searches(variant: str, inputs: Inputs) -> Made:
+def _searches(variant: str, inputs: Inputs) -> Result:
     chosen = VARIANTS[variant]
     if chosen.reads != "graph":
-        return Made(TABLES["jerr.searches"].empty(), [])
+        return Result(TABLES["jerr.searches"].empty())
     words = Words(inputs.settings("language"))
     rows = search(
         inputs.table("queries"),
@@ -94,7 +94,7 @@ def _searches(variant: str, inputs: Inputs) -> Made:
         SearchSettings.model_validate(inputs.settings("jerr.search")),
         words,
     )
-    return Made(rows, [])
+    return Result(rows)
 
 
 def _rank(variant: str, inputs: Inputs) -> pa.Table:
@@ -143,12 +143,12 @@ def _room(inputs: Inputs, most_reread: int) -> Room:
     return Room(_answers(inputs), most_reread, max_words, n_word_pieces)
 
 
-def _look_ups(variant: str, inputs: Inputs) -> Made:
+def _look_ups(variant: str, inputs: Inputs) -> Result:
     if VARIANTS[variant].reads == "lines":
         contexts, queries = inputs.table("contexts"), inputs.table("queries")
-        return Made(first_in_full(contexts, queries, _answers(inputs).n_reread), [])
+        return Result(first_in_full(contexts, queries, _answers(inputs).n_reread))
     model, settings = inputs.model("language_model"), _answers(inputs)
-    asked = look_ups(
+    return look_ups(
         inputs.table("contexts"),
         inputs.table("queries"),
         model,
@@ -156,10 +156,9 @@ def _look_ups(variant: str, inputs: Inputs) -> Made:
         counter_for(model, settings.prompt_tokens),
         inputs.prompts("jerr"),
     )
-    return Made(asked.rows, asked.problems)
 
 
-def _reread_contexts(variant: str, inputs: Inputs) -> Made:
+def _reread_contexts(variant: str, inputs: Inputs) -> Result:
     rows = reread(
         inputs.table("contexts"),
         inputs.table("look_ups"),
@@ -169,7 +168,7 @@ def _reread_contexts(variant: str, inputs: Inputs) -> Made:
         inputs.settings("answer")["max_words"],
         n_word_pieces,
     )
-    return Made(rows, [])
+    return Result(rows)
 
 
 def _texts(chosen: Variant, inputs: Inputs) -> Mapping[str, str]:
@@ -231,26 +230,28 @@ JERR = Family(
     reads_by_corpus=("nodes", "edges"),
     reads_by_variant=("pages",),
     preparations=(
-        ModelStep(
+        Step(
             "keywords",
             _keywords,
             "What the language model takes it to be about.",
             reads_index=False,
+            code_version="2",
         ),
-        ModelStep(
+        Step(
             "searches",
             _searches,
             "How often, and how well that paid; the best nodes are read.",
         ),
     ),
     refinements=(
-        ModelStep(
+        Step(
             "look_ups",
             _look_ups,
             "What the model wants to read again, having read synopses.",
             reads_index=False,
+            code_version="2",
         ),
-        ModelStep(
+        Step(
             "reread_contexts",
             _reread_contexts,
             "Synopses, and in full what is read again.",

@@ -4,7 +4,7 @@ import pyarrow as pa
 
 from gsum_assets.corpus.prompts import Prompts
 from gsum_assets.evaluation.answer import question_text
-from gsum_assets.evaluation.asked import Asked, spent, why
+from gsum_assets.evaluation.asked import Result, spent, why
 from gsum_assets.jerr.prompts import PROMPTS
 from gsum_assets.jerr.schemas import Keywords
 from gsum_assets.tables import TABLES
@@ -14,7 +14,7 @@ _MOST = 10
 _MAX_WORDS = 40  # of a reply
 
 
-def ask_keywords(queries: pa.Table, model: LanguageModel, prompts: Prompts = PROMPTS) -> Asked:
+def ask_keywords(queries: pa.Table, model: LanguageModel, prompts: Prompts = PROMPTS) -> Result:
     """Ask `model` for the keywords of each question, all at once.
 
     Asked about is the question as retrieval searches for it, and the options of a choice. A
@@ -22,7 +22,7 @@ def ask_keywords(queries: pa.Table, model: LanguageModel, prompts: Prompts = PRO
 
     Returns
     -------
-    Asked
+    Result
         Rows of `jerr.keywords` ordered by question.
     """
     questions = queries.sort_by("query_id").to_pylist()
@@ -36,7 +36,7 @@ def ask_keywords(queries: pa.Table, model: LanguageModel, prompts: Prompts = PRO
             keywords = row["retrieval_text"].split()
             problems.append(f"question '{row['query_id']}': no keywords: {why(reply)}")
         rows.append({"query_id": row["query_id"], "keywords": keywords, **spent(reply)})
-    return Asked(pa.Table.from_pylist(rows, TABLES["jerr.keywords"].schema), problems)
+    return Result(pa.Table.from_pylist(rows, TABLES["jerr.keywords"].schema), problems)
 
 
 def _request(row: dict, prompts: Prompts) -> Request:

@@ -6,7 +6,7 @@ import pyarrow as pa
 
 from gsum_assets.corpus.prompts import Prompts
 from gsum_assets.evaluation.answer import question_text
-from gsum_assets.evaluation.asked import Asked, Question, questions_with_passages, spent, why
+from gsum_assets.evaluation.asked import Question, Result, questions_with_passages, spent, why
 from gsum_assets.evaluation.budget import CountTokens, lengths, n_fitting, structured_room
 from gsum_assets.jerr.prompts import PROMPTS
 from gsum_assets.jerr.schemas import LookUp
@@ -25,7 +25,7 @@ def look_ups(
     settings: AnswerSettings,
     count_tokens: CountTokens,
     prompts: Prompts = PROMPTS,
-) -> Asked:
+) -> Result:
     """Ask `model` which of the synopses or gists of each question it wants to read in full.
 
     They are shown in reading order with a number each, nodes of the graph after them. A number
@@ -38,7 +38,7 @@ def look_ups(
 
     Returns
     -------
-    Asked
+    Result
         Rows of `jerr.look_ups` ordered by question.
     """
     asked = []
@@ -61,7 +61,7 @@ def look_ups(
         else:
             where = f"question '{question.query_id}'"
             problems.append(f"{where}: nothing is read again: {why(reply)}")
-    return Asked(pa.Table.from_pylist(rows, TABLES["jerr.look_ups"].schema), problems)
+    return Result(pa.Table.from_pylist(rows, TABLES["jerr.look_ups"].schema), problems)
 
 
 def _request(

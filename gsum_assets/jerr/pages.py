@@ -14,7 +14,7 @@ from typing import Any
 import pyarrow as pa
 
 from gsum_assets.corpus.prompts import Prompts
-from gsum_assets.evaluation.asked import Asked, why
+from gsum_assets.evaluation.asked import Result, why
 from gsum_assets.jerr.prompts import PROMPTS
 from gsum_assets.jerr.schemas import Pause
 from gsum_assets.jerr.settings import PageSettings
@@ -93,7 +93,7 @@ def paginate(
     model: LanguageModel,
     settings: PageSettings,
     prompts: Prompts = PROMPTS,
-) -> Asked:
+) -> Result:
     """Ask `model` where to pause in each document, page by page, and for a gist of each page.
 
     It is shown what follows the last page: as one passage what is in the page anyway, then each
@@ -107,7 +107,7 @@ def paginate(
 
     Returns
     -------
-    Asked
+    Result
         Rows of `jerr.pages` ordered by document and position.
     """
     ordered = documents.select(["document_id", "text"]).sort_by("document_id").to_pylist()
@@ -124,7 +124,7 @@ def paginate(
             problems += _pause(reader, reply)
     pages = [page for reader in readers for page in _pages(reader)]
     problems += _add_gists(pages, model, settings, prompts)
-    return Asked(pa.Table.from_pylist(pages, TABLES["jerr.pages"].schema), problems)
+    return Result(pa.Table.from_pylist(pages, TABLES["jerr.pages"].schema), problems)
 
 
 def _units(text: str, max_words: int) -> Iterator[_Unit]:

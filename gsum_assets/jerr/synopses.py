@@ -6,7 +6,7 @@ from typing import Any
 import pyarrow as pa
 
 from gsum_assets.corpus.prompts import Prompts
-from gsum_assets.evaluation.asked import Asked, why
+from gsum_assets.evaluation.asked import Result, why
 from gsum_assets.jerr.prompts import PROMPTS
 from gsum_assets.jerr.settings import IndexSettings
 from gsum_assets.jerr.sizes import of_one_size
@@ -20,7 +20,7 @@ def synopses(
     model: LanguageModel,
     settings: IndexSettings,
     prompts: Prompts = PROMPTS,
-) -> Asked:
+) -> Result:
     """Ask `model` for a synopsis of each line chunk, all at once.
 
     A line chunk that is no longer than its synopsis may be is its own; nobody is asked. One
@@ -32,7 +32,7 @@ def synopses(
 
     Returns
     -------
-    Asked
+    Result
         Rows of `jerr.synopses` ordered by document and position.
     """
     chunks = line_chunks.sort_by([("document_id", "ascending"), ("position", "ascending")])
@@ -49,7 +49,7 @@ def synopses(
         else:
             where = f"document '{chunk['document_id']}', line chunk {chunk['position']}"
             problems.append(f"{where}: no synopsis: {why(reply)}")
-    return Asked(pa.Table.from_pylist(rows, of_one_size("jerr.synopses")), problems)
+    return Result(pa.Table.from_pylist(rows, of_one_size("jerr.synopses")), problems)
 
 
 def _request(chunk: Mapping[str, Any], settings: IndexSettings, prompts: Prompts) -> Request | None:

@@ -8,7 +8,7 @@ import pyarrow as pa
 import pytest
 
 from gsum_assets.corpus.chunk import n_word_pieces
-from gsum_assets.evaluation.asked import Asked
+from gsum_assets.evaluation.asked import Result
 from gsum_assets.graphrag.descriptions import Described, merge_descriptions
 from gsum_assets.graphrag.merge import merge_entities, merge_relationships
 from gsum_assets.graphrag.settings import MergingSettings
@@ -53,7 +53,7 @@ def entities(
     say: Callable[[Request], str | None] = lambda request: "Merged.",
     settings: MergingSettings = SETTINGS,
     names: dict[str, list[str]] = NAMES,
-) -> tuple[Asked, Scripted]:
+) -> tuple[Result, Scripted]:
     model = Scripted(say)
     merged = merge_entities(
         table_of_rows(TABLES["graphrag.entity_mentions"], mentions),
@@ -81,7 +81,7 @@ def relationships(mentions: Rows, related: Rows) -> tuple[dict[tuple[str, str], 
     return {(row["source_id"], row["target_id"]): row for row in merged.rows.to_pylist()}, model
 
 
-def by_id(merged: Asked) -> dict[str, dict]:
+def by_id(merged: Result) -> dict[str, dict]:
     return {row["entity_id"]: row for row in merged.rows.to_pylist()}
 
 

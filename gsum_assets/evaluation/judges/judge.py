@@ -1,11 +1,11 @@
 """Answers to verdicts: everything that is to be judged, in one batch."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 
 import pyarrow as pa
 
 from gsum_assets.corpus.prompts import Prompts
+from gsum_assets.evaluation.asked import Result
 from gsum_assets.evaluation.judges.material import Question, questions_to_judge
 from gsum_assets.evaluation.judges.pairwise import Comparison, comparisons
 from gsum_assets.evaluation.judges.prompts import PROMPTS
@@ -20,14 +20,6 @@ from gsum_assets.tables import TABLES
 from gsum_resources.protocols import LanguageModel, Reply
 
 _TABLE = TABLES["judgements"]
-
-
-@dataclass(frozen=True)
-class Judgements:
-    """Rows of `judgements` ordered by its key, and what could not be judged or read."""
-
-    rows: pa.Table
-    problems: Sequence[str]
 
 
 def judges_skipped(settings: JudgesSettings, model_identity: str) -> str | None:
@@ -63,7 +55,7 @@ def judge_answers(
     model: LanguageModel,
     settings: JudgesSettings,
     prompts: Prompts = PROMPTS,
-) -> Judgements:
+) -> Result:
     """Ask `model` for every pairwise verdict and every rating that the settings name.
 
     Parameters
@@ -71,6 +63,11 @@ def judge_answers(
     queries : rows of `queries` of one corpus.
     summaries, read : rows of several methods, with their column `method`, in any order; `read` is
         what the answers were written from, `contexts` or what a method refined them to.
+
+    Returns
+    -------
+    Result
+        Rows of `judgements` ordered by its key.
 
     Raises
     ------
@@ -88,7 +85,7 @@ def judge_answers(
     accept_what_is_strictly_right(rows)
     rows.sort(key=lambda row: tuple(row[name] or "" for name in _TABLE.key))
     problems = [*_unanswered(questions, settings), *_cut(rated, settings), *_unparsed(judged)]
-    return Judgements(pa.Table.from_pylist(rows, _TABLE.schema), problems)
+    return Result(pa.Table.from_pylist(rows, _TABLE.schema), problems)
 
 
 def _unanswered(questions: Sequence[Question], settings: JudgesSettings) -> Iterator[str]:
