@@ -206,8 +206,7 @@ def _nodes(assets: list[dg.AssetsDefinition | dg.SourceAsset]) -> dict[dg.AssetK
 
 
 def _made_for_questions(assets: list[dg.AssetsDefinition | dg.SourceAsset]) -> set[dg.AssetKey]:
-    """Return the questions' vectors, the first steps of each family's question half, and all that
-    depends on these steps.
+    """Return the first steps of each family's question half, and all that depends on them.
 
     Not all that depends on `queries`: networks leave questions out of their training.
     """
@@ -224,7 +223,7 @@ def _made_for_questions(assets: list[dg.AssetsDefinition | dg.SourceAsset]) -> s
     }
     while more := {key for key, above in parents.items() if above & found} - found:
         found |= more
-    return found | {dg.AssetKey("query_embeddings")}
+    return found
 
 
 def _steps(assets: list[dg.AssetsDefinition | dg.SourceAsset]) -> Steps:

@@ -239,6 +239,8 @@ def queries(
     "method that compares vectors.",
 )
 def query_embeddings(queries: pa.Table, embedding_model: Lazy) -> pa.Table:
+    if not queries.num_rows:  # a served model is asked for nothing, not even its dimension
+        return TABLES["query_embeddings"].empty()
     return embed_questions(queries, embedding_model.get())
 
 
