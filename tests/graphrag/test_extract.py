@@ -197,6 +197,7 @@ MALFORMED = {
     "half a character": (GOOD[:-1].replace("Lin", "L\\ud83d"), ["L\ufffd", "Boat"], "cut off"),
     "brackets": ('{"' * 20_000, [], "nothing of it could be used"),
 }
+CIRCLES = {"brackets"}  # which would fill any room, so that it is not given more
 # what is read at once, the names that are kept, and what is told of it
 MENDED = {
     "a list": (json.dumps([entity("Lin")]), ["Lin"], []),
@@ -254,7 +255,7 @@ def test_of_a_malformed_reply_the_good_part_is_kept(asked_twice, name: str) -> N
     assert line == f"document 'd{TEXTS.index(name) // 2}', chunk '{chunk}': {problem[0]}"
     assert re.search(told, line)
     assert names_in(found, chunk, "extractions", "n_rounds") == [0]
-    assert names_in(found, chunk, "extractions", "calls") == [2]
+    assert names_in(found, chunk, "extractions", "calls") == [1 if name in CIRCLES else 2]
 
 
 def test_other_chunks_are_as_without_malformed_replies(asked_twice, tmp_path: Path) -> None:
@@ -269,8 +270,9 @@ def test_other_chunks_are_as_without_malformed_replies(asked_twice, tmp_path: Pa
 
 def test_malformed_replies_alone_are_asked_for_again(asked_twice) -> None:
     (first, n_first), (second, n_second) = asked_twice
-    assert n_first == len(TEXTS) + len(MALFORMED)  # each of them was asked once more
-    assert n_second == 2 * len(MALFORMED)
+    n_malformed = 2 * len(MALFORMED) - len(CIRCLES)  # each of them was asked once more
+    assert n_first == len(TEXTS) - len(MALFORMED) + n_malformed
+    assert n_second == n_malformed
     assert second.problems == first.problems
     for table in TABLE_NAMES[1:]:
         assert second.tables[table] == first.tables[table]
