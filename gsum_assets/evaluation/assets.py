@@ -9,7 +9,7 @@ import pyarrow as pa
 
 from gsum_assets.corpus.settings import checked_section
 from gsum_assets.evaluation.asked import Result
-from gsum_assets.evaluation.bertscore_f1 import bertscore_f1
+from gsum_assets.evaluation.bertscore_f1 import PackageScorer, bertscore_f1
 from gsum_assets.evaluation.comparisons import as_table
 from gsum_assets.evaluation.family import Family, Inputs, Step
 from gsum_assets.evaluation.score import BertScorer, ScoreSettings, score_answers
@@ -21,7 +21,6 @@ from gsum_assets.tables import TABLES, table_of
 from gsum_resources.memo import Memo
 from gsum_resources.parquet_store import version_of
 from gsum_resources.progress import reporter
-from gsum_resources.token_embeddings import LocalTokenEmbedder, RecentTokenEmbedder
 from gsum_resources.warehouse_io import LAZY, WarehouseIO, as_tables, partition_of, step_of
 
 INDEX = "index"
@@ -65,7 +64,7 @@ def _scores(family: Family) -> Step:
         "What the answer was written from: P, R, F1 and tokens.",
         models=(*family.models, "language_model"),
         pool=None,
-        code_version="4",
+        code_version="5",
     )
 
 
@@ -102,16 +101,16 @@ def _scorer(family: Family) -> Callable[[str, Inputs], Result]:
 
 def _bertscorer(settings: ScoreSettings) -> BertScorer:
     context = dg.AssetExecutionContext.get()
-    embedder = _token_embedder(settings.bertscore_model, settings.bertscore_layer)
-    memo = Memo(context.resources.io_manager.store, "bertscore", embedder.identity)
+    scorer = _pair_scorer(settings.bertscore_model, settings.bertscore_layer)
+    memo = Memo(context.resources.io_manager.store, "bertscore", scorer.identity)
     asset = context.asset_key.to_user_string()
     told = reporter(f"{asset}: answers compared with their references", context.log.info)
-    return lambda answered: bertscore_f1(answered, embedder, memo, told)
+    return lambda answered: bertscore_f1(answered, scorer, memo, told)
 
 
 @lru_cache(maxsize=2)  # methods come one after the other: the model is loaded once
-def _token_embedder(model: str, layer: int | None) -> RecentTokenEmbedder:
-    return RecentTokenEmbedder(LocalTokenEmbedder(model, layer))
+def _pair_scorer(model: str, layer: int | None) -> PackageScorer:
+    return PackageScorer(model, layer)
 
 
 def _result_asset(
