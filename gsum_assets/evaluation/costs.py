@@ -1,6 +1,7 @@
 """What each method costs: the index once, and every question after it."""
 
 from collections.abc import Collection, Iterable, Mapping
+from typing import Any
 
 import pyarrow as pa
 
@@ -39,8 +40,7 @@ def costs(
     shared : the assets that each method depends on, as `shared_assets` gives them.
     n_documents : documents in the corpus.
     """
-    asked, embedded = _called(calls), _embedded(embeddings)
-    rows = []
+    of_asset, rows = spent_by_asset(calls, embeddings), []
     for method in sorted(set(summaries["method"].to_pylist())):
         answers = summaries.filter(pc.equal(summaries["method"], method))
         questions = set(answers["query_id"].to_pylist())
@@ -48,25 +48,12 @@ def costs(
         taken = sum(seconds.get((method, query_id), 0.0) for query_id in questions)
         price = pc.sum(answers["cost_usd"]).as_py()
         assets = set(shared.get(method, ()))
-        vectors = embedded.get(_QUESTIONS, _NOTHING) if _QUESTIONS in assets else _NOTHING
+        vectors = of_asset.get(_QUESTIONS, _NOTHING) if _QUESTIONS in assets else _NOTHING
         query = _added([(*spent, taken, price), vectors])
         rows.append((method, "query", len(questions), *query))
-        parts = [found.get(a) for found in (asked, embedded) for a in assets - {_QUESTIONS}]
-        rows.append((method, "index", n_documents, *_added(filter(None, parts))))
+        index = (of_asset[asset] for asset in assets - {_QUESTIONS} if asset in of_asset)
+        rows.append((method, "index", n_documents, *_added(index)))
     return as_table("costs", sorted(rows, key=lambda row: row[:2]))
-
-
-def spent_by_asset(calls: pa.Table, embeddings: pa.Table) -> dict[str, tuple]:
-    """Return calls, tokens in and out, seconds and US dollars of each asset's distinct requests.
-
-    Parameters
-    ----------
-    calls, embeddings : rows of `llm_calls` and `embedding_calls` of a corpus.
-    """
-    total = _called(calls)
-    for asset, amounts in _embedded(embeddings).items():
-        total[asset] = _added([total.get(asset, _NOTHING), amounts])
-    return total
 
 
 _NOTHING = (0, 0, 0, 0.0, 0.0)  # calls, tokens in and out, seconds, price
@@ -76,30 +63,27 @@ def _added(amounts: Iterable[tuple]) -> tuple:
     return tuple(sum(column) for column in zip(_NOTHING, *amounts, strict=True))
 
 
-def _called(calls: pa.Table) -> dict[str, tuple]:
-    """What each asset's distinct requests took.
+def spent_by_asset(calls: pa.Table, embeddings: pa.Table) -> dict[str, tuple]:
+    """Return calls, tokens in and out, seconds and US dollars of each asset's distinct requests.
 
-    A request stands there once for each time it was made; what the memo gave took nothing.
+    Parameters
+    ----------
+    calls, embeddings : rows of `llm_calls` and `embedding_calls` of a corpus.
     """
-    once: dict[tuple[str, str], tuple] = {}
-    for row in calls.select(["asset", "prompt_hash", *_SPENT, "cached"]).to_pylist():
-        key = row["asset"], row["prompt_hash"]
-        spent = (1, *(row[name] for name in _SPENT))
-        if key not in once or (not row["cached"] and spent[-2:] > once[key][-2:]):
-            once[key] = spent
-    total: dict[str, tuple] = {}
-    for (asset, _), spent in once.items():
-        total[asset] = _added([total.get(asset, _NOTHING), spent])
-    return total
+    import pandas as pd
 
-
-def _embedded(embeddings: pa.Table) -> dict[str, tuple]:
-    """What each asset's embeddings took; they are no calls of a language model."""
-    total: dict[str, tuple] = {}
-    for row in embeddings.select(["asset", "tokens_in", "latency_s", "cost_usd"]).to_pylist():
-        spent = (0, row["tokens_in"], 0, row["latency_s"], row["cost_usd"])
-        total[row["asset"]] = _added([total.get(row["asset"], _NOTHING), spent])
-    return total
+    columns = ["asset", "prompt_hash", *_SPENT, "cached"]
+    # A request stands there once for each time it was made; what the memo gave took nothing.
+    asked: Any = calls.select(columns).to_pandas()
+    asked = asked.sort_values(["latency_s", "cost_usd"]).sort_values(
+        "cached", ascending=False, kind="stable"
+    )
+    asked = asked.drop_duplicates(["asset", "prompt_hash"], keep="last").assign(calls=1)
+    embedded: Any = embeddings.select(["asset", "tokens_in", "latency_s", "cost_usd"]).to_pandas()
+    embedded = embedded.assign(calls=0, tokens_out=0)  # no calls of a language model
+    spent: Any = pd.concat([asked, embedded])
+    total = spent.groupby("asset")[["calls", *_SPENT]].sum()
+    return {asset: tuple(amounts) for asset, *amounts in total.itertuples(name=None)}
 
 
 def is_of_index(table: Table) -> bool:

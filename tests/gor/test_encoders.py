@@ -1,5 +1,6 @@
 """The networks: against dense matrices, on any order of nodes, on graphs never seen."""
 
+import os
 from dataclasses import replace
 
 import numpy as np
@@ -85,6 +86,10 @@ def test_a_layer_is_what_dense_matrices_say(name, direction):
         found = layer(graph.as_dgl(direction), features).flatten(1)
     expected = DENSE[name](graph.features.astype(float), dense(graph, direction), numbers(layer))
     np.testing.assert_allclose(found, expected, rtol=1e-9, atol=1e-9)
+
+
+def test_dgl_finds_its_backend_without_a_file_in_the_users_folder():
+    assert os.environ["DGLBACKEND"] == "pytorch"  # else it writes one, and says so
 
 
 def test_gin_counts_a_node_once_at_first():
