@@ -16,7 +16,7 @@ from gsum_resources.embedding.model_files import (
     read_json,
     transformer_folder,
 )
-from gsum_resources.embedding.processor import physical_cores, torch_threads
+from gsum_resources.embedding.processor import torch_threads
 from gsum_resources.token_embeddings import LocalTokenEmbedder
 
 if TYPE_CHECKING:
@@ -54,13 +54,14 @@ class PackageScorer:
     model : "packaged" (all-MiniLM-L6-v2), a folder, or an id on the Hugging Face hub.
     layer : whose output is taken, from 1, the package's `num_layers`; None is the last.
     device : "auto" takes the GPU where there is one.
-    threads : of torch on the processor; None takes the physical cores that the process may use.
+    threads : of torch on the processor. A pair is a small product: on a busy machine, threads that
+        wait for one another took ten times as long.
     """
 
     model: str = PACKAGED
     layer: int | None = None
     device: str = "auto"
-    threads: int | None = None
+    threads: int = 1
 
     @property
     def identity(self) -> str:
@@ -84,7 +85,7 @@ class PackageScorer:
         full = [i for i, texts in enumerate(pairs) if all(text.strip() for text in texts)]
         if full:
             answers, references = map(list, zip(*(pairs[i] for i in full), strict=True))
-            with torch_threads(self.threads or physical_cores()):
+            with torch_threads(self.threads):
                 found = self._package.score(answers, references, batch_size=1)
             scores[full] = np.asarray(found[2])
         return scores
