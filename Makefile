@@ -3,10 +3,14 @@ PYTHON ?= python3.11
 BIN := .venv/bin
 GSUM := $(BIN)/gsum
 
-.PHONY: demo test test-daemon test-servers test-runs test-methods test-graphrag test-rest lint ui bench clean
+.PHONY: demo demo-llm test test-daemon test-servers test-runs test-methods test-graphrag test-rest \
+	test-llm lint ui bench clean
 
 demo: .venv/.runtime  ## run the pipeline on the sample corpora and print their leaderboards
 	$(GSUM) run sample-meetings sample-stories
+
+demo-llm: .venv/.smollm2  ## run the pipeline on two sample stories with a real model, offline
+	$(BIN)/python -m benchmarks.packaged --demo data/demo-llm
 
 test: .venv/.dev  ## run the tests, in six parts side by side: they wait a lot, for daemon and servers
 	@$(MAKE) --no-print-directory --jobs 6 --output-sync=target \
@@ -35,6 +39,9 @@ test-graphrag: .venv/.dev
 test-rest: .venv/.dev
 	OMP_NUM_THREADS=1 $(BIN)/pytest $(addprefix --ignore ,tests/pipeline $(DAEMON) $(SERVERS) $(METHODS) $(GRAPHRAG))
 
+test-llm: .venv/.dev  ## run all families of methods on three documents with a real model
+	$(BIN)/python -m benchmarks.packaged --store
+
 lint: .venv/.dev  ## style, types, and who may import whom
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
@@ -56,6 +63,10 @@ clean:  ## remove the environment and what runs wrote; documents stay
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --editable .
 	@touch $@
 
-.venv/.dev: requirements-dev.lock .venv/.runtime
+.venv/.smollm2: requirements-smollm2.lock .venv/.runtime
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps -r requirements-smollm2.lock
+	@touch $@
+
+.venv/.dev: requirements-dev.lock .venv/.smollm2
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -r requirements-dev.lock
 	@touch $@

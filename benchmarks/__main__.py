@@ -2,7 +2,7 @@
 
     python -m benchmarks [--quality]
 
-Speed of embedding, BM25, the store, requests to a server, BERTScore, Graph of Records and
+Speed of embedding, the store, requests to a server, BERTScore, Graph of Records and
 Personalized PageRank; with `--quality` also ROUGE of the extractive model on QMSum, the
 baselines' retrieval on ODSum-Story, and LightPAL and gae on ODSum, which embed three whole datasets
 first.
@@ -10,7 +10,6 @@ first.
 
 import argparse
 import importlib.metadata
-import logging
 import os
 import platform
 import time
@@ -20,7 +19,6 @@ from benchmarks import (
     DATASETS,
     MissingDataError,
     bertscore,
-    bm25,
     embedding,
     endpoint,
     gor_retrieval,
@@ -36,7 +34,6 @@ from benchmarks.results import Measured, publish
 
 SPEED: dict[str, Callable[[], Measured]] = {
     "embedding": embedding.measure,
-    "bm25": bm25.measure,
     "store": store.measure,
     "endpoint": endpoint.measure,
     "bertscore": bertscore.measure,
@@ -54,7 +51,6 @@ COMPARED = (
     "gsum",
     "sentence-transformers",
     "torch",
-    "bm25s",
     "pyarrow",
     "openai",
     "bert-score",
@@ -74,7 +70,6 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
     parser.add_argument("--quality", action="store_true", help="also ROUGE and retrieval quality")
     chosen = parser.parse_args()
-    logging.getLogger("bm25s").setLevel(logging.WARNING)  # it asks for DEBUG when imported
     versions = ", ".join(f"{name} {importlib.metadata.version(name)}" for name in COMPARED)
     print(f"# Benchmarks\n\nPython {platform.python_version()}, {versions}.")
     print(f"Before the run: {load()}. Datasets: {DATASETS}.")

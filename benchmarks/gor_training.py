@@ -24,7 +24,7 @@ import pyarrow.parquet as pq
 from benchmarks import Measurement, median_ratio, take_turns
 from benchmarks.results import parser_of, publish
 from benchmarks.store import peak_bytes
-from gsum_assets.gor.gnn import new_encoder, node_embeddings
+from gsum_assets.gor.encoders import new_encoder
 from gsum_assets.gor.graphs import Batch, RecordGraph, side_by_side, training_graphs
 from gsum_assets.gor.losses import losses
 from gsum_assets.gor.settings import EncoderSettings, LossSettings, TrainingSettings
@@ -120,16 +120,16 @@ def epoch(graphs: Sequence[RecordGraph], side: str) -> tuple[float, np.ndarray]:
     import torch
 
     loss_of, encodes = EVERY[side]
-    encoder = new_encoder(SETTINGS.encoder, graphs[0].features.shape[1])
-    weights = [weight.requires_grad_() for weight in encoder.weights.values()]
-    noise, total = torch.Generator().manual_seed(0), 0.0
+    encoder = new_encoder(SETTINGS.encoder, graphs[0].features.shape[1]).train()
+    weights, total = list(encoder.parameters()), 0.0
+    torch.manual_seed(0)  # the same dropout for every side
     for first in range(0, len(graphs), SETTINGS.batch_graphs):
         drawn = graphs[first : first + SETTINGS.batch_graphs]
         batch = side_by_side(drawn, SETTINGS.encoder.direction)
         if encodes:
-            nodes = node_embeddings(encoder, batch, noise)
+            nodes = encoder(batch.graph, batch.features)
         else:
-            nodes = torch.from_numpy(batch.features).requires_grad_()
+            nodes = batch.features.clone().requires_grad_()
             weights = [nodes]
         loss = loss_of(nodes, drawn, batch)
         loss.backward()

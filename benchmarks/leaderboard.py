@@ -22,6 +22,8 @@ import pyarrow.parquet as pq
 
 from benchmarks import Measurement
 from benchmarks.results import parser_of, publish
+from gsum_assets.automation.currency import Requests
+from gsum_resources.parquet_store import ParquetStore
 
 BOARD = ("leaderboard", "comparisons", "costs")
 CASES = {
@@ -36,9 +38,8 @@ def copy_of(home: Path, corpus: str, target: Path) -> None:
     """The corpus with what was made of it, without memos and Dagster's log."""
     for part in (f"corpora/{corpus}", *_tables(home, corpus)):
         shutil.copytree(home / part, target / part)
-    asked = target / "warehouse/_asked"
-    asked.mkdir()
-    shutil.copy(home / f"warehouse/_asked/{corpus}.json", asked)
+    given, copied = (ParquetStore(str(root / "warehouse")) for root in (home, target))
+    Requests(copied).add(corpus, Requests(given).of(corpus) or ())
 
 
 def _tables(home: Path, corpus: str) -> list[str]:

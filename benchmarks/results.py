@@ -4,7 +4,7 @@
 `docs/results/NAME.json`, from which `python -m benchmarks.docs` fills the tables of the docs. Store
 from a committed state, so that the commit named is the code that was measured:
 
-    git commit ... && python -m benchmarks.bm25 --store && python -m benchmarks.docs
+    git commit ... && python -m benchmarks.store --store && python -m benchmarks.docs
 
 A benchmark's main is one line, `main(name, doc, measure)`; one with options of its own adds them to
 `parser_of(doc)` and ends with `publish(name, tables, chosen.store)`.

@@ -9,7 +9,7 @@ import pyarrow as pa
 from gsum_assets.corpus.find import find_corpus
 from gsum_assets.corpus.locations import location_of
 from gsum_assets.corpus.settings import CorpusError
-from gsum_assets.evaluation.family import Family, Inputs, found, written
+from gsum_assets.evaluation.family import Family, Inputs, run
 from gsum_assets.families import FAMILIES
 from gsum_assets.retrieval.focus import MOST_DOCUMENTS, Focus, focus_of, in_order, spread
 from gsum_assets.retrieval.variants import DEFAULT_METHOD
@@ -92,7 +92,7 @@ def ask(
     if document_id is not None:
         _check_document(documents, corpus, document_id)
     ledger = Ledger(workspace.store, TABLES["llm_calls"], corpus, "ask")
-    tables["language_model"] = Lazy(lambda: workspace.models.language_model(ledger))
+    tables["language_model"] = Lazy(lambda: workspace.models.language_model(ledger, name="answers"))
     inputs = Inputs({**tables, "corpus_settings": _Sections(workspace)}, corpus)
     titles = dict(
         zip(documents["document_id"].to_pylist(), documents["title"].to_pylist(), strict=True)
@@ -103,7 +103,8 @@ def ask(
     passages = _shown(made["contexts"])
     if not passages:
         return Answer(NOTHING_FOUND, [], method=method)
-    made = written(family, method, inputs.with_made(made), made)
+    inputs = inputs.with_questions(made["queries"])
+    made |= run(family.answer_steps, method, inputs.with_made(made))
     answers, passages = made["summaries"], _shown(made[family.answered_from])
     explanation = ""
     if explain and family.explain:
@@ -133,8 +134,7 @@ def _found(
             f"method '{method}' is an upper bound: it reads what a benchmark marks as evidence or "
             "as the right answer, and answers no other question; choose another method"
         )
-    inputs = inputs.with_made({"queries": asked})
-    return {"queries": asked, **found(family, method, inputs)}
+    return {"queries": asked, **run(family.retrieval_steps, method, inputs.with_questions(asked))}
 
 
 def _focused(

@@ -193,6 +193,22 @@ def plan(corpus: str, methods: str | None) -> None:
 
 
 @main.command()
+def models() -> None:
+    """Show which models are set, and ask each a tiny question.
+
+    The status is 1 if one of them does not answer.
+    """
+    from gsum_assets.terminal import print_models
+    from gsum_assets.workspace import open_workspace
+    from gsum_resources.models_check import check_models
+
+    checked = list(check_models(open_workspace(Home.from_environment()).models))
+    print_models(checked)
+    if any(one.failure for one in checked):
+        sys.exit(1)
+
+
+@main.command()
 @click.argument("corpus")
 @click.argument("question")
 @click.option("--method", help="How passages are found.  [default: hybrid]")
@@ -319,6 +335,30 @@ def export(corpus: str, output: Path | None) -> None:
         f"{path}: {graph.number_of_nodes():,} entities, {graph.number_of_edges():,} relationships, "
         f"{len(content) / 1e6:.1f} MB"
     )
+
+
+@main.command()
+@click.argument("corpus", required=False)
+@click.option("--write", is_flag=True, help="Write those that are built in, to be edited.")
+def prompts(corpus: str | None, write: bool) -> None:
+    """List the prompts that language models get for CORPUS, and the files that override them.
+
+    A prompt is overridden by prompts/FAMILY/NAME.md in the folder of a corpus, or, for all corpora,
+    in GSUM_HOME, which --write writes to where no CORPUS is named. Files that are there stay.
+    """
+    from gsum_assets.corpus.find import find_corpus
+    from gsum_assets.corpus.prompts import names_of, overrides, write_prompts
+    from gsum_assets.families import PROMPTS
+
+    home = Home.from_environment()
+    if corpus:
+        find_corpus(home.corpora, corpus)
+    folders = [home.corpora / corpus, home.root] if corpus else [home.root]
+    for file in write_prompts(PROMPTS, folders[0]) if write else ():
+        click.echo(f"{file}: written")
+    files = overrides(PROMPTS, folders)
+    for name in map(".".join, names_of(PROMPTS)):
+        click.echo(f"{name:<22} {files.get(name, 'built in')}")
 
 
 @main.command()

@@ -35,6 +35,7 @@ from gsum_assets.graphrag.index_assets import index_assets
 from gsum_assets.jerr.index_assets import index_assets as jerr_index_assets
 from gsum_assets.lightpal.assets import lightpal_assets
 from gsum_assets.models.assets import model_assets
+from gsum_assets.models.work import work_of
 from gsum_assets.partitions import partitions_of, variant_key
 from gsum_assets.presentation import presented
 from gsum_assets.retrieval.variants import DEFAULT_METHOD
@@ -117,7 +118,8 @@ def pipeline_for(home: Home, models: Models | None = None, is_rehearsal: bool = 
     def present_version(key: str) -> str | None:
         kind, _, rest = key.partition(":")
         if kind == "model":
-            return models.identity(rest)
+            name, _, asset = rest.partition("/asset=")
+            return models.version(work_of(asset) if name == "language_model" else name)
         name, _, corpus = rest.partition("/corpus=")
         if kind == "rows":
             return str(store.count(TABLES[name], corpus))
@@ -173,7 +175,7 @@ def pipeline_for(home: Home, models: Models | None = None, is_rehearsal: bool = 
         executor=dg.in_process_executor,  # one process a run: a step has no model to load again
         resources={
             "io_manager": warehouse,
-            "models": ModelsIO(models, warehouse.reads, TABLES["embedding_calls"]),
+            "models": ModelsIO(models, warehouse.reads, TABLES["embedding_calls"], work_of),
             "settings": SettingsIO(section, warehouse.reads),
         },
     )

@@ -4,10 +4,8 @@ The run is rehearsed in a copy of the home, with understudies in place of the mo
 money or hours. What these are asked is entered in the ledgers of the copy, and added up.
 """
 
-import shutil
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 
 import dagster as dg
 from dagster._core.definitions.assets.graph.asset_graph import AssetGraph
@@ -18,6 +16,7 @@ from gsum_assets.corpus.settings import CorpusError
 from gsum_assets.definitions import METHODS, Pipeline, pipeline_for
 from gsum_assets.execute import OnStart
 from gsum_assets.models.assets import model_assets
+from gsum_assets.models.work import work_of
 from gsum_assets.plan_lines import (
     ENOUGH,
     Line,
@@ -31,7 +30,6 @@ from gsum_assets.run import DriveError, OnStep, RunReport, drive
 from gsum_assets.tables import TABLES
 from gsum_resources.appended import read_appended
 from gsum_resources.home import Home
-from gsum_resources.llm.ledger import fold_orphans
 from gsum_resources.llm.rehearsal import Recalled
 from gsum_resources.models import Models
 from gsum_resources.parquet_store import ParquetStore
@@ -41,7 +39,7 @@ from gsum_resources.rehearsal import (
     rehearsal_instance,
     rehearsed,
 )
-from gsum_resources.settings import Settings
+from gsum_resources.settings import LlmSettings
 
 _LEDGERS = ("llm_calls", "embedding_calls")
 _QUESTIONS = dg.AssetKey("queries")
@@ -110,11 +108,11 @@ def plan(
         If a step of the rehearsal failed.
     """
     METHODS.wanted(home.corpora, corpus, methods or ["default"])
-    store = ParquetStore(home.warehouse)
+    store = home.open_store()
     models = models or Models(home.settings(), store, TABLES["llm_calls"])
     tables = [name for name in TABLES if name not in _LEDGERS]
     with rehearsal_home(home, corpus, tables) as copy:
-        understudies = rehearsed(models, ParquetStore(copy.warehouse))
+        understudies = rehearsed(models, copy.open_store())
         pipeline = pipeline_for(copy, understudies, is_rehearsal=True)
         if (asked := Requests(store).of(corpus)) is not None:
             pipeline.requests.add(corpus, asked)
@@ -135,9 +133,6 @@ def _rehearse(
     on_start: OnStart,
     on_step: OnStep,
 ) -> RunReport:
-    # what killed runs had answered goes to the memos; that it was paid is no part of the plan
-    fold_orphans(pipeline.store, TABLES["llm_calls"])
-    shutil.rmtree(Path(pipeline.store.root) / "llm_calls", ignore_errors=True)
     only = _leading_to_models(pipeline.definitions.resolve_asset_graph())
     with rehearsal_instance(pipeline.home) as instance:
         return drive(pipeline, instance, corpus, methods, on_start, only=only, on_step=on_step)
@@ -180,14 +175,16 @@ def _added_up(
     calls: dict[str, list[dict]] = {}
     for row in read_appended(pipeline.store, TABLES["llm_calls"], corpus).to_pylist():
         calls.setdefault(row["asset"], []).append(row)
-    judging = set[str]()
-    if settings.judge.backend != "same":
-        judging = {key.to_user_string() for key in graph.get(_JUDGE).child_keys}
+    judging = {key.to_user_string() for key in graph.get(_JUDGE).child_keys}
+
+    def model_of(asset: str) -> LlmSettings:
+        return models.settings_of("judge_model" if asset in judging else work_of(asset))
+
     earlier = earlier_replies(store)
     lines = []
     for asset, rows in sorted(calls.items()):
-        model = settings.judge if asset in judging else settings.llm
-        peers = [one for one in models.recalled if (one in judging) == (asset in judging)]
+        model = model_of(asset)
+        peers = [one for one in models.recalled if model_of(one) == model]
         recalled = _recalled(models, asset, peers)
         spoken = earlier.get((asset, model_name(model)), Spoken())
         lines.append(call_line(asset, stages[asset], rows, recalled, spoken, model))
@@ -199,7 +196,8 @@ def _added_up(
     embedded = read_appended(pipeline.store, TABLES["embedding_calls"], corpus)
     lines += embedding_lines(embedded, units, stages)
     n_questions = pipeline.store.count(TABLES["queries"], corpus)
-    return Plan(corpus, lines, n_questions, is_current, _notes(calls, settings))
+    notes = _notes(calls, {asset: model_of(asset) for asset in calls})
+    return Plan(corpus, lines, n_questions, is_current, notes)
 
 
 def _recalled(models: RehearsedModels, asset: str, peers: Collection[str]) -> Recalled:
@@ -208,20 +206,25 @@ def _recalled(models: RehearsedModels, asset: str, peers: Collection[str]) -> Re
     return own if own.n >= ENOUGH else sum((models.recalled[one] for one in peers), Recalled())
 
 
-def _notes(calls: Mapping[str, Sequence[Mapping]], settings: Settings) -> list[str]:
-    """What the plan does not know."""
+def _notes(
+    calls: Mapping[str, Sequence[Mapping]], settings: Mapping[str, LlmSettings]
+) -> list[str]:
+    """What the plan does not know; `settings` are those of the model that each asset asks."""
     notes = []
     for asset, rows in sorted(calls.items()):
-        if failed := [row["error"] for row in rows if row["error"]]:
+        if failed := [row["error"] for row in rows if row["error"] and not row["cached"]]:
             notes.append(
                 f"{asset}: {count(len(failed), 'request')} could not be rehearsed, and what rests "
                 f"on the replies is not in the plan (first: {failed[0].partition(';')[0]})"
             )
-    llm = settings.llm
-    prices = llm.usd_per_million_tokens_in + llm.usd_per_million_tokens_out
-    if calls and llm.backend == "openai_compatible" and not prices:
+    for table in sorted({own.table for own in settings.values() if _has_no_price(own)}):
         notes.append(
             "no price is known: set usd_per_million_tokens_in and usd_per_million_tokens_out in "
-            "[llm] of gsum.toml"
+            f"[{table}] of gsum.toml"
         )
     return notes
+
+
+def _has_no_price(model: LlmSettings) -> bool:
+    prices = model.usd_per_million_tokens_in + model.usd_per_million_tokens_out
+    return model.backend == "openai_compatible" and not prices

@@ -16,6 +16,7 @@ import pyarrow as pa
 from gsum_assets.tables import TABLES
 from gsum_resources.appended import read_appended
 from gsum_resources.arrow import pc
+from gsum_resources.llm.packaged import PACKAGED, PACKAGED_NAME
 from gsum_resources.llm.rehearsal import UNDERSTUDY, Recalled
 from gsum_resources.parquet_store import ParquetStore, Partition
 from gsum_resources.settings import LlmSettings
@@ -152,6 +153,8 @@ def call_line(
 
 def model_name(settings: LlmSettings) -> str:
     """How the ledger names a model: a folder by its own name."""
+    if settings.backend == PACKAGED:
+        return PACKAGED_NAME
     local = settings.backend == "transformers_local" and Path(settings.model).is_dir()
     return Path(settings.model).name if local else settings.model
 

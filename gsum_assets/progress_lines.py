@@ -2,6 +2,8 @@
 
 from dataclasses import dataclass, field
 
+from gsum_resources.progress import duration
+
 
 @dataclass
 class Stage:
@@ -12,6 +14,7 @@ class Stage:
     label : in plain words.
     began : seconds, by the same clock as `now`.
     position : such as "step 4 of about 13".
+    detail : what else is known, such as tokens a second.
     """
 
     label: str
@@ -19,13 +22,14 @@ class Stage:
     position: str = ""
     done: int = 0
     total: int = 0
+    detail: str = ""
     _counted_from: tuple[float, int] | None = field(default=None, repr=False)
 
-    def advance(self, done: int, total: int, now: float) -> None:
+    def advance(self, done: int, total: int, now: float, detail: str = "") -> None:
         """Note how much is done; the rate counts from the first note on."""
         if self._counted_from is None or done < self.done:
             self._counted_from = (now, done) if done < total else (self.began, 0)
-        self.done, self.total = done, total
+        self.done, self.total, self.detail = done, total, detail
 
     def rate(self, now: float) -> float:
         """Done in a second; 0 where nothing is known."""
@@ -44,7 +48,7 @@ class Stage:
             words.append(f"{rate:.1f} a second" if rate >= 1 else f"{1 / rate:.1f} s each")
             if self.done < self.total:
                 words.append(f"about {duration((self.total - self.done) / rate)} left")
-        return ", ".join(words)
+        return ", ".join([*words, self.detail] if self.detail else words)
 
     def line(self, now: float) -> str:
         """The whole as one line."""
@@ -52,13 +56,3 @@ class Stage:
         still = "" if self.total else "still at "
         between = ": " if self.total else ", "
         return f"{before}{still}{self.label}{between}{self.amount(now)}"
-
-
-def duration(seconds: float) -> str:
-    """`8 s`, `3 min 20 s`, `2 h 5 min`."""
-    whole = max(0, round(seconds))
-    if whole < 60:
-        return f"{whole} s"
-    if whole < 3600:
-        return f"{whole // 60} min {whole % 60} s"
-    return f"{whole // 3600} h {whole % 3600 // 60} min"

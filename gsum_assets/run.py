@@ -6,10 +6,12 @@ evaluations, and that it tries again what had been given up.
 
 import time
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 
 import dagster as dg
 from dagster._core.definitions.assets.graph.asset_graph import AssetGraph
+from sqlalchemy.exc import IntegrityError
 
 from gsum_assets.automation.attempts import TRY_AGAIN
 from gsum_assets.automation.corpora import forget_tables
@@ -30,7 +32,7 @@ from gsum_assets.processes import (
     waited_for,
 )
 from gsum_assets.tables import TABLES
-from gsum_resources.llm.ledger import fold_orphans
+from gsum_resources.llm.ledger import export_calls
 from gsum_resources.parquet_store import Partition
 from gsum_resources.protocols import ModelUnavailableError
 
@@ -133,7 +135,7 @@ def drive(
     )
     with burying_dead_runs(instance):
         pipeline.store.sweep()
-        fold_orphans(pipeline.store, TABLES["llm_calls"])
+        export_calls(pipeline.store, TABLES["llm_calls"])
         register(pipeline, instance, corpus)
         pipeline.requests.add(corpus, asked)
         tags = {TRY_AGAIN: corpus, DRIVING: corpus}
@@ -303,7 +305,8 @@ def register(pipeline: Pipeline, instance: dg.DagsterInstance, corpus: str) -> N
         if is_removed(pipeline.home.corpora / gone) and not runs_on(instance, gone):
             forget_corpus(pipeline, instance, gone)
     if not instance.has_dynamic_partition("corpora", corpus):
-        instance.add_dynamic_partitions("corpora", [corpus])
+        with suppress(IntegrityError):  # another process has added it in this moment
+            instance.add_dynamic_partitions("corpora", [corpus])
 
 
 def forget_corpus(pipeline: Pipeline, instance: dg.DagsterInstance, corpus: str) -> None:

@@ -187,6 +187,16 @@ TABLES: Mapping[str, Table] = {
             ("query_id",),
         ),
         Table(
+            "query_embeddings",
+            "question",
+            (
+                _QUERY_ID,
+                Column("embedding", VECTOR, "unit-length vector of its retrieval_text"),
+            ),
+            ("corpus",),
+            ("query_id",),
+        ),
+        Table(
             "rankings",
             "question, level and rank, to depth 100",
             (
@@ -855,6 +865,7 @@ TABLES: Mapping[str, Table] = {
                 Column("n_read", INT, "passages that the model was shown"),
                 Column("n_substituted", INT, "of them reports of parts, shown for their elements"),
                 Column("prompt_tokens", INT, "length of the prompt, word pieces"),
+                Column("problems", TEXTS, "what was left out of a malformed reply, and why"),
                 *_SPENT,
             ),
             ("corpus",),
@@ -898,6 +909,7 @@ TABLES: Mapping[str, Table] = {
                 Column("prompt_tokens", INT, "length of the prompt, word pieces"),
                 Column("helpfulness", INT, "of the answer to the question, 0 to 100"),
                 Column("answer", TEXT, "the partial answer"),
+                Column("problems", TEXTS, "why it comes of a malformed reply"),
                 *_SPENT,
             ),
             RESULT,
@@ -1176,7 +1188,10 @@ TABLES: Mapping[str, Table] = {
                 Column("tokens_in", INT, "tokens read"),
                 Column("tokens_out", INT, "tokens written"),
                 Column("latency_s", FLOAT, "seconds", measured=True),
+                Column("calls", INT, "answers that it took, re-asks included", True),
                 Column("retries", INT, "attempts that got no answer"),
+                Column("structured", pa.bool_(), "whether JSON was wanted", True),
+                Column("left_out", INT, "invalid items of the reply that were dropped", True),
                 Column("cached", pa.bool_(), "answered from the memo, at no cost"),
                 Column("cost_usd", FLOAT, "price of the call in US dollars"),
                 Column("error", TEXT, "why it failed; null where it did not", True),

@@ -25,6 +25,7 @@ from gsum_assets.plan_lines import EARLIER, ESTIMATE, Line
 from gsum_assets.progress_lines import Stage
 from gsum_assets.run import RunReport
 from gsum_assets.tables import TABLES
+from gsum_resources.models_check import CheckedModel
 from gsum_resources.parquet_store import Partition
 from gsum_resources.progress import shown_by
 
@@ -106,11 +107,11 @@ class Console:
         described = f"{self._stage.position}, {label}" if self._stage.position else label
         self._bar.reset(self._task, description=described, total=None)
 
-    def _advance(self, label: str, done: int, total: int) -> None:
+    def _advance(self, label: str, done: int, total: int, detail: str = "") -> None:
         now = time.monotonic()
         if self._stage.label != label:
             self._begin(label)
-        self._stage.advance(done, total, now)
+        self._stage.advance(done, total, now, detail)
         self._bar.update(self._task, completed=done, total=total)
 
     def _tick(self) -> None:
@@ -229,6 +230,30 @@ def print_tables(names: Iterable[tuple[str, str]]) -> None:
         full = name if schema == "main" else f"{schema}.{name}"
         grid.add_row(schema, name, rows.get(full, _PROVENANCE if name == "provenance" else ""))
     _screen().print(grid)
+
+
+def print_models(checked: Iterable[CheckedModel]) -> None:
+    """Print a row for each model, and below them why some do not answer."""
+    screen, grid, failures = _screen(), Grid(box=None, pad_edge=False), []
+    for title in ("table", "backend", "model", "answers"):
+        grid.add_column(title, no_wrap=True)
+    for title in ("context", "tokens/s", "structure", "USD per million in, out"):
+        grid.add_column(title, justify="right", no_wrap=True)
+    for one in checked:
+        grid.add_row(
+            f"\\[{one.table}]",
+            one.backend,
+            one.model,
+            "no" if one.failure else "yes",
+            f"{one.context_tokens:,}" if one.context_tokens else "",
+            f"{one.tokens_per_s:,.1f}" if one.tokens_per_s else "",
+            one.structure,
+            ", ".join(f"{price:g}" for price in one.usd),
+        )
+        failures += [f"[{one.table}]: {' '.join(one.failure.split())}"] if one.failure else []
+    screen.print(grid)
+    for failure in failures:
+        screen.print(failure, style="red", markup=False, soft_wrap=True)
 
 
 def print_plan(plan: Plan, methods: str | None) -> None:

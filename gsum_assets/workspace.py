@@ -1,12 +1,14 @@
-"""A home opened: its store, its models and the settings of its corpora; no Dagster."""
+"""A home opened: its store, its models, settings and prompts of its corpora; no Dagster."""
 
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from pydantic import BaseModel
 
+from gsum_assets.corpus.prompts import PROMPTS_FOLDER, overrides, prompt_text
 from gsum_assets.corpus.settings import checked_section, load_settings
-from gsum_assets.families import FAMILIES
+from gsum_assets.families import FAMILIES, PROMPTS
 from gsum_assets.retrieval.settings import RetrievalSettings
 from gsum_assets.tables import TABLES
 from gsum_resources.home import Home
@@ -27,13 +29,19 @@ class Workspace:
     def section(self, corpus: str, name: str) -> Any:
         """Return a section of a corpus's `corpus.toml`, "answer" or "gor.training", as JSON.
 
+        The section "prompts.gor.response" is a prompt, of a file or built in.
+
         Raises
         ------
         CorpusError
-            If the file cannot be read or gives a bad value.
+            If a file cannot be read or gives a bad value.
         """
         settings = load_settings(self.home.corpora / corpus)
         table, _, part = name.partition(".")
+        if table == PROMPTS_FOLDER:
+            family, _, prompt = part.partition(".")
+            folders = self.prompt_folders(corpus)
+            return prompt_text(PROMPTS, family, prompt, folders, settings.language)
         value: Any = getattr(settings, table) if table else settings
         if table in _SETTINGS:
             value = checked_section(_SETTINGS[table], table, value)
@@ -42,7 +50,14 @@ class Workspace:
         values = value.model_dump(mode="json") if isinstance(value, BaseModel) else value
         if part and isinstance(values, dict) and values.get("k", 0) is None:
             values["k"] = checked_section(RetrievalSettings, "retrieval", settings.retrieval).main_k
+        if not table and (own := overrides(PROMPTS, self.prompt_folders(corpus))):
+            texts = {name: file.read_text(errors="replace") for name, file in own.items()}
+            values[PROMPTS_FOLDER] = texts
         return values
+
+    def prompt_folders(self, corpus: str) -> tuple[Path, Path]:
+        """Where prompts are overridden: in a corpus, and for all corpora."""
+        return self.home.corpora / corpus, self.home.root
 
 
 def open_workspace(home: Home, models: Models | None = None, quick: bool = False) -> Workspace:
@@ -52,6 +67,6 @@ def open_workspace(home: Home, models: Models | None = None, quick: bool = False
     ----------
     quick : for a process that answers one question and ends, see `Models`.
     """
-    store = ParquetStore(home.warehouse)
+    store = home.open_store()
     models = models or Models(home.settings(), store, TABLES["llm_calls"], quick=quick)
     return Workspace(home, store, models)

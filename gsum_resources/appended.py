@@ -1,7 +1,6 @@
 """Tables that grow by a file at a time, each written in one step: the ledgers."""
 
 import io
-from collections.abc import Callable
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -12,7 +11,9 @@ from gsum_resources.table import Table
 
 def append_rows(store: ParquetStore, table: Table, corpus: str, name: str, rows: pa.Table) -> None:
     """Put rows into a corpus's partition as one more file of that name."""
-    write_rows(store, path_of(store, table, corpus, name), rows)
+    buffer = io.BytesIO()
+    pq.write_table(rows, buffer, compression="zstd")
+    store.replace_file(path_of(store, table, corpus, name), buffer.getbuffer())
 
 
 def read_appended(store: ParquetStore, table: Table, corpus: str) -> pa.Table:
@@ -24,25 +25,6 @@ def read_appended(store: ParquetStore, table: Table, corpus: str) -> pa.Table:
     return pa.concat_tables(parts)
 
 
-def rewrite_appended(
-    store: ParquetStore, table: Table, corpus: str, rewrite: Callable[[pa.Table], pa.Table]
-) -> None:
-    """Replace each file of a corpus by what `rewrite` makes of its rows, where that differs."""
-    for path in store.fs.glob(path_of(store, table, corpus, "*")):
-        with store.fs.open(path, "rb") as source:
-            rows = pq.read_table(source, schema=table.schema)
-        rewritten = rewrite(rows)
-        if not rewritten.equals(rows):
-            write_rows(store, path, rewritten)
-
-
 def path_of(store: ParquetStore, table: Table, corpus: str, name: str) -> str:
     """Where a file of the table lies."""
     return f"{store.root}/{table.name}/corpus={corpus}/{name}.parquet"
-
-
-def write_rows(store: ParquetStore, path: str, rows: pa.Table) -> None:
-    """Write or replace one file."""
-    buffer = io.BytesIO()
-    pq.write_table(rows, buffer, compression="zstd")
-    store.replace_file(path, buffer.getbuffer())

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from gsum_resources.parquet_store import ParquetStore
     from gsum_resources.settings import Settings
 
 
@@ -36,6 +37,23 @@ class Home:
         from gsum_resources.settings import load_settings  # slow: the command line needs it late
 
         return load_settings(self.root)
+
+    def open_store(self) -> "ParquetStore":
+        """Return the store of tables, with where the state is.
+
+        Raises
+        ------
+        SettingsError
+            If a setting is unknown or bad.
+        """
+        from gsum_resources.parquet_store import ParquetStore
+
+        return ParquetStore(self.warehouse, self.settings().state.url or str(self.state))
+
+    @property
+    def state(self) -> Path:
+        """The database of what is no table, unless `[state] url` names another."""
+        return self.root / "state.db"
 
     @property
     def corpora(self) -> Path:

@@ -81,8 +81,9 @@ class Lineage:
     ----------
     store : the warehouse.
     tables : the declared tables by name.
-    other_version : the present version of a `settings:` or `model:` key; None where it cannot be
-        told, which counts as unchanged.
+    other_version : the present version of a `settings:` key, or of a `model:` key with the asset
+        that reads the model, `model:language_model/asset=gor/topics`; None where it is unknown,
+        which counts as unchanged.
     """
 
     def __init__(
@@ -141,8 +142,13 @@ class Lineage:
         changed = [
             key
             for key, version in provenance.inputs.items()
-            if self.present_version(key) not in (version, None)
+            if self.present_version(_read_by(key, provenance.asset)) not in (version, None)
         ]
         if provenance.code_version != code_version_of(self._tables[table], code_version):
             changed.append("code")
         return changed
+
+
+def _read_by(key: str, asset: str) -> str:
+    """A key with its reader: kinds of work may have models of their own."""
+    return f"{key}/asset={asset}" if key.startswith("model:") else key

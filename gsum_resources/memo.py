@@ -1,15 +1,17 @@
-"""Content-addressed memos: what an expensive call returned, kept by the hash of what it was asked.
+"""Content-addressed memos: vectors and scores, kept by the hash of what they were computed from.
 
-A memo is a folder in the store, `<root>/_memo/<kind>/<identity>/`, of immutable segments: Parquet
-files, each written in one step, merged when there are many. Beside them lie the journals of calls
-under way (`journal.py`), which are read too. So a killed run loses at most the calls in flight,
-several processes can write at once, and each sees what the others have.
+A memo is a folder in the store, `<root>/_memo/<kind>/<identity>/`, with a folder for each shard:
+all keys that begin with the same four bits. There lie immutable segments, Parquet files sorted by
+key, each written in one step and merged when there are many. A look-up reads the parts of files
+that hold the wanted keys, so that a process never holds the whole memo. Several processes can
+write at once, and each finds what the others have written.
 """
 
 import hashlib
 import io
 import threading
 import time
+from collections import OrderedDict
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
 from copy import copy
@@ -21,13 +23,14 @@ import pyarrow.parquet as pq
 
 from gsum_resources.arrow import pc
 from gsum_resources.content_hash import hash_texts
-from gsum_resources.journal import Journal, JournalReader, open_journal
 from gsum_resources.parquet_store import ParquetStore
 from gsum_resources.progress import reporter
 from gsum_resources.protocols import Embedder, Gradual, Metered, Telling
 
 _BATCH = 512  # texts between two savings: about ten seconds of work on two cores
-MERGE_AT = 64  # segments; a listing of that many is still one cheap request
+_MERGE_AT = 16  # segments of a shard
+_GROUP_ROWS = 1024  # what is read together; 1.5 MiB of 384-dimensional vectors
+_RECENT_BYTES = 2**26  # of values that a process keeps
 
 
 def memo_folder(store: ParquetStore, kind: str, identity: str) -> str:
@@ -41,136 +44,142 @@ class Memo:
     def __init__(self, store: ParquetStore, kind: str, identity: str) -> None:
         self._store = store
         self._folder = memo_folder(store, kind, identity)
-        self._values: dict[bytes, tuple[pa.Array, int]] = {}
-        self._segments: dict[str, pa.Table] = {}
-        self._reader = JournalReader(store, self._folder)
-        self._journalled: dict[bytes, bytes] = {}
+        self._keys: dict[str, pa.ChunkedArray] = {}  # of known segments, by path
+        self._recent = _Recent()
         self._lock = threading.RLock()
 
     def get(self, keys: Iterable[bytes]) -> dict[bytes, bytes]:
         """The values of those keys that are known."""
-        found = {}
         with self._lock:
-            self._store.fs.invalidate_cache(self._folder)
-            # journals first: one that is folded after this is in a segment by then
-            self._load_journals()
-            self._load_new_segments()
-            for key in keys:
-                if key in self._values:
-                    segment, row = self._values[key]
-                    found[key] = segment[row].as_buffer().to_pybytes()
-                elif key in self._journalled:
-                    found[key] = self._journalled[key]
+            wanted = list(dict.fromkeys(keys))
+            found = self._recent.get(wanted)
+            for shard, missing in _by_shard(k for k in wanted if k not in found).items():
+                found |= self._look_up(shard, missing)
+            self._recent.add(found)
         return found
 
     def put(self, items: Mapping[bytes, bytes]) -> None:
-        """Keep `items` as a segment; on return they are in the store."""
-        if not items:
-            return
+        """Keep `items`; on return they are in the store."""
         with self._lock:
-            table = _as_table(items)
-            self._add(_write_segment(self._store, self._folder, table), table)
-            if len(self._segments) > MERGE_AT:
-                self._merge()
+            for shard, keys in _by_shard(items).items():
+                write_segment(self._store, f"{self._folder}/{shard}", {k: items[k] for k in keys})
+                if len(paths := self._segments(shard)) > _MERGE_AT:
+                    self._merge(shard, paths)
+            self._recent.add(items)
 
-    def open_journal(self) -> Journal:
-        """A journal for single values, which every memo of this model reads from now on.
+    def _segments(self, shard: str) -> list[str]:
+        folder = f"{self._folder}/{shard}"
+        self._store.fs.invalidate_cache(folder)
+        return sorted(self._store.fs.glob(f"{folder}/*.parquet"))
 
-        Whoever opened it puts its values as a segment in the end, and removes it then.
-        """
-        return open_journal(self._store, self._folder)
+    def _look_up(self, shard: str, keys: Collection[bytes]) -> dict[bytes, bytes]:
+        """Read from a shard; what another process merged meanwhile is in a newer segment."""
+        found: dict[bytes, bytes] = {}
+        left = set(keys)
+        while True:
+            try:
+                for path in self._segments(shard):
+                    if not left:
+                        break
+                    found |= self._read(path, left)
+                    left -= found.keys()
+            except FileNotFoundError:
+                continue
+            return found
 
-    def _load_journals(self) -> None:
-        for entry in self._reader.new_entries():
-            if entry.value is not None:
-                self._journalled[entry.key] = entry.value
+    def _read(self, path: str, keys: Collection[bytes]) -> dict[bytes, bytes]:
+        """Read the values of keys from a segment, only from the groups of rows that hold any."""
+        if path in self._keys and not _rows_of(self._keys[path], keys):
+            return {}
+        with self._store.fs.open(path, "rb") as source:
+            file = pq.ParquetFile(source)
+            if path not in self._keys:
+                self._keys[path] = file.read(["key"])["key"]
+            rows = _rows_of(self._keys[path], keys)
+            found: dict[bytes, bytes] = {}
+            for group in sorted({row // _GROUP_ROWS for row in rows}):
+                at = [row - group * _GROUP_ROWS for row in rows if row // _GROUP_ROWS == group]
+                part = file.read_row_group(group).take(at)
+                found.update(zip(*(c.to_pylist() for c in part.columns), strict=True))
+        return found
 
-    def _add(self, path: str, table: pa.Table) -> None:
-        keys = table["key"].to_pylist()
-        values = table["value"].combine_chunks()
-        values = values if isinstance(values, pa.Array) else pa.concat_arrays(values.chunks)
-        self._values.update((key, (values, row)) for row, key in enumerate(keys))
-        self._segments[path] = table
-
-    def _load_new_segments(self) -> None:
-        fs = self._store.fs
-        complete = False
-        while not complete:  # what another process merged meanwhile is in a newer segment
-            complete = True
-            for path in sorted(set(fs.glob(f"{self._folder}/*.parquet")) - self._segments.keys()):
-                try:
-                    with fs.open(path, "rb") as source:
-                        self._add(path, pq.read_table(source))
-                except FileNotFoundError:
-                    fs.invalidate_cache(self._folder)
-                    complete = False
-
-    def _merge(self) -> None:
+    def _merge(self, shard: str, paths: Sequence[str]) -> None:
         """Write the smaller half of the segments as one, then remove what it replaces.
 
         The larger ones stay, so that what a long run put early is not written again and again.
         """
-        by_size = sorted(self._segments.items(), key=lambda s: (s[1].nbytes, s[0]))
-        replaced = dict(by_size[: len(by_size) // 2 + 1])
-        table = _as_table(
-            {
-                key: value
-                for part in replaced.values()
-                for key, value in zip(*(column.to_pylist() for column in part.columns), strict=True)
-            }
-        )
-        merged = _write_segment(self._store, self._folder, table)
-        for path in replaced:
-            del self._segments[path]
-        self._add(merged, table)
-        for path in replaced.keys() - {merged}:
-            with suppress(FileNotFoundError):
-                self._store.fs.rm_file(path)
+        fs = self._store.fs
+        with suppress(FileNotFoundError):  # another process does the same
+            smallest = sorted(paths, key=lambda path: (fs.size(path), path))[: len(paths) // 2 + 1]
+            items: dict[bytes, bytes] = {}
+            for path in smallest:
+                with fs.open(path, "rb") as source:
+                    columns = pq.read_table(source).columns
+                items.update(zip(*(column.to_pylist() for column in columns), strict=True))
+            merged = write_segment(self._store, f"{self._folder}/{shard}", items)
+            for path in set(smallest) - {merged}:
+                self._keys.pop(path, None)
+                with suppress(FileNotFoundError):
+                    fs.rm_file(path)
 
 
-def fold_values(store: ParquetStore, folder: str, items: Mapping[bytes, bytes]) -> None:
-    """Put what an orphaned journal holds as a segment of the memo in `folder`."""
-    if items:
-        _write_segment(store, folder, _as_table(items))
+class _Recent:
+    """The values that were used last, up to `_RECENT_BYTES`."""
+
+    def __init__(self) -> None:
+        self._values: OrderedDict[bytes, bytes] = OrderedDict()
+        self._n_bytes = 0
+
+    def get(self, keys: Iterable[bytes]) -> dict[bytes, bytes]:
+        return {key: self._values[key] for key in keys if key in self._values}
+
+    def add(self, items: Mapping[bytes, bytes]) -> None:
+        for key, value in items.items():
+            self._n_bytes += len(value) - len(self._values.pop(key, b""))
+            self._values[key] = value
+        while self._n_bytes > _RECENT_BYTES:
+            self._n_bytes -= len(self._values.popitem(last=False)[1])
 
 
-def forget_values(store: ParquetStore, kind: str, keys: Collection[bytes]) -> int:
-    """Remove values from the memos of all models of a kind, and return how many.
-
-    Nothing else may write to them meanwhile: a process that merges segments it has read would
-    bring the values back.
-    """
-    wanted = pa.array(list(keys), pa.binary(16))
-    n_removed = 0
-    for path in store.fs.glob(f"{store.root}/_memo/{kind}/*/*.parquet") if keys else ():
-        with store.fs.open(path, "rb") as source:
-            table = pq.read_table(source)
-        kept = table.filter(pc.invert(pc.is_in(table["key"], value_set=wanted)))
-        if len(kept) < len(table):
-            if len(kept):
-                _write_segment(store, path.rpartition("/")[0], kept)
-            store.fs.rm_file(path)
-            n_removed += len(table) - len(kept)
-    return n_removed
+def _by_shard(keys: Iterable[bytes]) -> dict[str, list[bytes]]:
+    """Keys by the first of their hexadecimal digits."""
+    shards: dict[str, list[bytes]] = {}
+    for key in keys:
+        shards.setdefault(f"{key[0] >> 4:x}", []).append(key)
+    return shards
 
 
-def _as_table(items: Mapping[bytes, bytes]) -> pa.Table:
-    return pa.table(
-        {
-            "key": pa.array(list(items), pa.binary(16)),
-            "value": pa.array(list(items.values()), pa.large_binary()),
-        }
-    )
+def _rows_of(segment: pa.ChunkedArray, keys: Collection[bytes]) -> list[int]:
+    """The rows of a segment that hold one of the keys."""
+    is_in = pc.is_in(segment, value_set=pa.array(list(keys), pa.binary(16)))
+    return np.flatnonzero(is_in.to_numpy()).tolist()
 
 
-def _write_segment(store: ParquetStore, folder: str, table: pa.Table) -> str:
-    """A file named by its keys, so that to write it twice is to write it once."""
-    digest = hashlib.blake2b(b"".join(table["key"].to_pylist()), digest_size=12)
+def write_segment(store: ParquetStore, folder: str, items: Mapping[bytes, bytes]) -> str:
+    """Write values as a file named by its keys, so that to write it twice is to write it once."""
+    keys = sorted(items)
+    digest = hashlib.blake2b(b"".join(keys), digest_size=12)
     path = f"{folder}/{digest.hexdigest()}.parquet"
+    values = pa.array([items[key] for key in keys], pa.large_binary())
+    table = pa.table({"key": pa.array(keys, pa.binary(16)), "value": values})
     buffer = io.BytesIO()
-    pq.write_table(table, buffer, compression="zstd", use_dictionary=False)
+    pq.write_table(
+        table, buffer, compression="zstd", use_dictionary=False, row_group_size=_GROUP_ROWS
+    )
     store.replace_file(path, buffer.getbuffer())
     return path
+
+
+def shard_segments(store: ParquetStore, folder: str) -> None:
+    """Put the segments that an older gsum wrote into a memo's folder itself into shards."""
+    for path in store.fs.glob(f"{folder}/*.parquet"):
+        with suppress(FileNotFoundError):  # another process does the same
+            with store.fs.open(path, "rb") as source:
+                columns = pq.read_table(source).columns
+            items = dict(zip(*(column.to_pylist() for column in columns), strict=True))
+            for shard, keys in _by_shard(items).items():
+                write_segment(store, f"{folder}/{shard}", {key: items[key] for key in keys})
+            store.fs.rm_file(path)
 
 
 @dataclass(frozen=True)

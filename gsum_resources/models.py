@@ -2,15 +2,23 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, partial
+from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
-from gsum_resources.llm.ledger import Ledger, LedgeredModel
+from gsum_resources.llm.ledger import Ledger, LedgeredModel, OnProgress
+from gsum_resources.llm.tokens import Window, most_tokens, window_of
 from gsum_resources.memo import MemoizedEmbedder
 from gsum_resources.parquet_store import ParquetStore
 from gsum_resources.protocols import Embedder, LanguageModel, PassageScorer
 from gsum_resources.scoring.memoized import MemoizedScorer
-from gsum_resources.settings import EmbeddingSettings, LlmSettings, ScorerSettings, Settings
+from gsum_resources.settings import (
+    EmbeddingSettings,
+    LlmSettings,
+    ScorerSettings,
+    Settings,
+    WorkSettings,
+)
 from gsum_resources.table import Table
 
 if TYPE_CHECKING:
@@ -18,6 +26,7 @@ if TYPE_CHECKING:
 
 
 LANGUAGE_MODELS = ("language_model", "judge_model")  # their assets
+WORK = tuple(WorkSettings.model_fields)  # kinds of work that may have a language model of their own
 ServerSettings = LlmSettings | EmbeddingSettings | ScorerSettings
 
 
@@ -40,14 +49,44 @@ class Models:
     quick: bool = False
 
     def identity(self, name: str) -> str:
-        """The present identity of a model by its asset's name."""
-        if name in LANGUAGE_MODELS:
+        """The present identity of a model by its asset's name, or by a kind of work."""
+        if name in (*LANGUAGE_MODELS, *WORK):
             return self._language_model(name).identity
         if name == "embedding_model":
             return self.embedder.identity
         if name == "passage_scorer":
             return self.scorer.identity
         raise ModelError(f"no model is called '{name}'")
+
+    def version(self, name: str) -> str:
+        """What lineage records of a model: its identity, and what its prompts are cut by."""
+        identity = self.identity(name)
+        if name not in (*LANGUAGE_MODELS, *WORK):
+            return identity
+        settings = self.settings_of(name)
+        parts = [identity, f"context={settings.context_tokens}" if settings.context_tokens else ""]
+        return "/".join(filter(None, [*parts, settings.tokenizer]))
+
+    def settings_of(self, name: str) -> LlmSettings:
+        """The settings of a language model: its own table, or that of the one that it is."""
+        own = self.settings.judge if name == "judge_model" else None
+        if name in WORK:
+            own = getattr(self.settings.models, name)
+        return self.settings.llm if own is None or own.backend == "same" else own
+
+    def window(self, name: str = "language_model") -> Window:
+        """What a language model takes at once, as far as that is known."""
+        name = self._named(name)
+        if name not in self._windows:
+            self._windows[name] = self._new_window(name)
+        return self._windows[name]
+
+    def bare(self, name: str) -> LanguageModel | Embedder | PassageScorer:
+        """A model without memo and ledger, by its asset's name or by a kind of work."""
+        if name in (*LANGUAGE_MODELS, *WORK):
+            return self._language_model(name)
+        new = self._new_embedder if name == "embedding_model" else self._new_scorer
+        return self.overrides.get(name) or new()
 
     def check(self) -> None:
         """One cheap call to each server in use, so that a wrong key is told before any work.
@@ -69,6 +108,7 @@ class Models:
         all_models: dict[str, ServerSettings] = {
             "language_model": self.settings.llm,
             "judge_model": self.settings.judge,
+            **{work: own for work in WORK if (own := getattr(self.settings.models, work))},
             "embedding_model": self.settings.embedding,
             "passage_scorer": self.settings.scorer,
         }
@@ -89,7 +129,7 @@ class Models:
     def language_model(
         self,
         ledger: Ledger,
-        on_progress: Callable[[int, int], None] | None = None,
+        on_progress: OnProgress | None = None,
         on_failure: Callable[[str], None] | None = None,
         name: str = "language_model",
     ) -> LedgeredModel:
@@ -98,33 +138,49 @@ class Models:
         Parameters
         ----------
         on_failure : hears the document of each request that got no valid reply.
-        name : `language_model`, or `judge_model`.
+        name : `language_model`, `judge_model`, or a kind of work.
         """
-        model = self._language_model(name)
-        return LedgeredModel(model, self.store, ledger, on_progress, on_failure)
+        model, window = self._language_model(name), partial(self.window, name)
+        return LedgeredModel(model, self.store, ledger, on_progress, on_failure, window)
 
     def _language_model(self, name: str) -> LanguageModel:
-        settings = self.settings.llm
-        if name == "judge_model" and name not in self.overrides:
-            if self.settings.judge.backend == "same":
-                name = "language_model"
-            else:
-                settings = self.settings.judge
+        name = self._named(name)
         if name not in self._language_models:
-            given = self.overrides.get(name) or self._new_language_model(settings)
+            given = self.overrides.get(name) or self._new_language_model(name)
             self._language_models[name] = cast(LanguageModel, given)
         return self._language_models[name]
+
+    def _named(self, name: str) -> str:
+        """The name of the model that serves `name`: its own, or that of the language model."""
+        own = name in self.overrides or self.settings_of(name) is not self.settings.llm
+        return name if own else "language_model"
+
+    def _new_window(self, name: str) -> Window:
+        settings = self.settings_of(name)
+        if name in self.overrides or settings.backend == "extractive":
+            return Window(settings.model, most_tokens)  # asks no server, and has no limit
+        model = self._language_model(name)
+        folder = Path(settings.model).expanduser()
+        local = folder if settings.backend != "openai_compatible" and folder.is_dir() else None
+        own = getattr(model, "window", None)
+        return own or window_of(settings, lambda: self._endpoint(settings), local)
+
+    @cached_property
+    def _windows(self) -> dict[str, Window]:
+        return {}
 
     @cached_property
     def _language_models(self) -> dict[str, LanguageModel]:
         return {}
 
-    def _new_language_model(self, settings: LlmSettings) -> LanguageModel:
+    def _new_language_model(self, name: str) -> LanguageModel:
+        settings = self.settings_of(name)
         if settings.backend == "openai_compatible":
             from gsum_resources.llm.openai_compatible import OpenAICompatibleModel
 
-            return OpenAICompatibleModel(settings, self._endpoint(settings))
-        if settings.backend == "transformers_local":
+            window = partial(self.window, name)
+            return OpenAICompatibleModel(settings, self._endpoint(settings), window)
+        if settings.backend in ("transformers_local", "packaged"):
             from gsum_resources.llm.transformers_local import TransformersModel
 
             return cast(LanguageModel, TransformersModel(settings))
@@ -157,7 +213,7 @@ class Models:
             from gsum_resources.scoring.prompt_logprobs import ServedScorer
 
             return ServedScorer(settings, self._endpoint(settings))
-        if settings.backend == "transformers_local":
+        if settings.backend in ("transformers_local", "packaged"):
             from gsum_resources.scoring.causal_scorer import CausalScorer
 
             return CausalScorer(settings)

@@ -1,5 +1,6 @@
 """Dagster's door to the models: handed to assets with memo and ledger."""
 
+from collections.abc import Callable
 from functools import partial
 
 import dagster as dg
@@ -17,10 +18,23 @@ from gsum_resources.warehouse_io import partition_of, step_of
 
 
 class ModelsIO(dg.IOManager):
-    """Hands the observed model assets to those that use them, and notes that they did."""
+    """Hands the observed model assets to those that use them, and notes that they did.
 
-    def __init__(self, models: Models, reads: Reads, embedding_table: Table) -> None:
+    Parameters
+    ----------
+    work_of : the kind of work of an asset that asks the language model, which may have a model of
+        its own.
+    """
+
+    def __init__(
+        self,
+        models: Models,
+        reads: Reads,
+        embedding_table: Table,
+        work_of: Callable[[str], str] = lambda _: "language_model",
+    ) -> None:
         self.models = models
+        self._work_of = work_of
         self._reads = reads
         self._embedding_table = embedding_table
 
@@ -32,7 +46,8 @@ class ModelsIO(dg.IOManager):
         corpus = _corpus_of(context)
 
         def read() -> LedgeredModel | MemoizedEmbedder | MemoizedScorer:
-            self._reads.other(step, f"model:{name}", self.models.identity(name))
+            model = self._work_of(asset) if name == "language_model" else name
+            self._reads.other(step, f"model:{name}", self.models.version(model))
             info = context.log.info if context.log else print
             booked = EmbeddingLedger(self.models.store, self._embedding_table, corpus, asset)
             failed = partial(self._reads.failure, step)
@@ -45,7 +60,7 @@ class ModelsIO(dg.IOManager):
             store, table = self.models.store, self.models.ledger_table
             ledger = Ledger(store, table, corpus, asset, run_id=step[0])
             answered = reporter(f"{asset}: requests answered", info)
-            return self.models.language_model(ledger, answered, failed, name)
+            return self.models.language_model(ledger, answered, failed, model)
 
         return Lazy(read)
 

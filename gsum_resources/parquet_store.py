@@ -96,12 +96,21 @@ class Provenance:
 
 
 class ParquetStore:
-    """Reads and writes the warehouse under a local folder or any fsspec URL."""
+    """Reads and writes the warehouse under a local folder or any fsspec URL.
 
-    def __init__(self, root: str) -> None:
+    Parameters
+    ----------
+    state_url : of the database that goes with it (`state.py`); by default the file `state.db` in
+        a local folder, or beside a folder called `warehouse`, as a home has them.
+    """
+
+    def __init__(self, root: str, state_url: str = "") -> None:
         self.fs, self.root = fsspec.core.url_to_fs(root)
         self.url = root
         self.is_local = "file" in self.fs.protocol
+        folder, name = os.path.split(self.root)
+        beside = folder if name == "warehouse" else self.root
+        self.state_url = state_url or (f"{beside}/state.db" if self.is_local else "")
         self._footers: dict[str, tuple[Any, Provenance]] = {}
 
     def path(self, table: Table, partition: Partition) -> str:

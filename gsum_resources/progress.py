@@ -4,9 +4,10 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
+from typing import Protocol
 
-Show = Callable[[str, int, int], None]
-"""Label, done, total."""
+Show = Callable[[str, int, int, str], None]
+"""Label, done, total, and what else is known, such as tokens a second."""
 
 _show: ContextVar[Show | None] = ContextVar("gsum_progress", default=None)
 
@@ -21,10 +22,16 @@ def shown_by(show: Show) -> Iterator[None]:
         _show.reset(token)
 
 
-def reporter(
-    label: str, log: Callable[[str], None], every_s: float = 10.0
-) -> Callable[[int, int], None]:
-    """A callback `(done, total)`: to the terminal where there is one, else to `log`.
+class Report(Protocol):
+    """How far work has come, and what else is known of it."""
+
+    def __call__(self, done: int, total: int, detail: str = "") -> None:
+        """Note that `done` of `total` are done."""
+        ...
+
+
+def reporter(label: str, log: Callable[[str], None], every_s: float = 10.0) -> Report:
+    """A callback `(done, total, detail)`: to the terminal where there is one, else to `log`.
 
     Parameters
     ----------
@@ -32,13 +39,40 @@ def reporter(
     """
     last = time.monotonic()
     show = _show.get()  # now: a thread that reports later does not inherit it
+    counted_from: tuple[float, int] | None = None
 
-    def report(done: int, total: int) -> None:
-        nonlocal last
+    def report(done: int, total: int, detail: str = "") -> None:
+        nonlocal last, counted_from
+        now = time.monotonic()
         if show is not None:
-            show(label, done, total)
-        elif time.monotonic() - last >= every_s:
-            last = time.monotonic()
-            log(f"{label}: {done:,} of {total:,}")
+            show(label, done, total, detail)
+            return
+        if counted_from is None or done < counted_from[1]:
+            counted_from = now, done
+        if now - last >= every_s:
+            last = now
+            words = [
+                f"{label}: {done:,} of {total:,}",
+                _left(counted_from, now, done, total),
+                detail,
+            ]
+            log(", ".join(filter(None, words)))
 
     return report
+
+
+def _left(counted_from: tuple[float, int], now: float, done: int, total: int) -> str:
+    since, first = counted_from
+    if done == first or done >= total:
+        return ""
+    return f"about {duration((total - done) * (now - since) / (done - first))} left"
+
+
+def duration(seconds: float) -> str:
+    """`8 s`, `3 min 20 s`, `2 h 5 min`."""
+    whole = max(0, round(seconds))
+    if whole < 60:
+        return f"{whole} s"
+    if whole < 3600:
+        return f"{whole // 60} min {whole % 60} s"
+    return f"{whole // 3600} h {whole % 3600 // 60} min"

@@ -31,6 +31,9 @@ class Request:
     seed : sampling seed, derived from a stable id.
     schema : a pydantic model that the reply must satisfy, or None for free text.
     document_id : for the ledger; "" where the request concerns a whole corpus.
+    ending : further words after passages and question, such as what is known so far. What stems
+        from documents belongs here and not into the instructions, and so do the words in which
+        requests about the same passages differ: what they share is then a common prefix.
     """
 
     task: Task
@@ -42,12 +45,15 @@ class Request:
     seed: int = 0
     schema: type[BaseModel] | None = None
     document_id: str = ""
+    ending: str = ""
 
     def render(self) -> str:
-        """The user message: numbered passages, then the question."""
+        """The user message: numbered passages, then the question, then the ending."""
         parts = [f"[{i}]\n{passage}" for i, passage in enumerate(self.passages, start=1)]
         if self.question:
             parts.append(f"Question: {self.question}")
+        if self.ending:
+            parts.append(self.ending)
         return "\n\n".join(parts)
 
 
@@ -56,6 +62,7 @@ class Completion:
     """A model's valid reply to one `Request`; `tokens_*` in tokens, `latency_s` in seconds.
 
     `calls` counts the answers it took, re-asks included; `retries` the attempts that got none.
+    `slips` has a line for each kind of invalid item that was left out of the lists in `parsed`.
     """
 
     text: str
@@ -68,13 +75,22 @@ class Completion:
     retries: int = 0
     cached: bool = False
     cost_usd: float = 0.0
+    slips: tuple[str, ...] = ()
+
+    @property
+    def left_out(self) -> int:
+        """Number of items that `slips` stand for: a line may begin with how many ("3 of …")."""
+        return sum(
+            int(n) if (n := slip.partition(" of ")[0]).isdigit() else 1 for slip in self.slips
+        )
 
 
 @dataclass(frozen=True)
 class CompletionError:
-    """Why one `Request` got no valid reply; never memoized. It may have cost something.
+    """Why one `Request` got no valid reply. It may have cost something.
 
     `text` is what the model said last, of which a part may be of use; empty where it said nothing.
+    `repeats`: the model would say the same again; such a failure alone is memoized.
     """
 
     message: str
@@ -86,6 +102,7 @@ class CompletionError:
     latency_s: float = 0.0
     cost_usd: float = 0.0
     text: str = ""
+    repeats: bool = False
 
 
 class ModelUnavailableError(RuntimeError):
@@ -133,6 +150,16 @@ class LanguageModel(Protocol):
         ModelUnavailableError
             If asking on is of no use. What was answered before has gone to `on_reply`.
         """
+        ...
+
+
+@runtime_checkable
+class Repeating(Protocol):
+    """A language model that fails again, for sure, at what it failed at (`repeats`)."""
+
+    @property
+    def failure_scope(self) -> str:
+        """What a failure depends on beside identity and request, such as the number of re-asks."""
         ...
 
 

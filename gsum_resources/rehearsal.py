@@ -9,6 +9,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -20,16 +21,17 @@ import pyarrow.parquet as pq
 from gsum_resources.embedding.vectors import unit_length
 from gsum_resources.home import Home
 from gsum_resources.instance import CONFIG_FILE
-from gsum_resources.journal import SUFFIX
 from gsum_resources.llm.classical.vocabulary import content_stems
-from gsum_resources.llm.ledger import Ledger, LedgeredModel
+from gsum_resources.llm.ledger import Ledger, LedgeredModel, OnProgress
 from gsum_resources.llm.openai_compatible import estimated_tokens
 from gsum_resources.llm.rehearsal import Recalled, RehearsedModel, Understudy
+from gsum_resources.llm.tokens import Window, window_of
 from gsum_resources.memo import memo_folder
-from gsum_resources.models import LANGUAGE_MODELS, Models
+from gsum_resources.models import LANGUAGE_MODELS, WORK, Models
 from gsum_resources.parquet_store import ParquetStore
 from gsum_resources.protocols import Embedder, LanguageModel, OnRow, PassageScorer
 from gsum_resources.settings import SETTINGS_FILE, ScorerSettings, Settings
+from gsum_resources.state import state_of
 from gsum_resources.warehouse_io import WarehouseIO
 
 _MEMOS = "_memo"
@@ -51,7 +53,8 @@ def rehearsal_home(home: Home, corpus: str, tables: Iterable[str]) -> Iterator[H
         (root / "corpora" / corpus).symlink_to(home.corpora / corpus)
         with suppress(FileNotFoundError):
             shutil.copyfile(home.root / SETTINGS_FILE, root / SETTINGS_FILE)
-        store = ParquetStore(home.warehouse)
+        (root / "prompts").symlink_to(home.root / "prompts")  # which need not be there
+        store = home.open_store()
         for part in (_MEMOS, *(f"{name}/corpus={corpus}" for name in tables)):
             _take(store, f"{store.root}/{part}", root / "warehouse" / part)
         yield Home(root, str(root / "warehouse"))
@@ -93,7 +96,7 @@ def _take(store: ParquetStore, source: str, target: Path) -> None:
 
 
 def _copy(store: ParquetStore, path: str, target: Path) -> None:
-    if store.is_local and not path.endswith(SUFFIX):  # a journal is still written to
+    if store.is_local:
         try:
             os.link(path, target)
         except FileNotFoundError:
@@ -123,10 +126,17 @@ class RehearsedModels(Models):
 
     recalled: dict[str, Recalled] = field(default_factory=lambda: defaultdict(Recalled))
 
+    def window(self, name: str = "language_model") -> Window:
+        """That of the model as far as no server must be asked: a plan reaches none."""
+        settings = self.settings_of(name)
+        if settings.backend != "openai_compatible":
+            return super().window(name)
+        return window_of(settings)
+
     def language_model(
         self,
         ledger: Ledger,
-        on_progress: Callable[[int, int], None] | None = None,
+        on_progress: OnProgress | None = None,
         on_failure: Callable[[str], None] | None = None,
         name: str = "language_model",
     ) -> LedgeredModel:
@@ -138,7 +148,8 @@ class RehearsedModels(Models):
         def recall(one: Recalled) -> None:
             self.recalled[ledger.asset] += one
 
-        return RehearsedModel(model, self.store, ledger, on_progress, on_failure, recall)
+        window = partial(self.window, name)
+        return RehearsedModel(model, self.store, ledger, on_progress, on_failure, recall, window)
 
 
 def rehearsed(models: Models, store: ParquetStore) -> RehearsedModels:
@@ -149,12 +160,16 @@ def rehearsed(models: Models, store: ParquetStore) -> RehearsedModels:
     from gsum_resources.llm.extractive import ExtractiveModel
 
     settings = models.settings
+    state_of(store).behind = state_of(models.store)
     plain = Models(Settings(), store, models.ledger_table)
     writer = ExtractiveModel(LetterHashes())
     cast: dict[str, LanguageModel | Embedder | PassageScorer] = dict(models.overrides)
-    for name, own in zip(LANGUAGE_MODELS, (settings.llm, settings.judge), strict=True):
-        if name not in cast and own.backend in ("openai_compatible", "transformers_local"):
-            cast[name] = Understudy(own, models.identity(name), writer)
+    for name in (*LANGUAGE_MODELS, *WORK):
+        own = models.settings_of(name)
+        is_own = name == "language_model" or own is not settings.llm
+        if is_own and name not in cast and own.backend != "extractive":
+            scope = getattr(models.bare(name), "failure_scope", "")
+            cast[name] = Understudy(own, models.identity(name), writer, scope)
     if "embedding_model" not in cast and settings.embedding.backend == "openai_compatible":
         identity = models.identity("embedding_model")
         cast["embedding_model"] = UnderstudyEmbedder(
@@ -284,7 +299,7 @@ class UnderstudyScorer:
 
 def _known_dimension(store: ParquetStore, identity: str) -> int | None:
     """Length of the vectors that the memo has of a model; None where it has none."""
-    for path in store.fs.glob(f"{memo_folder(store, 'embeddings', identity)}/*.parquet"):
+    for path in store.fs.glob(f"{memo_folder(store, 'embeddings', identity)}/*/*.parquet"):
         with store.fs.open(path, "rb") as source:
             values = pq.read_table(source, columns=["value"])["value"]
         return len(values[0].as_py()) // np.dtype(np.float32).itemsize

@@ -76,12 +76,23 @@ class EndpointSettings(BaseModel):
         return name
 
 
+def _require_model(backend: str, model: str, default: str) -> None:
+    """Raise ValueError if `backend` needs a model and has none, or has its own and gets another."""
+    if backend == "packaged" and model:
+        raise ValueError(
+            f"model is '{model}', but backend is 'packaged', which has its own model; set backend "
+            "to 'openai_compatible' or 'transformers_local', or remove model"
+        )
+    if backend not in (default, "packaged") and not model:
+        raise ValueError(f"backend '{backend}' needs a model; set model")
+
+
 class LlmSettings(EndpointSettings):
     """Table `[llm]`: the language model."""
 
     table: ClassVar[str] = "llm"
-    backend: Literal["extractive", "openai_compatible", "transformers_local"] = Field(
-        default="extractive", description="what serves it"
+    backend: Literal["extractive", "openai_compatible", "transformers_local", "packaged"] = Field(
+        default="extractive", description="what serves it; packaged: SmolLM2 of the extra smollm2"
     )
     model: str = Field(default="", description="name at the server, or path or hub id")
     version: str = Field(
@@ -94,6 +105,22 @@ class LlmSettings(EndpointSettings):
     max_repairs: int = Field(
         default=2, ge=0, description="re-asks after a reply of wrong structure"
     )
+    context_tokens: int = Field(
+        default=0,
+        ge=0,
+        description="of prompt and reply together; 0: what the server or the model itself says",
+    )
+    tokenizer: str = Field(
+        default="",
+        description="counts tokens: a tokenizer.json or its folder; server: the server's own; "
+        "empty: a local model's own, else a bound that errs on the safe side",
+    )
+    max_reply_tokens: int = Field(
+        default=0, ge=0, description="of a served model, thoughts included; 0: by the wanted words"
+    )
+    reasoning_effort: Literal["", "none", "minimal", "low", "medium", "high", "xhigh"] = Field(
+        default="", description="of a served model that reasons; empty: its own default"
+    )
     usd_per_million_tokens_in: float = Field(default=0.0, ge=0, description="price, US dollars")
     usd_per_million_tokens_out: float = Field(default=0.0, ge=0, description="price, US dollars")
 
@@ -104,8 +131,7 @@ class LlmSettings(EndpointSettings):
                 f"model is '{self.model}', but backend is 'extractive', which has no other model; "
                 "set backend to 'openai_compatible' or 'transformers_local', or remove model"
             )
-        if self.backend != "extractive" and not self.model:
-            raise ValueError(f"backend '{self.backend}' needs a model; set model")
+        _require_model(self.backend, self.model, "extractive")
         return self
 
 
@@ -113,7 +139,7 @@ class JudgeSettings(LlmSettings):
     """Table `[judge]`: the language model that judges answers."""
 
     table: ClassVar[str] = "judge"
-    backend: Literal["same", "openai_compatible", "transformers_local"] = Field(  # type: ignore[assignment]
+    backend: Literal["same", "openai_compatible", "transformers_local", "packaged"] = Field(  # type: ignore[assignment]
         default="same", description="what serves it; same: the model of [llm]"
     )
 
@@ -124,9 +150,43 @@ class JudgeSettings(LlmSettings):
                 f"model is '{self.model}', but backend is 'same', the model of [llm]; set backend "
                 "to 'openai_compatible' or 'transformers_local', or remove model"
             )
-        if self.backend != "same" and not self.model:
-            raise ValueError(f"backend '{self.backend}' needs a model; set model")
+        _require_model(self.backend, self.model, "same")
         return self
+
+
+class ExtractionSettings(LlmSettings):
+    """Table `[models.extraction]`: what is read out of documents, passage by passage."""
+
+    table: ClassVar[str] = "models.extraction"
+
+
+class ReportSettings(LlmSettings):
+    """Table `[models.reports]`: reports of communities."""
+
+    table: ClassVar[str] = "models.reports"
+
+
+class SimulationSettings(LlmSettings):
+    """Table `[models.simulation]`: simulated questions, and their answers."""
+
+    table: ClassVar[str] = "models.simulation"
+
+
+class AnswerSettings(LlmSettings):
+    """Table `[models.answers]`: all that is asked for a question."""
+
+    table: ClassVar[str] = "models.answers"
+
+
+class WorkSettings(BaseModel):
+    """The tables `[models.*]`: models for kinds of work; None: the model of [llm]."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    extraction: ExtractionSettings | None = None
+    reports: ReportSettings | None = None
+    simulation: SimulationSettings | None = None
+    answers: AnswerSettings | None = None
 
 
 class EmbeddingSettings(EndpointSettings):
@@ -151,7 +211,7 @@ class ScorerSettings(EndpointSettings):
     """Table `[scorer]`: what tells how well one passage predicts another."""
 
     table: ClassVar[str] = "scorer"
-    backend: Literal["unigram", "openai_compatible", "transformers_local"] = Field(
+    backend: Literal["unigram", "openai_compatible", "transformers_local", "packaged"] = Field(
         default="unigram", description="what serves it; unigram: word frequencies, no model"
     )
     model: str = Field(default="", description="name at the server, or path or hub id")
@@ -176,8 +236,7 @@ class ScorerSettings(EndpointSettings):
                 f"model is '{self.model}', but backend is 'unigram', which has no model; set "
                 "backend to 'openai_compatible' or 'transformers_local', or remove model"
             )
-        if self.backend != "unigram" and not self.model:
-            raise ValueError(f"backend '{self.backend}' needs a model; set model")
+        _require_model(self.backend, self.model, "unigram")
         return self
 
 
@@ -210,16 +269,81 @@ class AutomationSettings(BaseModel):
         return name
 
 
+class StateSettings(BaseModel):
+    """Table `[state]`: the database of what is no table: replies, calls, requests."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    url: str = Field(
+        default="",
+        repr=False,  # it may hold a password
+        description="postgresql+psycopg2://user:password@host/name; empty: state.db in the home",
+    )
+
+
 class Settings(BaseModel):
     """Everything in `gsum.toml`."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     llm: LlmSettings = LlmSettings()
+    models: WorkSettings = WorkSettings()
     judge: JudgeSettings = JudgeSettings()
     embedding: EmbeddingSettings = EmbeddingSettings()
     scorer: ScorerSettings = ScorerSettings()
     automation: AutomationSettings = AutomationSettings()
+    state: StateSettings = StateSettings()
+
+    @model_validator(mode="before")
+    @classmethod
+    def _filled_up(cls, values: Any) -> Any:
+        """What a table of [models] leaves out is taken from [llm]; its `judge` is [judge]."""
+        models = values.get("models") if isinstance(values, dict) else None
+        if not isinstance(models, dict):
+            return values
+        llm = values.get("llm", {})
+        if isinstance(llm, BaseModel):
+            llm = llm.model_dump(exclude_unset=True)
+        filled = {
+            work: _inherited(own, llm) if isinstance(own, dict) and isinstance(llm, dict) else own
+            for work, own in models.items()
+        }
+        if "judge" not in filled:
+            return {**values, "models": filled}
+        if values.get("judge"):
+            raise ValueError("[judge] and [models.judge] are the same; remove one of them")
+        judge = filled.pop("judge")
+        if isinstance(judge, dict) and judge.get("backend", "extractive") == "extractive":
+            judge = {key: value for key, value in judge.items() if key != "backend"}
+        return {**values, "models": filled, "judge": judge}
+
+
+_TABLES: dict[str, Any] = {  # every table of keys, by its name in the file
+    **{name: f.annotation for name, f in Settings.model_fields.items() if name != "models"},
+    **{
+        settings.table: settings
+        for settings in (ExtractionSettings, ReportSettings, SimulationSettings, AnswerSettings)
+    },
+    "models.judge": JudgeSettings,
+}
+_OF_MODEL = frozenset(  # keys that say nothing of another model
+    {"model", "version", "context_tokens", "tokenizer", "max_reply_tokens", "reasoning_effort"}
+    | {"usd_per_million_tokens_in", "usd_per_million_tokens_out", "structured_output"}
+)
+
+
+def _inherited(own: dict[str, Any], llm: dict[str, Any]) -> dict[str, Any]:
+    """A table of [models] with the keys of [llm] that it leaves out.
+
+    Of another server nothing is known but its backend, and of another model nothing but where it
+    is: a key goes to no other server, and a price counts for no other model.
+    """
+    if "backend" in own and own["backend"] != llm.get("backend"):
+        return own
+    if "base_url" in own and own["base_url"] != llm.get("base_url"):
+        return {key: value for key, value in llm.items() if key == "backend"} | own
+    other = "model" in own and own["model"] != llm.get("model")
+    return {key: value for key, value in llm.items() if not (other and key in _OF_MODEL)} | own
 
 
 def load_settings(home: Path, environment: Mapping[str, str] = os.environ) -> Settings:
@@ -238,9 +362,14 @@ def load_settings(home: Path, environment: Mapping[str, str] = os.environ) -> Se
             if not text and not variable.lower().endswith(tuple(_MAY_BE_EMPTY)):
                 continue  # an empty variable counts as unset
             table, key = _place(variable)
-            if not isinstance(values.setdefault(table, {}), dict):
-                raise SettingsError(f"{file}: '{table}' is not a table; write [{table}] above it")
-            values[table][key] = _as_typed(Settings.model_fields[table].annotation, key, text)
+            held: Any = values
+            for part in table.split("."):
+                held = held.setdefault(part, {})
+                if not isinstance(held, dict):
+                    raise SettingsError(
+                        f"{file}: '{part}' is not a table; write [{table}] above it"
+                    )
+            held[key] = _as_typed(_TABLES[table], key, text)
             sources[f"{table}.{key}"] = variable
     try:
         return Settings.model_validate(values)
@@ -260,20 +389,21 @@ def _from_file(file: Path) -> dict[str, Any]:
 
 def _place(variable: str) -> tuple[str, str]:
     """`GSUM_LLM_BASE_URL` -> ("llm", "base_url")."""
-    for table, field in Settings.model_fields.items():
-        prefix = f"{PREFIX}{table.upper()}_"
-        if variable.startswith(prefix):
-            key = variable.removeprefix(prefix).lower()
-            if key in field.annotation.model_fields:  # type: ignore[union-attr]
-                return table, key
-    known = [
-        f"{PREFIX}{table}_{key}".upper()
-        for table, field in Settings.model_fields.items()
-        for key in field.annotation.model_fields  # type: ignore[union-attr]
-    ] + sorted(_OTHER_VARIABLES)
+    known = {_variable(table, key): (table, key) for table in _TABLES for key in _keys(table)}
+    if variable in known:
+        return known[variable]
+    names = [*known, *sorted(_OTHER_VARIABLES)]
     raise SettingsError(
-        f"environment variable {variable} is unknown{did_you_mean(variable, known)}"
+        f"environment variable {variable} is unknown{did_you_mean(variable, names)}"
     )
+
+
+def _variable(table: str, key: str) -> str:
+    return f"{PREFIX}{table.replace('.', '_')}_{key}".upper()
+
+
+def _keys(table: str) -> list[str]:
+    return list(_TABLES[table].model_fields)
 
 
 def _as_typed(table: Any, key: str, text: str) -> Any:
@@ -290,20 +420,24 @@ def _as_typed(table: Any, key: str, text: str) -> Any:
 def _told(problem: Any, file: Path, sources: Mapping[str, str]) -> str:
     path = ".".join(str(part) for part in problem["loc"])
     table, _, key = path.partition(".")
+    if table == "models" and key:
+        work, _, key = key.partition(".")
+        table = f"models.{work}"
     if problem["type"] == "extra_forbidden":
         if key == "api_key":
             return (
                 f"{file}: [{table}] api_key: a key is never written here; remove it and set the "
                 "environment variable that api_key_env names"
             )
-        model = Settings if not key else Settings.model_fields[table].annotation
-        known = model.model_fields  # type: ignore[union-attr]
+        known = _keys(table) if table in _TABLES else [*Settings.model_fields, *_TABLES]
         return f"{file}: unknown key '{path}'{did_you_mean(key or table, known)}"
     if problem["type"] == "literal_error":  # of a backend and the like
         expected = problem["ctx"]["expected"]
         nearest = did_you_mean(str(problem["input"]), re.findall(r"'([^']*)'", expected))
         where = _where(path, file, sources)
         return f"{where} is {problem['input']!r}{nearest}"
+    if problem["type"] == "value_error" and not table:
+        return f"{file}: {problem['msg'].removeprefix('Value error, ')}"
     if problem["type"] == "value_error" and not key:
         return f"{file}: [{table}]: {problem['msg'].removeprefix('Value error, ')}"
     where = _where(path, file, sources)

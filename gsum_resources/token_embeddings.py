@@ -1,6 +1,5 @@
 """Token embeddings: a vector for every token of a text, as BERTScore matches them."""
 
-from collections import OrderedDict
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -93,40 +92,3 @@ class LocalTokenEmbedder:
     @cached_property
     def _encoder(self) -> TextEncoder:
         return TextEncoder(self.model, "float32", None, self.device, self.threads)
-
-
-class RecentTokenEmbedder:
-    """A token embedder that keeps the vectors of the texts it was last asked for.
-
-    References come back with the answers of every method.
-
-    Parameters
-    ----------
-    max_bytes : of vectors kept; 256 MiB are 700 texts of 256 tokens and 384 dimensions.
-    """
-
-    def __init__(self, embedder: TokenEmbedder, max_bytes: int = 2**28) -> None:
-        self._embedder = embedder
-        self._max_bytes = max_bytes
-        self._n_bytes = 0
-        self._kept: OrderedDict[str, TokenVectors] = OrderedDict()
-
-    @property
-    def identity(self) -> str:
-        """That of the embedder within."""
-        return self._embedder.identity
-
-    def embed_tokens(self, texts: Sequence[str]) -> list[TokenVectors]:
-        """The tokens of each text, in order."""
-        missing = [text for text in dict.fromkeys(texts) if text not in self._kept]
-        fresh = dict(zip(missing, self._embedder.embed_tokens(missing), strict=True))
-        found = [fresh[text] if text in fresh else self._kept[text] for text in texts]
-        for text, vectors in zip(texts, found, strict=True):
-            if text not in self._kept:
-                self._kept[text] = vectors
-                self._n_bytes += vectors.vectors.nbytes
-            self._kept.move_to_end(text)
-        while self._n_bytes > self._max_bytes:
-            _, dropped = self._kept.popitem(last=False)
-            self._n_bytes -= dropped.vectors.nbytes
-        return found

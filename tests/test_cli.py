@@ -16,6 +16,7 @@ from gsum_assets.cli import main
 from gsum_assets.tables import TABLES
 
 COMMANDS = ("init", "import", "plan", "run", "ask", "report", "export", "forget", "sql", "ui")
+COMMANDS += ("models", "prompts")
 TURNS = {
     "Budget": [
         ("Ann", "The budget for the remote control is twelve euro fifty a piece."),
@@ -111,7 +112,7 @@ def test_run_prints_runs_leaderboard_and_what_is_next(first_run: str) -> None:
     assert "failed" not in first_run
     # 6 tables of 8 buckets, two of questions, the index, 4 results of 2 methods, 2 of judges, 3 of
     # all methods
-    assert "two-meetings: 65 partitions made" in first_run
+    assert "two-meetings: 66 partitions made" in first_run
     assert "two-meetings: 2 documents\n" in first_run
     assert "made retrieval: rankings, contexts, summaries, scores dense" in first_run
     for kind in ("general", "specific"):

@@ -11,7 +11,10 @@ import dagster as dg
 import pytest
 
 from gsum_assets.definitions import FAMILIES, defs
+from gsum_assets.gor.assets import TRAINED
+from gsum_assets.models.work import _WORK_OF, work_of
 from gsum_assets.tables import TABLES, table_of
+from gsum_resources.models import WORK
 
 ROOT = Path(__file__).parents[1]
 HEAVY = {
@@ -36,6 +39,7 @@ PROMISED = {
     "documents": "corpus document_id text",
     "chunks": "corpus chunk_id document_id start end text",
     "chunk_embeddings": "corpus chunk_id embedding",
+    "query_embeddings": "corpus query_id embedding",
     "rejected_documents": "corpus document_id reason",
 }
 graph = defs.resolve_asset_graph()
@@ -86,6 +90,24 @@ def test_every_asset_says_what_it_is(key: dg.AssetKey) -> None:
     if isinstance(definition, dg.MultiPartitionsDefinition):
         names = {d.name for d in definition.partitions_defs}
     assert names == {{"method": "variant"}.get(name, name) for name in table.dimensions}
+
+
+def test_questions_are_embedded_by_one_asset() -> None:
+    asking = graph.get(dg.AssetKey("embedding_model")).child_keys
+    reading = {key for key in MADE if dg.AssetKey("queries") in graph.get(key).parent_keys}
+    # a network is made for one embedding model, whose identity it keeps
+    assert (reading & asking) - {*TRAINED} == {dg.AssetKey("query_embeddings")}
+    vectors = graph.get(dg.AssetKey("query_embeddings")).child_keys
+    assert {dg.AssetKey([family.name, "rankings"]) for family in FAMILIES} < vectors
+
+
+def test_kinds_of_work_name_assets_that_ask_the_language_model() -> None:
+    asking = {key.to_user_string() for key in graph.get(dg.AssetKey("language_model")).child_keys}
+    assert set(_WORK_OF) <= asking
+    assert set(_WORK_OF.values()) | {"answers"} == set(WORK)
+    index = {name for name in asking - set(_WORK_OF) if name.endswith(("_mentions", "_reports"))}
+    assert not index
+    assert work_of("retrieval/summaries") == "answers"
 
 
 def test_every_family_gives_its_four_assets() -> None:

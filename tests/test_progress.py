@@ -7,6 +7,7 @@ import pytest
 
 from gsum_assets.progress_lines import Stage, duration
 from gsum_assets.terminal import Console
+from gsum_resources import progress
 from gsum_resources.progress import reporter
 
 
@@ -17,6 +18,25 @@ def test_a_stage_says_amount_rate_and_time_left() -> None:
     stage.advance(110, 400, now=11.0)
     said = "110 of 400, 10.0 a second, about 29 s left"
     assert stage.line(11.0) == f"step 4 of about 13, gor/model: epochs: {said}"
+
+
+def test_what_a_model_takes_is_shown_with_the_time_left() -> None:
+    stage = Stage("graphrag/reports: requests answered", began=0.0)
+    stage.advance(10, 400, now=1.0)
+    stage.advance(110, 400, now=11.0, detail="85 tokens a second, $0.12 so far")
+    assert stage.amount(11.0).endswith("about 29 s left, 85 tokens a second, $0.12 so far")
+
+
+def test_the_log_has_the_time_left(monkeypatch: pytest.MonkeyPatch) -> None:
+    clock, lines = iter([0.0, 1.0, 5.0, 11.0, 12.0, 31.0]), list[str]()
+    monkeypatch.setattr(progress.time, "monotonic", lambda: next(clock))
+    report = reporter("answers", lines.append)
+    for done in (0, 10, 20, 21, 100):
+        report(done, 100, "9 tokens a second")
+    assert lines == [
+        "answers: 20 of 100, about 40 s left, 9 tokens a second",
+        "answers: 100 of 100, 9 tokens a second",
+    ]
 
 
 def test_the_rate_of_slow_work_is_its_time_for_each() -> None:

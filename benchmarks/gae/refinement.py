@@ -16,11 +16,13 @@ from benchmarks import Measurement
 from benchmarks.gae.corpora import LANGUAGE, corpus, index
 from benchmarks.results import COMPARED, compared
 from gsum_assets.corpus.chunk import n_word_pieces
-from gsum_assets.corpus.embed import vector_column
+from gsum_assets.corpus.embed import embed_questions, vector_column
+from gsum_assets.corpus.prompts import PROMPTS_FOLDER, prompt_text
 from gsum_assets.corpus.settings import CorpusSettings
 from gsum_assets.evaluation.answer import answer_questions
 from gsum_assets.evaluation.family import Inputs, answered
 from gsum_assets.evaluation.score import score_answers
+from gsum_assets.families import PROMPTS
 from gsum_assets.gae.family import GAE
 from gsum_assets.gae.rank import Tables
 from gsum_assets.gae.settings import GaeSettings
@@ -58,9 +60,12 @@ class _Remembering:
 
 
 class _Sections:
-    """Default settings."""
+    """Default settings, and the prompts that are built in."""
 
     def section(self, _: str, name: str) -> Any:
+        if name.startswith(f"{PROMPTS_FOLDER}."):
+            family, prompt = name.split(".")[1:]
+            return prompt_text(PROMPTS, family, prompt, [], LANGUAGE)
         if name == "language":
             return LANGUAGE
         if name == "answer":
@@ -85,15 +90,16 @@ def _tables(name: str, tables: Tables, split: str, n: int | None) -> dict[str, p
     here = corpus(name).collection
     asked = [q for q in corpus(name).asked if q.split == split][:n]
     assert here.embeddings is not None
+    rows = [{**asdict(q), "relevant_chunk_ids": []} for q in asked]
+    queries = pa.Table.from_pylist(rows, TABLES["queries"].schema)
     return {
         "documents": pa.table({"document_id": here.document_ids, "text": here.document_texts}),
         "chunks": _chunks(here),
         "chunk_embeddings": pa.table(
             {"chunk_id": here.chunk_ids, "embedding": vector_column(here.embeddings)}
         ),
-        "queries": pa.Table.from_pylist(
-            [{**asdict(q), "relevant_chunk_ids": []} for q in asked], TABLES["queries"].schema
-        ),
+        "queries": queries,
+        "query_embeddings": embed_questions(queries, _EMBEDDER),
         **tables._asdict(),
     }
 
@@ -102,7 +108,7 @@ def _made(variant: str, tables: Mapping[str, pa.Table]) -> dict[str, pa.Table]:
     """Every table that the steps of a method make."""
     print(variant, file=sys.stderr, flush=True)
     found = dict(tables)
-    models = {"embedding_model": _EMBEDDER, "language_model": _MODEL}
+    models = {"language_model": _MODEL}
 
     def inputs() -> Inputs:
         lazy = {name: Lazy(lambda one=one: one) for name, one in {**found, **models}.items()}

@@ -4,12 +4,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property
 from pathlib import Path
-from typing import NamedTuple, cast
+from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
 
 from gsum_assets.corpus.chunk import n_word_pieces
+from gsum_assets.corpus.embed import embed_questions
 from gsum_assets.corpus.settings import load_settings
 from gsum_assets.evaluation.answer import answer_questions
 from gsum_assets.evaluation.rouge import rouge
@@ -23,7 +24,6 @@ from gsum_resources.home import Home
 from gsum_resources.llm.ledger import Ledger, LedgeredModel
 from gsum_resources.models import Models
 from gsum_resources.parquet_store import ParquetStore
-from gsum_resources.protocols import Embedder
 
 DEV = ("dev", "val")
 K = 6
@@ -126,7 +126,7 @@ class Records:
         found = nodes if vectors is None else vectors
         nodes = nodes.filter(pc.is_in(nodes["node_id"], found["node_id"].combine_chunks()))
         nodes = nodes.combine_chunks()
-        rankings = rank(method, documents, nodes, edges, found, queries, self._embedder)
+        rankings = rank(method, documents, nodes, edges, found, queries, self.query_embeddings)
         return top_nodes(rankings, nodes, K)
 
     @cached_property
@@ -135,8 +135,9 @@ class Records:
         return self.models.language_model(ledger)
 
     @cached_property
-    def _embedder(self) -> Embedder:
-        return cast(Embedder, _Remembering(self.models.embedder))
+    def query_embeddings(self) -> pa.Table:
+        """Vectors of all questions."""
+        return embed_questions(self.queries, self.models.embedder)
 
     @cached_property
     def _nodes(self) -> pa.Table:
@@ -192,18 +193,3 @@ def _read(question: dict, nodes: Sequence[dict]) -> dict[str, float]:
 @cache
 def _n_tokens(text: str) -> int:
     return n_word_pieces([text])[0]
-
-
-class _Remembering:
-    """An embedder that embeds each question once."""
-
-    def __init__(self, embedder: Embedder) -> None:
-        self._embedder = embedder
-        self._known: dict[str, np.ndarray] = {}
-
-    def embed_queries(self, texts: Sequence[str]) -> np.ndarray:
-        """Unit vectors, `(n_texts, dim)`."""
-        new = [text for text in dict.fromkeys(texts) if text not in self._known]
-        if new:
-            self._known.update(zip(new, self._embedder.embed_queries(new), strict=True))
-        return np.stack([self._known[text] for text in texts])

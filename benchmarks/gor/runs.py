@@ -123,9 +123,9 @@ def measured(records: Records, graphs: Sequence[RecordGraph], vectors: Sequence[
 @cache
 def _supervised(records: Records) -> list[Fold]:
     nodes, tokens = records.rows("gor.record_nodes"), LocalTokenEmbedder()
-    models = records.models.embedder, tokens
+    asked = records.queries, records.query_embeddings
     return [
-        Fold(with_global_questions(fold.learnt, nodes, records.queries, *models), fold.unseen)
+        Fold(with_global_questions(fold.learnt, nodes, *asked, tokens), fold.unseen)
         for fold in records.folds
     ]
 

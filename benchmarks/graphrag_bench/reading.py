@@ -13,6 +13,7 @@ from gsum_assets.evaluation.rouge import rouge
 from gsum_assets.retrieval.collection import Collection, Questions
 from gsum_assets.retrieval.ranking import rank_questions
 from gsum_assets.retrieval.variants import RETRIEVERS
+from gsum_assets.retrieval.vectors import vectors_of
 from gsum_assets.retrieval.words import Words
 from gsum_assets.tables import TABLES
 from gsum_assets.workspace import Workspace
@@ -136,7 +137,8 @@ def full_rankings(
     The stored rankings end at a depth; some methods read more.
     """
     tables = (rows_of(workspace, "documents"), chunks, rows_of(workspace, "chunk_embeddings"))
-    vectors = workspace.models.embedder.embed_queries(queries["retrieval_text"].to_pylist())
+    embedded = rows_of(workspace, "query_embeddings")
+    vectors = vectors_of(embedded, queries["query_id"].to_pylist(), "query")
     return {
         name: ranked_chunks(name, Collection.from_tables(*tables), queries, vectors)
         for name in PLAIN

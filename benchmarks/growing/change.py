@@ -33,7 +33,8 @@ _METHODS = ["default", "gae", "graphrag-c0", "jerr", "readagent"]  # one of each
 _MADE = "made.json"
 _AFTERWARDS = ("win_rates", "comparisons", "costs", "leaderboard")
 _SCORES_PAIRS = "lightpal/context_scores"  # its rows of `embedding_calls` count pairs, not texts
-_BEFORE = ("generated_questions", "queries")  # networks are trained and judged by questions
+# networks are trained and judged by questions
+_BEFORE = ("generated_questions", "queries", "query_embeddings")
 
 
 class Cost(NamedTuple):

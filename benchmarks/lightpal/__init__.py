@@ -4,5 +4,6 @@
 - `retrieval.py`: precision and recall beside what each method starts from, how many context
   passages are read at all, and questions without titles (`titles.py`).
 - `latency.py`: milliseconds of a question.
+- `scorer.py`: word frequencies beside a real language model as what scores passages.
 - `index.py`: seconds and memory of the index of a large corpus, and of one document more.
 """

@@ -6,7 +6,6 @@ again. All this is read from the warehouse at one moment; there is no memory tha
 a second process could leave wrong.
 """
 
-import json
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -15,59 +14,40 @@ from datetime import datetime
 from typing import Any
 
 import dagster as dg
+import sqlalchemy as sa
 
 from gsum_assets.automation.attempts import Attempts
-from gsum_resources.content_hash import hash_texts
 from gsum_resources.lineage import Lineage, feeds
 from gsum_resources.parquet_store import ParquetStore, Partition
+from gsum_resources.state import REQUESTS, insert_new, state_of
 from gsum_resources.table import Table
 
 
 class Requests:
-    """What was asked for: for each corpus the variants of methods, kept in the store.
-
-    Each time more is asked for makes one more file, so that of two who ask at once neither takes
-    back what the other asked for.
-    """
+    """What was requested: for each corpus the variants of methods, kept in the state database."""
 
     def __init__(self, store: ParquetStore) -> None:
         self._store = store
 
     def of(self, corpus: str) -> frozenset[str] | None:
-        """The variants asked for, or None for a corpus that nobody asked for yet."""
-        fs = self._store.fs
-        fs.invalidate_cache(self._folder(corpus))
-        paths = fs.glob(f"{self._folder(corpus)}/*.json")
-        if fs.isfile(old := self._old_file(corpus)):
-            paths.append(old)
-        try:
-            asked = [json.loads(fs.cat_file(path)) for path in paths]
-        except FileNotFoundError:  # just forgotten
-            return None
-        return frozenset(variant for variants in asked for variant in variants) if paths else None
+        """Return the variants requested, or None for a corpus of which nothing was."""
+        query = sa.select(REQUESTS.c.variant).where(REQUESTS.c.corpus == corpus)
+        with state_of(self._store).reading() as connection:
+            found = set(connection.execute(query).scalars())
+        return frozenset(found - {""}) if found else None
 
     def add(self, corpus: str, variants: Collection[str]) -> None:
-        """Ask for the corpus's own tables and these variants, besides what was asked before."""
+        """Request the corpus's own tables and these variants, besides what was before."""
         known = self.of(corpus)
-        new = sorted(set(variants) - (known or frozenset()))
-        if new or known is None:
-            path = f"{self._folder(corpus)}/{hash_texts(new, 8)}.json"
-            self._store.replace_file(path, json.dumps(new).encode())
+        if known is None or set(variants) - known:
+            rows = [{"corpus": corpus, "variant": variant} for variant in sorted({"", *variants})]
+            with state_of(self._store).writing() as connection:
+                insert_new(connection, REQUESTS, rows)
 
     def forget(self, corpus: str) -> None:
-        """Ask for nothing of this corpus any more."""
-        fs = self._store.fs
-        if fs.exists(self._folder(corpus)):
-            fs.rm(self._folder(corpus), recursive=True)
-        if fs.isfile(self._old_file(corpus)):
-            fs.rm_file(self._old_file(corpus))
-
-    def _folder(self, corpus: str) -> str:
-        return f"{self._store.root}/_asked/{corpus}"
-
-    def _old_file(self, corpus: str) -> str:
-        """Where an older gsum kept everything asked of a corpus."""
-        return f"{self._store.root}/_asked/{corpus}.json"
+        """Request nothing of this corpus any more."""
+        with state_of(self._store).writing() as connection:
+            connection.execute(sa.delete(REQUESTS).where(REQUESTS.c.corpus == corpus))
 
 
 @dataclass(frozen=True)

@@ -13,13 +13,14 @@ import dagster as dg
 from gsum_assets.automation.corpora import LEDGERS
 from gsum_assets.automation.currency import Look
 from gsum_assets.forgetting.departed import Departed, Departures
-from gsum_assets.forgetting.replies import Present, replies_to_forget, without_names
+from gsum_assets.forgetting.replies import Present, forget_names, replies_to_forget
 from gsum_assets.processes import UNDER_WAY
 from gsum_assets.tables import TABLES
-from gsum_resources.appended import read_appended, rewrite_appended
+from gsum_resources.appended import read_appended
 from gsum_resources.event_log import EventLog, Preview
-from gsum_resources.llm.ledger import fold_orphans, forget_replies
+from gsum_resources.llm.ledger import export_calls, forget_replies
 from gsum_resources.parquet_store import ParquetStore, Partition
+from gsum_resources.state import state_of
 from gsum_resources.warehouse_io import partition_of
 
 _CALLS = TABLES["llm_calls"]
@@ -97,24 +98,24 @@ class Forgetting:
     def _forget(
         self, instance: dg.DagsterInstance, gone: Mapping[str, Departed], look: Look
     ) -> Forgotten:
-        fold_orphans(self.store, _CALLS)
+        export_calls(self.store, _CALLS)
         self.store.sweep(_AT_WORK_S)
         ledgers = {c: read_appended(self.store, _CALLS, c) for c in self._corpora_with_ledger()}
         left = {
             corpus: Present(frozenset(departed.documents), self._runs(corpus, look))
             for corpus, departed in gone.items()
         }
-        n_replies = forget_replies(self.store, replies_to_forget(ledgers, left))
         n_previews = self._forget_previews(instance, frozenset(gone), look)
-        for corpus, departed in gone.items():
-            if departed.documents:
-                documents = frozenset(departed.documents)
-                rewrite_appended(
-                    self.store, _CALLS, corpus, lambda rows, d=documents: without_names(rows, d)
-                )
-            else:
-                self._remove_ledgers(corpus)
-            self.departures.clear(corpus, departed)
+        for corpus in (corpus for corpus, departed in gone.items() if not departed.documents):
+            self._remove_ledgers(corpus)
+        state = state_of(self.store)
+        with state.writing() as connection:
+            n_replies = forget_replies(connection, replies_to_forget(ledgers, left))
+            for corpus, departed in gone.items():
+                forget_names(connection, corpus, departed.documents)
+                self.departures.clear(connection, corpus, departed)
+        state.clear_log()
+        export_calls(self.store, _CALLS)
         documents = {corpus: list(departed.gone) for corpus, departed in gone.items()}
         return Forgotten(documents, n_replies, n_previews)
 

@@ -85,26 +85,34 @@ def _place(document_id: str, character: int, what: str) -> dict:
     return {"document_id": document_id, "character": character, "what": what}
 
 
-def finite(embeddings: pa.Table, chunks: pa.Table, dimensions: Collection[int]) -> Finding:
-    """One finite vector of unit length for each chunk, all of one dimension.
+def finite(
+    embeddings: pa.Table, owners: pa.Table, dimensions: Collection[int], kind: str = "chunk"
+) -> Finding:
+    """One finite vector of unit length for each chunk or question, all of one dimension.
 
     Parameters
     ----------
-    embeddings, chunks : rows of `chunk_embeddings` and `chunks`, of the same buckets.
+    embeddings, owners : rows of `chunk_embeddings` and `chunks`, of the same buckets; or of
+        `query_embeddings` and `queries`.
     dimensions : the vector lengths found in all buckets of the corpus.
+    kind : "chunk" or "query".
     """
     sizes = ", ".join(str(d) for d in sorted(dimensions))
     looked_at = f"{count(embeddings.num_rows, 'vector')} of dimension {sizes or 'none'}"
     lengths = _lengths(embeddings["embedding"])
     bad = np.flatnonzero(~(np.abs(lengths - 1) <= UNIT_TOLERANCE))  # also what is not a number
-    wrong = embeddings.select(["chunk_id"]).take(bad)
+    wrong = embeddings.select([f"{kind}_id"]).take(bad)
     wrong = wrong.append_column("length", pa.array(lengths[bad], pa.float64()))
-    remedy = "materialize chunk_embeddings again"
-    n_chunks = count(chunks.num_rows, "chunk")
+    remedy = f"materialize {kind}_embeddings again"
+    owner = {"query": "question"}.get(kind, kind)
     findings = [
         found(looked_at, wrong, f"are not finite and of unit length; {remedy}"),
-        found(n_chunks, _absent(chunks, embeddings), f"have no vector; {remedy}"),
-        found(looked_at, _absent(embeddings, chunks), f"belong to no chunk; {remedy}"),
+        found(
+            count(owners.num_rows, owner),
+            _absent(owners, embeddings, kind),
+            f"have no vector; {remedy}",
+        ),
+        found(looked_at, _absent(embeddings, owners, kind), f"belong to no {owner}; {remedy}"),
     ]
     if len(dimensions) > 1:
         problem = f"{looked_at}: more than one dimension; {remedy}"
@@ -123,7 +131,9 @@ def _lengths(vectors: pa.ChunkedArray) -> np.ndarray:
     return np.concatenate(parts) if parts else np.empty(0)
 
 
-def _absent(rows: pa.Table, others: pa.Table) -> pa.Table:
-    """The ids of `rows` whose chunk is not among `others`."""
-    known = pc.is_in(rows["chunk_id"], value_set=others["chunk_id"].combine_chunks())
-    return rows.select(["chunk_id", "document_id"]).filter(pc.invert(known))
+def _absent(rows: pa.Table, others: pa.Table, kind: str) -> pa.Table:
+    """The ids of `rows` whose chunk or question is not among `others`."""
+    key = f"{kind}_id"
+    known = pc.is_in(rows[key], value_set=others[key].combine_chunks())
+    named = [name for name in (key, "document_id") if name in rows.column_names]
+    return rows.select(named).filter(pc.invert(known))

@@ -76,6 +76,15 @@ CHECKS: Mapping[str, Sequence[Check]] = {
             ),
         )
     ],
+    "query_embeddings": [
+        Check(
+            "finite",
+            "Each question has one vector, finite and of unit length.",
+            lambda part: documents.finite(
+                part.rows(), part.rows("queries", ["query_id"]), _dimensions(part), "query"
+            ),
+        )
+    ],
     "rankings": [
         Check(
             "ranks_consecutive",

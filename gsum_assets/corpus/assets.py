@@ -12,7 +12,7 @@ from gsum_assets.corpus import observe
 from gsum_assets.corpus.chunk import chunk_documents, default_tokenizer
 from gsum_assets.corpus.conversion.formats import converters_version
 from gsum_assets.corpus.convert import Conversion
-from gsum_assets.corpus.embed import embed_chunks
+from gsum_assets.corpus.embed import embed_chunks, embed_questions
 from gsum_assets.corpus.evidence import query_rows
 from gsum_assets.corpus.folder import stamp_of
 from gsum_assets.corpus.load import N_BUCKETS, Document, take
@@ -158,7 +158,7 @@ def documents(context: dg.AssetExecutionContext, source_documents: pa.Table):  #
     partitions_def=corpus_buckets,
     backfill_policy=dg.BackfillPolicy.single_run(),
     group_name=GROUP,
-    code_version="1",
+    code_version="2",
     description="What is found and read, with its exact place in the text.",
 )
 def chunks(
@@ -230,6 +230,20 @@ def queries(
     return rows
 
 
+@dg.asset(
+    partitions_def=corpora,
+    group_name=GROUP,
+    pool="compute",
+    code_version="1",
+    description="The vector of the text that retrieval searches for. Made once, and read by every "
+    "method that compares vectors.",
+)
+def query_embeddings(queries: pa.Table, embedding_model: Lazy) -> pa.Table:
+    if not queries.num_rows:  # a served model is asked for nothing, not even its dimension
+        return TABLES["query_embeddings"].empty()
+    return embed_questions(queries, embedding_model.get())
+
+
 def _show(
     context: dg.AssetExecutionContext, corpus: str, what: str, draw: Callable[[str], bytes]
 ) -> None:
@@ -263,4 +277,5 @@ corpus_assets = [
     chunks,
     chunk_embeddings,
     queries,
+    query_embeddings,
 ]

@@ -18,6 +18,8 @@ from gsum_assets.corpus.load import Document
 from gsum_assets.corpus.settings import ChunkingSettings, CorpusSettings
 from gsum_assets.corpus.word_pieces import Pieces, word_pieces
 
+_PLAIN = re.compile(r"[\t-\r -~]*")  # of which the tokenizer drops nothing
+
 
 @dataclass(frozen=True)
 class Chunk:
@@ -58,8 +60,15 @@ def default_tokenizer() -> Tokenizer:
 
 def n_word_pieces(texts: Sequence[str]) -> list[int]:
     """Word pieces of each text, as chunks are measured in."""
-    encoded = default_tokenizer().encode_batch(list(texts), add_special_tokens=False)
-    return [len(encoding) for encoding in encoded]
+    tokenizer = default_tokenizer()
+    unknown = tokenizer.token_to_id("[UNK]")
+    encoded = tokenizer.encode_batch(list(texts), add_special_tokens=False)
+    return [
+        len(encoding)
+        if _PLAIN.fullmatch(text) and unknown not in encoding.ids
+        else word_pieces([text], tokenizer)[0].n
+        for text, encoding in zip(texts, encoded, strict=True)
+    ]
 
 
 def chunk_by_tokens(

@@ -1,4 +1,4 @@
-"""Chunks to vectors."""
+"""Chunks and questions to vectors."""
 
 import numpy as np
 import pyarrow as pa
@@ -21,13 +21,31 @@ def embed_chunks(chunks: pa.Table, embedder: Embedder) -> pa.Table:
         If the embedder returns a vector that is not finite; names the first chunk.
     """
     vectors = embedder.embed(chunks["text"].to_pylist())
+    return _with_vectors(chunks.select(["chunk_id", "document_id", "corpus"]), vectors, embedder)
+
+
+def embed_questions(queries: pa.Table, embedder: Embedder) -> pa.Table:
+    """Rows of the table `query_embeddings`, in the order of `queries`.
+
+    Raises
+    ------
+    ValueError
+        If the embedder returns a vector that is not finite; names the first question.
+    """
+    vectors = embedder.embed_queries(queries["retrieval_text"].to_pylist())
+    return _with_vectors(queries.select(["query_id"]), vectors, embedder)
+
+
+def _with_vectors(rows: pa.Table, vectors: np.ndarray, embedder: Embedder) -> pa.Table:
+    """The rows, whose first column is their id, with their vectors `(n_rows, dimension)`."""
     finite = np.isfinite(vectors).all(axis=1)
     if not finite.all():
-        first = chunks["chunk_id"][int(np.argmin(finite))].as_py()
+        kind = rows.column_names[0].removesuffix("_id")
+        first = rows[0][int(np.argmin(finite))].as_py()
         raise ValueError(
-            f"chunk_embeddings: {int((~finite).sum())} of {len(finite)} vectors are not finite "
-            f"(first: chunk '{first}'); the embedding model '{embedder.identity}' is broken"
+            f"{kind}_embeddings: {int((~finite).sum())} of {len(finite)} vectors are not finite "
+            f"(first: {kind} '{first}'); the embedding model '{embedder.identity}' is broken"
         )
-    return chunks.select(["chunk_id", "document_id", "corpus"]).append_column(
+    return rows.append_column(
         "embedding", vector_column(vectors.reshape(len(finite), embedder.dimension))
     )

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from gsum_assets.corpus.conversion.formats import FORMATS
+from gsum_assets.corpus.prompts import PROMPTS_FOLDER
 from gsum_assets.corpus.queries import QUERIES_FILE
 from gsum_assets.corpus.records import (
     FORBIDDEN,
@@ -23,7 +24,7 @@ GRAPH_FILES = ("graph/entities.parquet", "graph/relationships.parquet")
 READ_TYPES = (*TEXT_SUFFIXES, *FORMATS, *RECORD_FILES)
 """File name extensions, and names, of files that are read as documents."""
 
-OWN_FILES = (SETTINGS_FILE, QUERIES_FILE, *GRAPH_FILES)
+_OWN_FILES = (SETTINGS_FILE, QUERIES_FILE, *GRAPH_FILES)
 _IN_AN_ID = str.maketrans(dict.fromkeys(FORBIDDEN, "_"))
 READS = f"gsum reads {', '.join(READ_TYPES)}"
 QUIET_S = 5.0
@@ -93,6 +94,11 @@ def stamp_of(folder: Path) -> Stamp:
     return Stamp(digest.hexdigest(), youngest)
 
 
+def is_own(file: str) -> bool:
+    """Return whether a file, named relative to the corpus folder, is gsum's and no document."""
+    return file in _OWN_FILES or file.startswith(f"{PROMPTS_FOLDER}/")
+
+
 def is_other_type(file: str) -> bool:
     """Return whether gsum reads no files with this name, relative to the corpus folder."""
     return file not in RECORD_FILES and not file.lower().endswith((*TEXT_SUFFIXES, *FORMATS))
@@ -114,7 +120,7 @@ def _missing(folder: Path) -> str:
 
 def _files(folder: Path) -> Iterator[tuple[str, Path]]:
     """Pairs of relative name and path of all files but gsum's own."""
-    return (found for found in walk(folder) if found[0] not in OWN_FILES)
+    return (found for found in walk(folder) if not is_own(found[0]))
 
 
 def walk(

@@ -13,7 +13,7 @@ from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 from pydantic_core import PydanticUndefined
 
-from gsum_assets.corpus.folder import OWN_FILES, READS, is_other_type, walk
+from gsum_assets.corpus.folder import READS, is_other_type, is_own, walk
 from gsum_assets.corpus.settings import (
     SETTINGS_FILE,
     CorpusError,
@@ -107,7 +107,7 @@ def found_in(folder: Path) -> str:
     counts: Counter[str] = Counter()
     others: Counter[str] = Counter()
     for name, path in walk(folder):
-        if name not in OWN_FILES:
+        if not is_own(name):
             kind = path.suffix.lower() or "without extension"
             (others if is_other_type(name) else counts)[kind] += 1
     found = f"found {_listed(counts)}" if counts else f"found no documents; {READS}"

@@ -1,23 +1,28 @@
 """Where the word pieces of a text lie, and between which of them it may be cut.
 
-WordPiece drops characters (accents, controls, scripts newer than it) and makes one [UNK] of any
-word above 100 characters, however long. Such stretches are counted by their characters here, so
-that neither a document without blanks nor one of dropped characters becomes one huge chunk.
+WordPiece makes one [UNK] of a word with a character that it does not know, and of any word above
+100 characters, and drops accents and controls. A language model takes up to a token a byte for
+them. So characters of other scripts than Latin, Greek and Cyrillic, emoji and unknown words are
+counted by their UTF-8 bytes here, which no tokenizer that falls back to bytes exceeds, and overlong
+words and dropped stretches by their characters.
 """
 
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
+from unicodedata import category
 
 import numpy as np
 from tokenizers import Tokenizer
 
 _SEGMENT = 50_000  # characters tokenized as one input, so that a long text uses all cores
 _BATCH = 64  # segments tokenized at once, so that memory stays bounded
-_LONG_WORD = 100  # characters; WordPiece looks no further into a word
-_PIECE_LENGTH = 4  # characters, about the mean length of an English word piece
+_LONG_BARE = 2  # dropped characters that a word may carry for nothing: an accent, a joiner
+_FIRST_HEAVY = 0x590  # Hebrew; below: Latin, Greek, Cyrillic, Armenian
+_LIGHT = ((0x1E00, 0x20CF), (0x2100, 0x22FF))  # Latin with accents, punctuation, signs
 
+_UTF8_STEPS = np.array([0x80, 0x800, 0x10000])  # first code points of two, three and four bytes
 # The characters for which str.isspace() is true.
 _BLANKS = np.array([c for c in range(0x3001) if chr(c).isspace()], dtype=np.uint32)
 # Scripts that BERT splits into characters, which therefore are words of their own.
@@ -51,13 +56,16 @@ def word_pieces(texts: Sequence[str], tokenizer: Tokenizer) -> list[Pieces]:
     """The word pieces of each text; tokenized in parallel batches."""
     segments = [(i, start, end) for i, text in enumerate(texts) for start, end in _segments(text)]
     spans: list[list[np.ndarray]] = [[] for _ in texts]
+    unknown = tokenizer.token_to_id("[UNK]")
     for batch in (segments[at : at + _BATCH] for at in range(0, len(segments), _BATCH)):
         encodings = tokenizer.encode_batch(
             [texts[i][start:end] for i, start, end in batch], add_special_tokens=False
         )
         for (i, start, _), encoding in zip(batch, encodings, strict=True):
-            spans[i].append(np.array(encoding.offsets, dtype=np.int64).reshape(-1, 2) + start)
-    empty = np.zeros((0, 2), dtype=np.int64)
+            found = np.array(encoding.offsets, dtype=np.int64).reshape(-1, 2) + start
+            is_unknown = np.array(encoding.ids, dtype=np.int64) == unknown
+            spans[i].append(np.column_stack([found, is_unknown]))
+    empty = np.zeros((0, 3), dtype=np.int64)
     return [
         _pieces(text, np.concatenate([empty, *found]))
         for text, found in zip(texts, spans, strict=True)
@@ -74,10 +82,10 @@ def _segments(text: str) -> list[tuple[int, int]]:
 
 
 def _pieces(text: str, spans: np.ndarray) -> Pieces:
-    """Starts and permitted cuts from the tokenizer's `spans (n_tokens, 2)`."""
+    """Starts and permitted cuts from the tokenizer's `spans (n_tokens, 3)`: start, end, unknown."""
     codes = np.frombuffer(text.encode("utf-32-le"), dtype=np.uint32)
     blank = np.isin(codes, _BLANKS)
-    spans = _with_bare_stretches(spans[spans[:, 1] > spans[:, 0]], blank)
+    spans, weights = _weighed(spans[spans[:, 1] > spans[:, 0]], codes, blank)
     if not len(spans):  # a blank text
         return Pieces(text, np.zeros(0, np.int64), np.zeros(0, bool), np.zeros(0, bool))
     starts = spans[:, 0]
@@ -85,37 +93,62 @@ def _pieces(text: str, spans: np.ndarray) -> Pieces:
     last_blank = np.maximum.accumulate(np.where(blank, np.arange(len(text)), -1))
     last_blank = np.where(starts > 0, last_blank[np.maximum(starts - 1, 0)], -1)
     after_blank = last_blank >= before
-    separable = starts >= before
-    cjk = _is_cjk(codes)
+    separable = (starts >= before) & ~_continues(codes)[starts]
+    cjk = _within(codes, _CJK)
     beside_cjk = separable & (cjk[starts] | cjk[np.maximum(before - 1, 0)])
     # Dropped characters between the last blank and the piece belong to its word.
     starts = np.where(after_blank, last_blank + 1, np.maximum(starts, before))
     starts[0] = np.argmin(blank)
-    return Pieces(text, starts, after_blank | beside_cjk, separable)
+    first = np.cumsum(weights) - weights  # of a character that counts several pieces
+    is_first = np.zeros(weights.sum(), bool)
+    is_first[first] = True
+    return Pieces(
+        text,
+        np.repeat(starts, weights),
+        np.repeat(after_blank | beside_cjk, weights) & is_first,
+        np.repeat(separable, weights) & is_first,
+    )
 
 
-def _with_bare_stretches(spans: np.ndarray, blank: np.ndarray) -> np.ndarray:
-    """Replace overlong tokens, and fill what no token covers, by pieces of `_PIECE_LENGTH`.
+def _weighed(
+    spans: np.ndarray, codes: np.ndarray, blank: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """Spans `(n, 2)` of what is counted, and the pieces that each counts `(n,)`.
 
-    A short bare stretch that touches a token (an accent, a zero-width joiner) stays without a
-    piece: it belongs to the token's word.
+    A token counts one. Characters of unknown words, of scripts that are counted by bytes, and
+    those that no token covers stand for themselves. A short bare stretch that touches a token (an
+    accent, a zero-width joiner) counts nothing: it belongs to the token's word.
     """
-    overlong = spans[:, 1] - spans[:, 0] > _LONG_WORD
-    kept = spans[~overlong]
-    taken, cut_up = _cover(kept, len(blank)), _cover(spans[overlong], len(blank))
-    bare = ~taken & ~blank
-    edges = np.flatnonzero(np.diff(np.concatenate([[0], bare.astype(np.int8), [0]])))
+    heavy = (codes >= _FIRST_HEAVY) & ~_within(codes, _LIGHT)
+    n_heavy = np.concatenate([[0], np.cumsum(heavy)])
+    is_token = (spans[:, 2] == 0) & (n_heavy[spans[:, 1]] == n_heavy[spans[:, 0]])
+    tokens = spans[is_token, :2]
+    loose = ~_cover(tokens, len(codes)) & ~blank
+    edges = np.flatnonzero(np.diff(np.concatenate([[0], loose.astype(np.int8), [0]])))
     first, end = edges[::2], edges[1::2]
     outside = np.concatenate([blank, [True]])  # index -1 is the text's end, so its start, too
     alone = outside[first - 1] & outside[end]
-    wanted = alone | cut_up[first] | (end - first > _LONG_WORD)
-    added = [
-        np.stack([starts, np.minimum(starts + _PIECE_LENGTH, stop)], axis=1)
-        for start, stop in zip(first[wanted], end[wanted], strict=True)
-        if len(starts := np.arange(start, stop, _PIECE_LENGTH))
-    ]
-    merged = np.concatenate([kept, *added])
-    return merged[np.argsort(merged[:, 0], kind="stable")]
+    short = ~alone & (end - first <= _LONG_BARE)
+    seen = heavy | _cover(spans[~is_token, :2], len(codes))
+    counted = loose & (seen | ~_cover(np.stack([first, end], axis=1)[short], len(codes)))
+    characters = np.flatnonzero(counted)
+    added = np.stack([characters, characters + 1], axis=1)
+    n_bytes = 1 + np.searchsorted(_UTF8_STEPS, codes[characters], side="right")
+    merged = np.concatenate([tokens, added])
+    weights = np.concatenate([np.ones(len(tokens), np.int64), n_bytes])
+    order = np.argsort(merged[:, 0], kind="stable")
+    return merged[order], weights[order]
+
+
+def _continues(codes: np.ndarray) -> np.ndarray:
+    """Which characters belong to the one before: marks, up to three in a row."""
+    distinct, places = np.unique(codes, return_inverse=True)
+    marks = np.array([category(chr(code)).startswith("M") for code in distinct], bool)[places]
+    many = marks.copy()
+    for back in (1, 2, 3):
+        many[back:] &= marks[:-back]
+        many[:back] = False
+    return marks & ~many
 
 
 def _cover(spans: np.ndarray, length: int) -> np.ndarray:
@@ -126,6 +159,6 @@ def _cover(spans: np.ndarray, length: int) -> np.ndarray:
     return np.cumsum(change)[:-1] > 0
 
 
-def _is_cjk(codes: np.ndarray) -> np.ndarray:
-    """Which code points are CJK ideographs."""
-    return np.logical_or.reduce([(codes >= first) & (codes <= last) for first, last in _CJK])
+def _within(codes: np.ndarray, ranges: Sequence[tuple[int, int]]) -> np.ndarray:
+    """Which code points lie in any of the inclusive `ranges`."""
+    return np.logical_or.reduce([(codes >= first) & (codes <= last) for first, last in ranges])

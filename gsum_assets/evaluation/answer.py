@@ -1,19 +1,28 @@
 """Contexts to answers: the last step that all methods share."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 
 import pyarrow as pa
 
-from gsum_assets.evaluation.budget import MOST_MARKED, CountTokens, Room, room_for
-from gsum_assets.evaluation.prompts import ANSWER, CHOICE, SHORT
+from gsum_assets.corpus.prompts import Prompts
+from gsum_assets.evaluation.asked import Result
+from gsum_assets.evaluation.budget import (
+    MOST_MARKED,
+    CountTokens,
+    Room,
+    cut_to_tokens,
+    n_fitting,
+    room_for,
+)
+from gsum_assets.evaluation.prompts import PROMPTS
 from gsum_assets.evaluation.short_answers import listed
 from gsum_assets.tables import TABLES
+from gsum_resources.llm.tokens import Window
 from gsum_resources.protocols import Completion, CompletionError, LanguageModel, Request
 
 _SPENT = ("calls", "tokens_in", "tokens_out", "latency_s", "cost_usd")
 Key = tuple[str, int]  # query id, sample
-_INSTRUCTIONS = {"summary": ANSWER, "short": SHORT, "choice": CHOICE}
+_PROMPTS = {"summary": "answer", "short": "short", "choice": "choice"}  # by form
 # A model without instructions quotes sentences instead: by this many words it can be told which
 # option they speak of.
 _MOST_WORDS = {"short": 20, "choice": 40}
@@ -23,17 +32,13 @@ class AnswerError(ValueError):
     """No question could be answered; the message names the first cause."""
 
 
-@dataclass(frozen=True)
-class Answers:
-    """Rows of the table `summaries`, and a line for each question without an answer."""
-
-    rows: pa.Table
-    problems: Sequence[str]
-
-
 def answer_questions(
-    queries: pa.Table, contexts: pa.Table, model: LanguageModel, max_words: int
-) -> Answers:
+    queries: pa.Table,
+    contexts: pa.Table,
+    model: LanguageModel,
+    max_words: int,
+    prompts: Prompts = PROMPTS,
+) -> Result:
     """Ask `model` every question over its contexts.
 
     Parameters
@@ -41,6 +46,11 @@ def answer_questions(
     queries : rows of `queries`.
     contexts : rows of `contexts`, in any order.
     max_words : length of a summary, in words; short answers and choices are shorter.
+
+    Returns
+    -------
+    Result
+        Rows of `summaries`.
 
     Raises
     ------
@@ -50,9 +60,8 @@ def answer_questions(
     passages = dict(_passages(contexts))
     asked = {row["query_id"]: row for row in queries.to_pylist()}
     keys = sorted(key for key in passages if key[0] in asked)
-    replies = model.complete(
-        [answer_request(asked[query_id], passages[query_id, n], max_words) for query_id, n in keys]
-    )
+    fitted = [_fitted(asked[key[0]], passages[key], max_words, model, prompts) for key in keys]
+    replies = model.complete([request for request, _ in fitted])
     answered = list(zip(keys, replies, strict=True))
     rows = [_row(key, reply) for key, reply in answered if isinstance(reply, Completion)]
     problems = [
@@ -60,10 +69,16 @@ def answer_questions(
         for key, reply in answered
         if isinstance(reply, CompletionError)
     ]
+    problems += [
+        f"question '{key[0]}': {n} of {len(passages[key])} passages are not shown, or only the "
+        f"beginning of the best: the context of model '{model.identity}' has no room for more"
+        for key, (_, n) in zip(keys, fitted, strict=True)
+        if n
+    ]
     problems += [f"question '{q}' has no context" for q in asked if (q, 0) not in passages]
-    if problems and not rows:
+    if not rows and problems:
         raise AnswerError(f"none of {len(problems)} questions was answered; first: {problems[0]}")
-    return Answers(pa.Table.from_pylist(rows, TABLES["summaries"].schema), problems)
+    return Result(pa.Table.from_pylist(rows, TABLES["summaries"].schema), problems)
 
 
 def with_spent(summaries: pa.Table, steps: Sequence[pa.Table]) -> pa.Table:
@@ -88,18 +103,55 @@ def with_spent(summaries: pa.Table, steps: Sequence[pa.Table]) -> pa.Table:
     return pa.Table.from_pylist(rows, summaries.schema)
 
 
-def answer_request(question: dict, passages: tuple[str, ...], max_words: int) -> Request:
+def answer_request(
+    question: dict, passages: tuple[str, ...], max_words: int, prompts: Prompts = PROMPTS
+) -> Request:
     """What is asked for a row of `queries`, over passages in the order in which they are read."""
     form = question["form"]
     words = min(max_words, _MOST_WORDS.get(form, max_words))
     return Request(
         task="answer",
-        instructions=_INSTRUCTIONS[form].format(max_words=words),
+        instructions=prompts.text(_PROMPTS[form], max_words=words),
         question=question_text(question),
         passages=passages,
         max_words=words,
         document_id=question["document_id"] or "",
     )
+
+
+def _fitted(
+    question: dict,
+    passages: Sequence[dict],
+    max_words: int,
+    model: LanguageModel,
+    prompts: Prompts,
+) -> tuple[Request, int]:
+    """What is asked over as many of the best passages as the model has room for.
+
+    Parameters
+    ----------
+    passages : rows of `contexts`, best first.
+
+    Returns
+    -------
+    The request, and how many passages it does not show in full.
+    """
+
+    def asking(rows: Sequence[dict]) -> Request:
+        texts = tuple(row["text"] for row in reading_order(rows))
+        return answer_request(question, texts, max_words, prompts)
+
+    window, whole = getattr(model, "window", None), asking(passages)
+    if not isinstance(window, Window) or not window.excess(whole):
+        return whole, 0
+    room = room_for(whole, len(passages), window.context or 0, window)
+    n = n_fitting(window.count([row["text"] for row in passages]), room)
+    if n:
+        return asking(passages[:n]), len(passages) - n
+    if room.is_too_small:  # the instructions alone are too long: not sent, with the reason
+        return whole, len(passages)
+    best = cut_to_tokens(passages[0]["text"], room.tokens - room.mark, window)
+    return asking([{**passages[0], "text": best}]), len(passages)
 
 
 def answer_room(
@@ -137,8 +189,8 @@ def _position(row: dict) -> tuple[bool, int, str]:
     return is_elsewhere, row["rank"] if is_elsewhere else row["position"], row["text"]
 
 
-def _passages(contexts: pa.Table) -> Iterator[tuple[Key, tuple[str, ...]]]:
-    """The texts of each context in reading order.
+def _passages(contexts: pa.Table) -> Iterator[tuple[Key, list[dict]]]:
+    """The rows of each context, best first.
 
     A passage of which nothing is left, as refinement may decide, is not shown.
     """
@@ -149,8 +201,7 @@ def _passages(contexts: pa.Table) -> Iterator[tuple[Key, tuple[str, ...]]]:
     for row in ordered.to_pylist():
         if row["text"]:
             found.setdefault((row["query_id"], row["sample"]), []).append(row)
-    for key, rows in found.items():
-        yield key, tuple(row["text"] for row in reading_order(rows))
+    yield from found.items()
 
 
 def _row(key: Key, reply: Completion) -> dict:

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import pyarrow as pa
 
@@ -22,12 +22,11 @@ class Question:
         return self.row["query_id"]
 
 
-@dataclass(frozen=True)
-class Asked:
-    """Rows of a table, and a line for each request without a valid reply."""
+class Result(NamedTuple):
+    """Rows of a table, and a line for each that is missing or not as it should be."""
 
     rows: pa.Table
-    problems: Sequence[str]
+    problems: Sequence[str] = ()
 
 
 def questions_with_passages(contexts: pa.Table, queries: pa.Table) -> list[Question]:

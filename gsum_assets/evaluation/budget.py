@@ -1,23 +1,26 @@
 """Prompts that keep to their length: what fits, what each passage may have, and where to cut.
 
-All lengths are word pieces. Pieces of texts with a blank between them add up, so a prompt is as
-long as its parts.
+All lengths are word pieces, or tokens of a model whose context is short. Those of texts with a
+blank between them add up, so a prompt is as long as its parts.
 """
 
 import re
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from itertools import islice
 
 import numpy as np
 
-from gsum_resources.llm.structure import json_directions
-from gsum_resources.protocols import Request
+from gsum_assets.corpus.chunk import n_word_pieces
+from gsum_resources.llm.structure import schema_in_full
+from gsum_resources.llm.tokens import Window
+from gsum_resources.protocols import LanguageModel, Request
 
+_AMPLE = 4  # tokens that a word piece takes at most, of a text with many numbers
 MOST_MARKED = 1000  # passages of a prompt whose marks are worth measuring
 CountTokens = Callable[[Sequence[str]], Sequence[int]]
-"""Word pieces of each of several texts."""
+"""Word pieces of each of several texts, or tokens of a model: a `Window`."""
 
 # What a passage keeps at least, about a sentence: less says nothing, so that one passage fewer is
 # shown instead.
@@ -39,10 +42,12 @@ class Room:
     ----------
     tokens : for their texts, and the marks before them.
     mark : longest mark before a passage, its number.
+    own : what the prompt takes without passages.
     """
 
     tokens: int
     mark: int
+    own: int = field(default=0, compare=False)
 
     @property
     def is_too_small(self) -> bool:
@@ -53,24 +58,53 @@ class Room:
 def room_for(
     request: Request, n_passages: int, prompt_tokens: int, count_tokens: CountTokens
 ) -> Room:
-    """What `n_passages` may take if instructions and rendered request keep to `prompt_tokens`."""
-    bare = replace(request, passages=())
-    own, asked = count_tokens([bare.instructions, bare.render()])
-    return Room(prompt_tokens - own - asked, _longest_mark(n_passages, count_tokens))
+    """What `n_passages` may take if instructions and rendered request keep to `prompt_tokens`.
+
+    And no more than the context of a model leaves, if the tokens are counted for one.
+    """
+    return _room(request, request.instructions, n_passages, prompt_tokens, count_tokens)
+
+
+def _room(
+    request: Request, told: str, n_passages: int, prompt_tokens: int, count_tokens: CountTokens
+) -> Room:
+    own = sum(count_tokens([told, replace(request, passages=()).render()]))
+    left = prompt_tokens - own
+    if isinstance(count_tokens, Window) and (most := count_tokens.room(request)) is not None:
+        left = min(left, most)
+    return Room(left, _longest_mark(n_passages, count_tokens), own)
+
+
+def counter_for(model: LanguageModel, prompt_tokens: int) -> CountTokens:
+    """Word pieces, or the model's own tokens where its context may be too short for a prompt.
+
+    Prompts stay as they are with any model that has ample room.
+
+    Parameters
+    ----------
+    prompt_tokens : longest prompt, word pieces.
+    """
+    window = getattr(model, "window", None)
+    if isinstance(window, Window) and (window.context or _AMPLE * prompt_tokens) < (
+        _AMPLE * prompt_tokens
+    ):
+        return window
+    return n_word_pieces
 
 
 @lru_cache(maxsize=1024)  # the same for every question of a corpus
 def _longest_mark(n_passages: int, count_tokens: CountTokens) -> int:
-    return max(count_tokens([f"[{i}]" for i in range(1, n_passages + 1)]), default=0)
+    marks = [f"\n\n[{i}]\n" for i in range(1, n_passages + 1)]
+    return max(count_tokens(marks), default=0) if marks else 0
 
 
 def structured_room(
     request: Request, n_passages: int, prompt_tokens: int, count_tokens: CountTokens
 ) -> Room:
-    """`room_for` where the reply's schema counts too: some servers are told it in words."""
-    told = json_directions(request.schema) if request.schema else ""
-    asked = replace(request, instructions=f"{request.instructions}\n{told}")
-    return room_for(asked, n_passages, prompt_tokens, count_tokens)
+    """`room_for` where the reply's schema counts too, as long as a server may show it."""
+    told = schema_in_full(request.schema) if request.schema else ""
+    instructions = f"{request.instructions}\n{told}"
+    return _room(request, instructions, n_passages, prompt_tokens, count_tokens)
 
 
 def lengths(texts: Iterable[str], count_tokens: CountTokens) -> dict[str, int]:

@@ -1,6 +1,7 @@
 """What each method costs: the index once, and every question after it."""
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
+from typing import Any
 
 import pyarrow as pa
 
@@ -12,6 +13,7 @@ from gsum_resources.table import Table
 
 _SPENT = ("tokens_in", "tokens_out", "latency_s", "cost_usd")
 _NOT_INDEXED = frozenset({"queries", "summaries", "scores"})  # made for questions alone
+_QUESTIONS = "query_embeddings"  # made for questions, and shared by all methods that read it
 
 
 def costs(
@@ -19,7 +21,7 @@ def costs(
     seconds: Mapping[tuple[str, str], float],
     calls: pa.Table,
     embeddings: pa.Table,
-    indexes: Mapping[str, Collection[str]],
+    shared: Mapping[str, Collection[str]],
     n_documents: int,
 ) -> pa.Table:
     """Rows of the table `costs`.
@@ -27,29 +29,38 @@ def costs(
     A question costs what its answer takes when it is asked afresh, whether or not the memo spared
     it. An index costs each distinct request of its assets once, failed ones included, and each
     batch of embeddings, since the ledgers began; what was asked of documents that have changed
-    since is among them. Methods that rest on the same assets share their costs.
+    since is among them. The questions of a method that reads their vectors cost each batch of
+    `query_embeddings` likewise. Methods that depend on the same assets share their costs.
 
     Parameters
     ----------
     summaries : rows of `summaries` of several methods.
     seconds : from question to answer, by method and question.
     calls, embeddings : rows of `llm_calls` and `embedding_calls` of the corpus.
-    indexes : the assets that each method's index consists of.
+    shared : the assets that each method depends on, as `shared_assets` gives them.
     n_documents : documents in the corpus.
     """
-    asked, embedded = _called(calls), _embedded(embeddings)
-    rows = []
+    of_asset, rows = spent_by_asset(calls, embeddings), []
     for method in sorted(set(summaries["method"].to_pylist())):
         answers = summaries.filter(pc.equal(summaries["method"], method))
         questions = set(answers["query_id"].to_pylist())
         spent = [pc.sum(answers[name]).as_py() for name in ("calls", "tokens_in", "tokens_out")]
         taken = sum(seconds.get((method, query_id), 0.0) for query_id in questions)
         price = pc.sum(answers["cost_usd"]).as_py()
-        rows.append((method, "query", len(questions), *spent, taken, price))
-        parts = [found.get(a) for found in (asked, embedded) for a in indexes.get(method, ())]
-        index = [sum(column) for column in zip(_NOTHING, *filter(None, parts), strict=True)]
-        rows.append((method, "index", n_documents, *index))
+        assets = set(shared.get(method, ()))
+        vectors = of_asset.get(_QUESTIONS, _NOTHING) if _QUESTIONS in assets else _NOTHING
+        query = _added([(*spent, taken, price), vectors])
+        rows.append((method, "query", len(questions), *query))
+        index = (of_asset[asset] for asset in assets - {_QUESTIONS} if asset in of_asset)
+        rows.append((method, "index", n_documents, *_added(index)))
     return as_table("costs", sorted(rows, key=lambda row: row[:2]))
+
+
+_NOTHING = (0, 0, 0, 0.0, 0.0)  # calls, tokens in and out, seconds, price
+
+
+def _added(amounts: Iterable[tuple]) -> tuple:
+    return tuple(sum(column) for column in zip(_NOTHING, *amounts, strict=True))
 
 
 def spent_by_asset(calls: pa.Table, embeddings: pa.Table) -> dict[str, tuple]:
@@ -59,42 +70,20 @@ def spent_by_asset(calls: pa.Table, embeddings: pa.Table) -> dict[str, tuple]:
     ----------
     calls, embeddings : rows of `llm_calls` and `embedding_calls` of a corpus.
     """
-    total = _called(calls)
-    for asset, amounts in _embedded(embeddings).items():
-        before = total.get(asset, _NOTHING)
-        total[asset] = tuple(a + b for a, b in zip(before, amounts, strict=True))
-    return total
+    import pandas as pd
 
-
-_NOTHING = (0, 0, 0, 0.0, 0.0)  # calls, tokens in and out, seconds, price
-
-
-def _called(calls: pa.Table) -> dict[str, tuple]:
-    """What each asset's distinct requests took.
-
-    A request stands there once for each time it was made; what the memo gave took nothing.
-    """
-    once: dict[tuple[str, str], tuple] = {}
-    for row in calls.select(["asset", "prompt_hash", *_SPENT, "cached"]).to_pylist():
-        key = row["asset"], row["prompt_hash"]
-        spent = (1, *(row[name] for name in _SPENT))
-        if key not in once or (not row["cached"] and spent[-2:] > once[key][-2:]):
-            once[key] = spent
-    total: dict[str, tuple] = {}
-    for (asset, _), spent in once.items():
-        before = total.get(asset, _NOTHING)
-        total[asset] = tuple(a + b for a, b in zip(before, spent, strict=True))
-    return total
-
-
-def _embedded(embeddings: pa.Table) -> dict[str, tuple]:
-    """What each asset's embeddings took; they are no calls of a language model."""
-    total: dict[str, tuple] = {}
-    for row in embeddings.select(["asset", "tokens_in", "latency_s", "cost_usd"]).to_pylist():
-        spent = (0, row["tokens_in"], 0, row["latency_s"], row["cost_usd"])
-        before = total.get(row["asset"], _NOTHING)
-        total[row["asset"]] = tuple(a + b for a, b in zip(before, spent, strict=True))
-    return total
+    columns = ["asset", "prompt_hash", *_SPENT, "cached"]
+    # A request stands there once for each time it was made; what the memo gave took nothing.
+    asked: Any = calls.select(columns).to_pandas()
+    asked = asked.sort_values(["latency_s", "cost_usd"]).sort_values(
+        "cached", ascending=False, kind="stable"
+    )
+    asked = asked.drop_duplicates(["asset", "prompt_hash"], keep="last").assign(calls=1)
+    embedded: Any = embeddings.select(["asset", "tokens_in", "latency_s", "cost_usd"]).to_pandas()
+    embedded = embedded.assign(calls=0, tokens_out=0)  # no calls of a language model
+    spent: Any = pd.concat([asked, embedded])
+    total = spent.groupby("asset")[["calls", *_SPENT]].sum()
+    return {asset: tuple(amounts) for asset, *amounts in total.itertuples(name=None)}
 
 
 def is_of_index(table: Table) -> bool:
@@ -102,10 +91,11 @@ def is_of_index(table: Table) -> bool:
     return "query_id" not in table.schema.names or "bucket" in table.dimensions
 
 
-def index_assets(store: ParquetStore, corpus: str, method: str) -> set[str]:
-    """The assets that a method's contexts rest on, however far up, as their files tell.
+def shared_assets(store: ParquetStore, corpus: str, method: str) -> set[str]:
+    """Return the assets of the index that a method's contexts depend on, however far up.
 
-    Those made for each question anew are left out.
+    The provenance of their files names them. Of what is made for questions, only their vectors
+    are among them.
     """
     assets: set[str] = set()
     seen: set[str] = set()
@@ -119,7 +109,7 @@ def index_assets(store: ParquetStore, corpus: str, method: str) -> set[str]:
             footer = store.provenance(table, partition)
             if footer is None or partition.method not in (None, method):
                 continue
-            if is_of_index(table):
+            if is_of_index(table) or table.name == _QUESTIONS:
                 assets.add(footer.asset)
             keys = [key for key in footer.inputs if key.startswith("table:")]
             open_ += [key.removeprefix("table:").split("/")[0] for key in keys]

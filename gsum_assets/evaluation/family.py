@@ -5,12 +5,16 @@ Nothing here knows Dagster: `gsum ask` and the sweep over K run the steps withou
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cache
 from typing import Any, NamedTuple
 
 import pyarrow as pa
 from pydantic import BaseModel
 
+from gsum_assets.corpus.embed import embed_questions
+from gsum_assets.corpus.prompts import Prompts, prompts_of
 from gsum_assets.evaluation.answer import answer_questions, with_spent
+from gsum_assets.evaluation.asked import Result
 from gsum_resources.arrow import pc
 from gsum_resources.lazy import Lazy
 
@@ -40,24 +44,24 @@ class Inputs:
         value = self.tables["corpus_settings"].section(self.corpus, section)
         return {**value, **self.overrides[section]} if section in self.overrides else value
 
+    def prompts(self, family: str) -> Prompts:
+        """The prompts of a family as the corpus has them."""
+        return prompts_of(self.tables["corpus_settings"], self.corpus, family)
+
+    def with_questions(self, queries: pa.Table) -> "Inputs":
+        """The same with other questions, which are embedded once a step reads their vectors."""
+        embedded = cache(lambda: embed_questions(queries, self.model("embedding_model")))
+        made = {"queries": Lazy(lambda: queries), "query_embeddings": Lazy(embedded)}
+        return replace(self, tables={**self.tables, **made})
+
     def with_made(self, made: Mapping[str, Any]) -> "Inputs":
         """The same, and rows that steps have made meanwhile."""
         added = {name: Lazy(lambda one=one: one) for name, one in made.items()}
         return replace(self, tables={**self.tables, **added})
 
 
-Step = Callable[[str, Inputs], pa.Table]
-"""A method's step: variant and inputs in, rows out."""
-
 Explain = Callable[[str, Inputs], str]
 """Variant and what every step made for one question in, text to read out."""
-
-
-class Made(NamedTuple):
-    """Rows of a table, and a line for each that is missing since a model gave no valid reply."""
-
-    rows: pa.Table
-    problems: Sequence[str]
 
 
 class Read(NamedTuple):
@@ -74,21 +78,28 @@ class Read(NamedTuple):
     held: Mapping[str, Collection[tuple[str, str]]]
 
 
-class ModelStep(NamedTuple):
-    """A step for each question that may ask the language model, beside the four of all families.
+class Step(NamedTuple):
+    """A step of the way from questions to answers; it may read what the steps before it made.
 
     Attributes
     ----------
     table : that it makes, as it is named in `Inputs`.
-    make : makes its rows; reads what the family reads, and the steps before.
+    make : variant and inputs in, rows out.
     purpose : as the UI shows it.
-    reads_index : whether it reads more than questions, settings, model and the steps before.
+    reads_index : whether it may read what the family reads, and the questions' vectors, besides
+        questions, settings, models and the steps before.
+    models : that it may ask.
+    pool : that bounds how many such steps run at once; None: not bounded.
+    code_version : changes with what it makes of the same inputs.
     """
 
     table: str
-    make: Callable[[str, Inputs], Made]
+    make: Callable[[str, Inputs], Result]
     purpose: str
     reads_index: bool = True
+    models: Sequence[str] = ("language_model",)
+    pool: str | None = "llm"
+    code_version: str = "1"
 
 
 @dataclass(frozen=True)
@@ -108,12 +119,12 @@ class Family:
         the index, for which the asset `<family>/index` stands.
     reads_by_variant : the family's own assets by corpus and variant that they may read.
     models : that `rank` may ask.
-    context_models : that `contexts` may ask.
     preparations : steps before `rankings`, in order; what they make is read by all steps after.
     refinements : steps between `contexts` and `summaries`, in order; answers are written from the
         rows of the last one, whose columns are those of `contexts` at least.
     settings : checks the family's table of `corpus.toml`, whose tables a step reads one by one, as
         "gor.training"; None where the steps read and check the whole.
+    prompts : of the family's requests to a language model; None: it makes none of its own.
     explain : tells how an answer came about, from what all steps made for one question; None: the
         passages that it rests on say all.
     k : setting that says how many passages are read, section and key, as "gor.contexts.k"; empty
@@ -127,21 +138,57 @@ class Family:
     name: str
     variants: Sequence[str]
     default: Sequence[str]
-    rank: Step
-    contexts: Step
+    rank: Callable[[str, Inputs], pa.Table]
+    contexts: Callable[[str, Inputs], pa.Table]
     reads: Sequence[str]
     reads_by_corpus: Sequence[str] = ()
     reads_by_variant: Sequence[str] = ()
-    models: Sequence[str] = ("embedding_model",)
-    context_models: Sequence[str] = ()
-    preparations: Sequence[ModelStep] = ()
-    refinements: Sequence[ModelStep] = ()
+    models: Sequence[str] = ()
+    preparations: Sequence[Step] = ()
+    refinements: Sequence[Step] = ()
     settings: type[BaseModel] | None = None
+    prompts: Prompts | None = None
     explain: Explain | None = None
     k: str = ""
     without_k: Collection[str] = ()
     asked: Callable[[str, pa.Table], pa.Table] | None = None
     read: Callable[[str, Inputs], Read] | None = None
+
+    @property
+    def retrieval_steps(self) -> Sequence[Step]:
+        """The steps from questions to contexts, in order."""
+        return (
+            *self.preparations,
+            Step(
+                "rankings",
+                lambda variant, inputs: Result(self.rank(variant, inputs)),
+                "What the method finds, best first.",
+                models=self.models,
+                pool="compute",
+                code_version="2",
+            ),
+            Step(
+                "contexts",
+                lambda variant, inputs: Result(self.contexts(variant, inputs)),
+                "All that the answer may rest on, in the order in which the model reads it.",
+                models=(),
+                pool=None,
+            ),
+        )
+
+    @property
+    def answer_steps(self) -> Sequence[Step]:
+        """The steps from contexts to answers, in order."""
+        return (
+            *self.refinements,
+            Step(
+                "summaries",
+                lambda _, inputs: answered(self, inputs),
+                "The answer, and what it cost in calls, tokens and seconds.",
+                reads_index=False,
+                code_version="3",
+            ),
+        )
 
     @property
     def answered_from(self) -> str:
@@ -168,7 +215,7 @@ class Family:
         """The inputs, and what all steps make in memory with `k` passages to read."""
         section, _, key = self.k.rpartition(".")
         inputs = replace(inputs, overrides={section: {key: k}})
-        return inputs.with_made(written(self, variant, inputs, found(self, variant, inputs)))
+        return inputs.with_made(run((*self.retrieval_steps, *self.answer_steps), variant, inputs))
 
     def texts_read(self, variant: str, inputs: Inputs) -> Read:
         """The texts that answers rest on; what was dropped is not among them."""
@@ -178,28 +225,15 @@ class Family:
         return Read(rows.filter(pc.not_equal(rows["text"], "")), held)
 
 
-def found(family: Family, variant: str, inputs: Inputs) -> dict[str, pa.Table]:
-    """What each step up to `contexts` makes in memory, by table."""
+def run(steps: Sequence[Step], variant: str, inputs: Inputs) -> dict[str, pa.Table]:
+    """What steps make in memory, one after the other, by table."""
     made: dict[str, pa.Table] = {}
-    for step in family.preparations:
+    for step in steps:
         made[step.table] = step.make(variant, inputs.with_made(made)).rows
-    made["rankings"] = family.rank(variant, inputs.with_made(made))
-    made["contexts"] = family.contexts(variant, inputs.with_made(made))
     return made
 
 
-def written(
-    family: Family, variant: str, inputs: Inputs, made: dict[str, pa.Table]
-) -> dict[str, pa.Table]:
-    """What was found, with what each step from there to `summaries` makes in memory."""
-    made = dict(made)
-    for step in family.refinements:
-        made[step.table] = step.make(variant, inputs.with_made(made)).rows
-    made["summaries"] = answered(family, inputs.with_made(made)).rows
-    return made
-
-
-def answered(family: Family, inputs: Inputs) -> Made:
+def answered(family: Family, inputs: Inputs) -> Result:
     """Rows of `summaries`; what the steps before took is added to what each answer took."""
     prepared = [inputs.table(step.table) for step in family.preparations]
     refined = [inputs.table(step.table) for step in family.refinements]
@@ -208,5 +242,6 @@ def answered(family: Family, inputs: Inputs) -> Made:
         inputs.table(family.answered_from),
         inputs.model("language_model"),
         inputs.settings("answer")["max_words"],
+        inputs.prompts("answers"),
     )
-    return Made(with_spent(answers.rows, [*prepared, *refined]), answers.problems)
+    return Result(with_spent(answers.rows, [*prepared, *refined]), answers.problems)

@@ -8,13 +8,14 @@ which different users ask, are dropped.
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from typing import Annotated, Any, NamedTuple
 
 import pyarrow as pa
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints, model_validator
 
-from gsum_assets.evaluation.question_prompts import PERSONAS, QUESTIONS, TASKS
+from gsum_assets.corpus.prompts import Prompts
+from gsum_assets.evaluation.asked import Result
+from gsum_assets.evaluation.question_prompts import PROMPTS
 from gsum_assets.tables import TABLES
 from gsum_resources.content_hash import hash_texts
 from gsum_resources.llm.classical.vocabulary import content_stems
@@ -82,14 +83,6 @@ class QuestionError(ValueError):
     """No question could be written; the message names the first cause."""
 
 
-@dataclass(frozen=True)
-class GeneratedQuestions:
-    """Rows of `generated_questions` ordered by id, and why there are fewer than wanted."""
-
-    rows: pa.Table
-    problems: Sequence[str]
-
-
 def questions_skipped(model_identity: str) -> str | None:
     """Why no question is written, though some are wanted; None if they are."""
     if model_identity.startswith("extractive"):
@@ -100,15 +93,22 @@ def questions_skipped(model_identity: str) -> str | None:
     return None
 
 
-def generate_questions(settings: QuestionsSettings, model: LanguageModel) -> GeneratedQuestions:
+def generate_questions(
+    settings: QuestionsSettings, model: LanguageModel, prompts: Prompts = PROMPTS
+) -> Result:
     """Ask `model` for personas, their tasks, and the questions of each, in three rounds.
+
+    Returns
+    -------
+    Result
+        Rows of `generated_questions` ordered by id.
 
     Raises
     ------
     QuestionError
         If it wrote not a single question.
     """
-    writer = _Writer(model, settings.description.strip(), settings.n)
+    writer = _Writer(model, settings.description.strip(), settings.n, prompts)
     wanted = settings.n**3
     written = list(_written(writer))
     if not written:
@@ -122,7 +122,7 @@ def generate_questions(settings: QuestionsSettings, model: LanguageModel) -> Gen
         )
     rows.sort(key=lambda row: row["query_id"])
     schema = TABLES["generated_questions"].schema
-    return GeneratedQuestions(pa.Table.from_pylist(rows, schema), problems)
+    return Result(pa.Table.from_pylist(rows, schema), problems)
 
 
 class _Reply(NamedTuple):
@@ -133,14 +133,15 @@ class _Reply(NamedTuple):
 class _Writer:
     """A model that writes lists about one corpus, and what it failed to write."""
 
-    def __init__(self, model: LanguageModel, description: str, n: int) -> None:
+    def __init__(self, model: LanguageModel, description: str, n: int, prompts: Prompts) -> None:
         self._model = model
         self._description = description
         self._n = n
+        self._prompts = prompts
         self.problems: list[str] = []
 
     def lists(
-        self, schema: type[BaseModel], instructions: str, about: Sequence[tuple[str, ...]]
+        self, schema: type[BaseModel], prompt: str, about: Sequence[tuple[str, ...]]
     ) -> Iterator[_Reply]:
         """At most n items for each thing that is told beside the corpus; none where it fails."""
         (field,) = schema.model_fields
@@ -148,7 +149,7 @@ class _Writer:
             [
                 Request(
                     task="question",
-                    instructions=instructions.format(n=self._n),
+                    instructions=self._prompts.text(prompt, n=self._n),
                     passages=(f"The collection: {self._description}", *told),
                     max_words=_WORDS_EACH * self._n,
                     schema=schema,
@@ -166,16 +167,18 @@ class _Writer:
 
 def _written(writer: _Writer) -> Iterator[dict]:
     """Rows of `generated_questions`, repetitions included, in the order of asking."""
-    (found,) = writer.lists(Personas, PERSONAS, [()])
+    (found,) = writer.lists(Personas, "personas", [()])
     personas = [f"{persona.name}: {persona.description}" for persona in found.items]
     told = [(f"The person: {persona}",) for persona in personas]
     tasks = [
         (persona, task)
-        for persona, reply in zip(personas, writer.lists(Tasks, TASKS, told), strict=True)
+        for persona, reply in zip(personas, writer.lists(Tasks, "tasks", told), strict=True)
         for task in reply.items
     ]
     told = [(f"The person: {persona}", f"The task: {task}") for persona, task in tasks]
-    for (persona, task), reply in zip(tasks, writer.lists(Questions, QUESTIONS, told), strict=True):
+    for (persona, task), reply in zip(
+        tasks, writer.lists(Questions, "questions", told), strict=True
+    ):
         for item in reply.items:
             text = " ".join(item.split())
             yield {

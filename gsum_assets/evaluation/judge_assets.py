@@ -6,6 +6,7 @@ from typing import Any
 import dagster as dg
 import pyarrow as pa
 
+from gsum_assets.corpus.prompts import prompts_of
 from gsum_assets.corpus.settings import CorpusError, checked_section
 from gsum_assets.evaluation.family import Family
 from gsum_assets.evaluation.generate_questions import (
@@ -52,7 +53,7 @@ def judge_assets(families: Sequence[Family]) -> dg.AssetsDefinition:
         name="judgements",
         outs={
             name: dg.AssetOut(
-                description=purpose, group_name=GROUP, code_version="2", is_required=False
+                description=purpose, group_name=GROUP, code_version="3", is_required=False
             )
             for name, purpose in _PURPOSE.items()
         },
@@ -88,6 +89,7 @@ def judge_assets(families: Sequence[Family]) -> dg.AssetsDefinition:
                 _of_methods(results, _READ, settings.methods),
                 model,
                 settings,
+                prompts_of(corpus_settings, context.partition_key, "judges"),
             )
             for problem in found.problems:
                 context.log.warning(problem)
@@ -138,7 +140,7 @@ def _shown(name: str, corpus: str, made: Mapping[str, pa.Table]) -> dict[str, An
     partitions_def=corpora,
     group_name=GROUP,
     pool="llm",
-    code_version="1",
+    code_version="2",
     ins={"corpus_settings": dg.AssetIn(), "language_model": dg.AssetIn()},
     description="Global questions that people of different interests would ask of the corpus as "
     "[questions] in corpus.toml describes it; they join `queries` as split 'generated'.",
@@ -155,7 +157,8 @@ def generated_questions(
         context.log.warning(skipped)
         context.add_asset_metadata({"skipped": skipped})
         return TABLES["generated_questions"].empty()
-    found = generate_questions(settings, model)
+    prompts = prompts_of(corpus_settings, context.partition_key, "questions")
+    found = generate_questions(settings, model, prompts)
     for problem in found.problems:
         context.log.warning(problem)
     return found.rows

@@ -6,7 +6,7 @@ import dagster as dg
 import pyarrow as pa
 
 from gsum_assets.evaluation.comparisons import comparisons, groups
-from gsum_assets.evaluation.costs import costs, index_assets
+from gsum_assets.evaluation.costs import costs, shared_assets
 from gsum_assets.evaluation.curves import curves, main_scores, of_kind
 from gsum_assets.evaluation.family import Family
 from gsum_assets.evaluation.judges.own_judge import own_judge_note
@@ -83,7 +83,7 @@ def leaderboard_assets(families: Sequence[Family]) -> dg.AssetsDefinition:
             seconds,
             read_appended(store, TABLES["llm_calls"], corpus),
             read_appended(store, TABLES["embedding_calls"], corpus),
-            {m: index_assets(store, corpus, m) for m in set(summaries["method"].to_pylist())},
+            {m: shared_assets(store, corpus, m) for m in set(summaries["method"].to_pylist())},
             n_documents,
         )
         curve = curves(queries, scores)

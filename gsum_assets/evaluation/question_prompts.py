@@ -1,5 +1,7 @@
 """What a language model is told when it writes questions about a whole collection."""
 
+from gsum_assets.corpus.prompts import Prompt, Prompts
+
 PERSONAS = """\
 A collection of documents is described below. Name {n} kinds of people who would want to understand
 it as a whole, each with a reason of their own. Choose them so that they look for different things
@@ -22,3 +24,11 @@ be answered by one passage or by looking up one fact, and none may name a thing 
 description does not name, since the collection may not hold it. Each stands on its own, in one
 sentence that ends in a question mark, and does not mention the person or the task.\
 """
+
+PROMPTS = Prompts(
+    {
+        "personas": Prompt(PERSONAS, writes=True),
+        "tasks": Prompt(TASKS, writes=True),
+        "questions": Prompt(QUESTIONS, writes=True),
+    }
+)

@@ -1,11 +1,13 @@
-"""Which documents have gone since what rested on them was last forgotten, kept in the store."""
+"""Which documents were deleted since what they left behind was last forgotten."""
 
-import json
 from collections.abc import Collection
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
+
+import sqlalchemy as sa
 
 from gsum_assets.tables import TABLES
 from gsum_resources.parquet_store import ParquetStore, version_of
+from gsum_resources.state import SEEN, SEEN_DOCUMENTS, note_documents, state_of
 
 _DOCUMENTS = TABLES["documents"]
 
@@ -27,18 +29,18 @@ class Departed:
 
 
 class Departures:
-    """The departed of every corpus, a file for each: `<root>/_departed/<corpus>.json`."""
+    """The deleted documents of every corpus, kept in the state database."""
 
     def __init__(self, store: ParquetStore) -> None:
         self._store = store
 
     def corpora(self) -> set[str]:
-        """Those that were looked at before, also those that are no more."""
-        paths = self._store.fs.glob(f"{self._store.root}/_departed/*.json")
-        return {path.rpartition("/")[2].removesuffix(".json") for path in paths}
+        """Return those that were compared before, also those that are no more."""
+        with state_of(self._store).reading() as connection:
+            return set(connection.execute(sa.select(SEEN.c.corpus)).scalars())
 
     def look(self, corpus: str) -> Departed:
-        """Compare a corpus with the last look at it; what is gone stays gone until `clear`."""
+        """Compare a corpus with the last time; what is deleted stays so until `clear`."""
         known = self._read(corpus)
         partitions = self._store.partitions(_DOCUMENTS, corpus)
         footers = {p: self._store.provenance(_DOCUMENTS, p) for p in partitions}
@@ -49,24 +51,22 @@ class Departures:
         present = set(rows["document_id"].to_pylist())
         gone = (set(known.documents) | set(known.gone)) - present
         found = Departed(version_of(hashes), sorted(present), sorted(gone))
-        self._write(corpus, found)
+        with state_of(self._store).writing() as connection:
+            note_documents(connection, corpus, found.version, found.documents, found.gone)
         return found
 
-    def clear(self, corpus: str, forgotten: Departed) -> None:
-        """Nothing is left of what had gone."""
-        if forgotten.documents:
-            self._write(corpus, Departed(forgotten.version, forgotten.documents))
-        else:
-            self._store.fs.rm_file(self._path(corpus))
+    @staticmethod
+    def clear(connection: sa.Connection, corpus: str, forgotten: Departed) -> None:
+        """Note that nothing is left of what was deleted."""
+        note_documents(connection, corpus, forgotten.version, forgotten.documents)
 
     def _read(self, corpus: str) -> Departed:
-        try:
-            return Departed(**json.loads(self._store.fs.cat_file(self._path(corpus))))
-        except FileNotFoundError:
-            return Departed()
-
-    def _write(self, corpus: str, departed: Departed) -> None:
-        self._store.replace_file(self._path(corpus), json.dumps(asdict(departed)).encode())
-
-    def _path(self, corpus: str) -> str:
-        return f"{self._store.root}/_departed/{corpus}.json"
+        version = sa.select(SEEN.c.version).where(SEEN.c.corpus == corpus)
+        columns = SEEN_DOCUMENTS.c
+        seen = sa.select(columns.document_id, columns.is_deleted).where(columns.corpus == corpus)
+        with state_of(self._store).reading() as connection:
+            known = connection.execute(version).scalar()
+            rows = connection.execute(seen.order_by(columns.document_id)).all()
+        gone = [document_id for document_id, is_deleted in rows if is_deleted]
+        present = [document_id for document_id, is_deleted in rows if not is_deleted]
+        return Departed(known or "", present, gone)

@@ -8,8 +8,9 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 
 import pyarrow as pa
+import sqlalchemy as sa
 
-from gsum_resources.arrow import pc
+from gsum_resources.state import CALLS, EXPORTS, batches_of
 
 FORGOTTEN = "(forgotten)"
 """Stands in the ledger for the id of a document that has gone."""
@@ -55,18 +56,22 @@ def replies_to_forget(
     return frozenset(hash_ for hash_ in dead - alive if hash_)
 
 
-def without_names(rows: pa.Table, documents: Collection[str]) -> pa.Table:
-    """Rows of `llm_calls` without the ids of departed documents, and what was said of them.
+def forget_names(connection: sa.Connection, corpus: str, documents: Collection[str]) -> None:
+    """Remove ids of deleted documents from the calls of a corpus, and what was said of them.
 
-    What was paid stays on record.
+    What was paid stays on record. A corpus without documents loses its calls.
 
     Parameters
     ----------
     documents : ids that are there.
     """
-    known = pa.array([*documents, "", FORGOTTEN], pa.string())
-    departed = pc.invert(pc.is_in(rows["document_id"], value_set=known))
-    for name in ("document_id", "error"):
-        told = pc.if_else(pc.and_(departed, pc.is_valid(rows[name])), FORGOTTEN, rows[name])
-        rows = rows.set_column(rows.column_names.index(name), rows.schema.field(name), told)
-    return rows
+    of_corpus = CALLS.c.corpus == corpus
+    if not documents:
+        connection.execute(sa.delete(CALLS).where(of_corpus))
+    named = sa.select(CALLS.c.document_id).where(of_corpus).distinct()
+    deleted = set(connection.execute(named).scalars()) - {*documents, "", FORGOTTEN}
+    for some in batches_of(deleted):
+        error = sa.case((CALLS.c.error.is_not(None), FORGOTTEN))
+        change = sa.update(CALLS).where(of_corpus, CALLS.c.document_id.in_(some))
+        connection.execute(change.values(document_id=FORGOTTEN, error=error))
+    connection.execute(sa.delete(EXPORTS).where(EXPORTS.c.corpus == corpus))  # written anew

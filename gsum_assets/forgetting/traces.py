@@ -10,6 +10,7 @@ import pyarrow.parquet as pq
 
 from gsum_resources.home import Home
 from gsum_resources.parquet_store import ParquetStore
+from gsum_resources.state import state_of
 
 _MIN_WORDS = 5  # shorter sentences stand in any text
 _END = re.compile(r"(?<=[.!?])\s+|\n+")
@@ -53,14 +54,18 @@ def find_traces(
     found = []
     for done, (path, read) in enumerate(files, start=1):
         try:
-            content = _plain(read())
+            held = next(filter(None, (_held(wanted, _plain(text)) for text in read())), None)
         except FileNotFoundError:  # merged or ended meanwhile
             continue
-        held = next((s for s, forms in wanted if any(form in content for form in forms)), None)
         if held is not None:
             found.append(Trace(path, held))
         on_file(done, len(files))
     return found
+
+
+def _held(wanted: Sequence[tuple[str, set[str]]], content: str) -> str | None:
+    """Return the first sentence of which a form stands in a text."""
+    return next((s for s, forms in wanted if any(form in content for form in forms)), None)
 
 
 def _plain(text: str) -> str:
@@ -68,17 +73,19 @@ def _plain(text: str) -> str:
     return " ".join(_BREAK.sub(" ", text).replace("\\", "").split())
 
 
-def _files(home: Home, corpus: str) -> Iterator[tuple[str, Callable[[], str]]]:
+def _files(home: Home, corpus: str) -> Iterator[tuple[str, Callable[[], Iterable[str]]]]:
     """Each file under the home with how to read its texts."""
-    store = ParquetStore(home.warehouse)
+    store = home.open_store()
+    yield str(home.state), state_of(store).texts
     for path in sorted(store.fs.find(store.root)):
         if "/corpus=" in path and f"/corpus={corpus}/" not in path:
             continue
-        yield path, lambda path=path: _texts(store, path)
+        yield path, lambda path=path: [_texts(store, path)]
     left_out = {home.corpora, *([home.root / "warehouse"] if store.is_local else [])}
     for path in sorted({*home.root.rglob("*"), *home.dagster.rglob("*")}):
-        if path.is_file() and not left_out & set(path.parents):
-            yield str(path), lambda path=path: path.read_bytes().decode("utf-8", "ignore")
+        is_state = path.name.startswith(home.state.name)  # with its log; its rows were searched
+        if path.is_file() and not is_state and not left_out & set(path.parents):
+            yield str(path), lambda path=path: [path.read_bytes().decode("utf-8", "ignore")]
 
 
 def _texts(store: ParquetStore, path: str) -> str:

@@ -4,8 +4,9 @@ Step by step, with the paper's section:
 
 - `graph_edges.py`: neighbours, citations, and the nearest by TF-IDF (3.1.1; the last is ours);
   `word_vectors.py`, `node_features.py`: what is known of a passage (equations 1 to 3).
-- `autoencoder.py`: graph convolutions and their training (3.1.2, equations 4 and 5);
-  `reconstruction.py`: the loss over all pairs, by blocks or by a sample (equations 6 and 7).
+- `encoders.py`: graph convolutions of `dgl.nn` (3.1.2, equations 4 and 5); `autoencoder.py`: their
+  training; `reconstruction.py`: the loss over all pairs, by blocks or by a sample (equations 6
+  and 7).
 - `clusters.py`: DBSCAN (eps 0.5 on raw embeddings, C.3) and K-Means (3.1.2), HDBSCAN and Leiden
   (ours); `choose.py`,
   `clusterings.py`: which of them is taken, and how far it is followed, judged without labels

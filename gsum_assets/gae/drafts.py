@@ -7,7 +7,7 @@ from typing import Any, Literal
 import pyarrow as pa
 
 from gsum_assets.evaluation.answer import answer_request
-from gsum_assets.evaluation.asked import NOBODY_ASKED, Asked, Question, questions_with_passages
+from gsum_assets.evaluation.asked import NOBODY_ASKED, Question, Result, questions_with_passages
 from gsum_assets.evaluation.budget import CountTokens, Room, cut_to_tokens, lengths, room_for
 from gsum_assets.gae.settings import RefineSettings
 from gsum_assets.tables import TABLES
@@ -82,7 +82,7 @@ def drafts(
     ]
 
 
-def fitted(drafts: Sequence[Draft], count_tokens: CountTokens) -> Asked:
+def fitted(drafts: Sequence[Draft], count_tokens: CountTokens) -> Result:
     """Rows of `gae.refined_contexts` by question and rank, of which each question's fit together.
 
     What is too long loses its last passages; the last one left is cut. Where nothing is left to
@@ -102,7 +102,7 @@ def fitted(drafts: Sequence[Draft], count_tokens: CountTokens) -> Asked:
         for passage in sorted(draft.passages, key=lambda passage: passage.row["rank"])
     ]
     schema = TABLES["gae.refined_contexts"].schema
-    return Asked(pa.Table.from_pylist(rows, schema), list(_too_small(drafts)))
+    return Result(pa.Table.from_pylist(rows, schema), list(_too_small(drafts)))
 
 
 def _fit(draft: Draft, sizes: Mapping[str, int], count_tokens: CountTokens) -> None:

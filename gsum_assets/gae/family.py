@@ -5,9 +5,10 @@ from collections.abc import Callable, Mapping
 import pyarrow as pa
 
 from gsum_assets.corpus.chunk import n_word_pieces
-from gsum_assets.evaluation.asked import Asked
-from gsum_assets.evaluation.family import Family, Inputs, Made, ModelStep
+from gsum_assets.evaluation.asked import Result
+from gsum_assets.evaluation.family import Family, Inputs, Step
 from gsum_assets.gae.levels import levels
+from gsum_assets.gae.prompts import PROMPTS
 from gsum_assets.gae.rank import ChosenClusters, Tables, rank
 from gsum_assets.gae.refine import refined_contexts, unrefined_contexts
 from gsum_assets.gae.reflect import reflections
@@ -35,13 +36,11 @@ def _tables(inputs: Inputs) -> Tables:
 
 
 def _rank(variant: str, inputs: Inputs) -> pa.Table:
-    queries = inputs.table("queries")
-    vectors = inputs.model("embedding_model").embed_queries(queries["retrieval_text"].to_pylist())
     reranks = VARIANTS[variant].reranks
     return rank(
         variant,
         _collection(inputs),
-        Questions.from_table(queries, vectors),
+        Questions.from_tables(inputs.table("queries"), inputs.table("query_embeddings")),
         _tables(inputs) if reranks else _NO_TABLES,
         inputs.settings("language"),
         ContextSettings.model_validate(inputs.settings("gae.contexts")).k if reranks else 1,
@@ -57,12 +56,12 @@ def _contexts(_: str, inputs: Inputs) -> pa.Table:
     return top_contexts(inputs.table("rankings"), inputs.table("chunks"), chosen.k)
 
 
-def _topics(variant: str, inputs: Inputs) -> Made:
+def _topics(variant: str, inputs: Inputs) -> Result:
     chosen = VARIANTS[variant]
     if not (chosen.reflects and chosen.clusters):
-        return Made(TABLES["gae.topics"].empty(), [])
+        return Result(TABLES["gae.topics"].empty())
 
-    def ask(queries: pa.Table, clusters: Mapping[str, int]) -> Asked:
+    def ask(queries: pa.Table, clusters: Mapping[str, int]) -> Result:
         return topics(
             inputs.table("contexts"),
             clusters,
@@ -70,29 +69,29 @@ def _topics(variant: str, inputs: Inputs) -> Made:
             inputs.model("language_model"),
             _refine_settings(inputs),
             n_word_pieces,
+            inputs.prompts("gae"),
         )
 
     return _by_scope(variant, inputs, ask)
 
 
-def _reflections(variant: str, inputs: Inputs) -> Made:
+def _reflections(variant: str, inputs: Inputs) -> Result:
     if not VARIANTS[variant].reflects:
-        return Made(TABLES["gae.reflections"].empty(), [])
+        return Result(TABLES["gae.reflections"].empty())
     contexts, queries = inputs.table("contexts"), inputs.table("queries")
-    asked = reflections(contexts, queries, inputs.model("language_model"))
-    return Made(asked.rows, asked.problems)
+    model, prompts = inputs.model("language_model"), inputs.prompts("gae")
+    return reflections(contexts, queries, model, prompts)
 
 
-def _refined_contexts(variant: str, inputs: Inputs) -> Made:
+def _refined_contexts(variant: str, inputs: Inputs) -> Result:
     settings, max_words = _refine_settings(inputs), inputs.settings("answer")["max_words"]
     contexts = inputs.table("contexts")
     if not VARIANTS[variant].reflects:
-        asked = unrefined_contexts(
+        return unrefined_contexts(
             contexts, inputs.table("queries"), settings, max_words, n_word_pieces
         )
-        return Made(asked.rows, asked.problems)
 
-    def ask(queries: pa.Table, clusters: Mapping[str, int]) -> Asked:
+    def ask(queries: pa.Table, clusters: Mapping[str, int]) -> Result:
         return refined_contexts(
             contexts,
             inputs.table("topics"),
@@ -103,14 +102,15 @@ def _refined_contexts(variant: str, inputs: Inputs) -> Made:
             settings,
             max_words,
             n_word_pieces,
+            inputs.prompts("gae"),
         )
 
     return _by_scope(variant, inputs, ask)
 
 
 def _by_scope(
-    variant: str, inputs: Inputs, ask: Callable[[pa.Table, Mapping[str, int]], Asked]
-) -> Made:
+    variant: str, inputs: Inputs, ask: Callable[[pa.Table, Mapping[str, int]], Result]
+) -> Result:
     """Ask about the corpus and about single documents apart: their clusterings may differ."""
     queries = inputs.table("queries")
     of_corpus = pc.is_null(queries["document_id"])
@@ -119,7 +119,7 @@ def _by_scope(
         for scope, among in (("corpus", of_corpus), ("document", pc.invert(of_corpus)))
     ]
     rows = pa.concat_tables([one.rows for one in made]).combine_chunks()
-    return Made(rows, [problem for one in made for problem in one.problems])
+    return Result(rows, [problem for one in made for problem in one.problems])
 
 
 def _cluster_of(variant: str, inputs: Inputs, scope: str) -> Mapping[str, int]:
@@ -139,6 +139,7 @@ def _refine_settings(inputs: Inputs) -> RefineSettings:
 GAE = Family(
     name="gae",
     settings=GaeSettings,
+    prompts=PROMPTS,
     variants=tuple(VARIANTS),
     default=(),
     rank=_rank,
@@ -147,18 +148,25 @@ GAE = Family(
     reads_by_corpus=("clusters", "clusterings"),
     k="gae.contexts.k",
     refinements=(
-        ModelStep(
+        Step(
             "topics",
             _topics,
             "What the clusters among a question's passages are about, and how far that bears on "
             "it.",
+            code_version="2",
         ),
-        ModelStep("reflections", _reflections, "How far each passage bears on its question."),
-        ModelStep(
+        Step(
+            "reflections",
+            _reflections,
+            "How far each passage bears on its question.",
+            code_version="2",
+        ),
+        Step(
             "refined_contexts",
             _refined_contexts,
             "The passages as the answer is written from them: what bears on the question much is "
             "edited lightly, what bears on it little is reduced or dropped.",
+            code_version="2",
         ),
     ),
 )

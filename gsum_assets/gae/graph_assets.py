@@ -97,6 +97,7 @@ def node_features(
         **{name: _PASSAGES[name] for name in ("documents", "chunks")},
         **_own("graph_edges", "node_features"),
     },
+    code_version="2",
     description="Trained anew whenever the graph changes: the auto-encoder knows no other.",
 )
 def embeddings(

@@ -1,5 +1,7 @@
 """What graph-augmented summarization tells a language model (the paper's are figures 9 and 10)."""
 
+from gsum_assets.corpus.prompts import Prompt, Prompts
+
 TOPIC = """\
 The numbered passages that follow were put together because they seem to speak of the same matter.
 Name that matter in a title of at most eight words. The grouping can err: name what most of the
@@ -41,3 +43,13 @@ The passage that follows has little to do with the question. Keep of it only wha
 to answer the question, in one or two sentences of at most {{max_words}} words. If nothing in it
 could, reply with the word {NOTHING} and nothing else. {_MATERIAL}\
 """
+
+PROMPTS = Prompts(
+    {
+        "topic": Prompt(TOPIC, writes=True),
+        "reflection": Prompt(REFLECTION),
+        "edit": Prompt(EDIT),
+        "condense": Prompt(CONDENSE, writes=True),
+        "reduce": Prompt(REDUCE),
+    }
+)

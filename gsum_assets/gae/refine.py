@@ -10,15 +10,16 @@ from collections.abc import Mapping, Sequence
 
 import pyarrow as pa
 
+from gsum_assets.corpus.prompts import Prompts
 from gsum_assets.evaluation.answer import question_text
-from gsum_assets.evaluation.asked import Asked, spent, why
+from gsum_assets.evaluation.asked import Result, spent, why
 from gsum_assets.evaluation.budget import CountTokens, allowances, cut_to_tokens, lengths
 from gsum_assets.gae.drafts import Draft, Fate, Grade, Passage, drafts, fitted
-from gsum_assets.gae.prompts import CONDENSE, EDIT, NOTHING, REDUCE
+from gsum_assets.gae.prompts import NOTHING, PROMPTS
 from gsum_assets.gae.settings import RefineSettings
 from gsum_resources.protocols import Completion, LanguageModel, Reply, Request
 
-_INSTRUCTIONS: Mapping[Fate, str] = {"edited": EDIT, "condensed": CONDENSE, "reduced": REDUCE}
+_PROMPTS: Mapping[Fate, str] = {"edited": "edit", "condensed": "condense", "reduced": "reduce"}
 _NOTHING = re.compile(rf"[\W_]*{NOTHING}[\W_]*", re.IGNORECASE)
 _MARK = re.compile(r"\A\s*\[1\]\s*")  # of a passage in a prompt, which a reply may repeat
 # Word pieces of a word, within which a text's own number is believed: scripts without blanks have
@@ -36,7 +37,8 @@ def refined_contexts(
     settings: RefineSettings,
     max_words: int,
     count_tokens: CountTokens,
-) -> Asked:
+    prompts: Prompts = PROMPTS,
+) -> Result:
     """Ask `model` to rewrite each passage for its question, within the prompt's length.
 
     A passage that was not rewritten keeps the beginning of its own text, and one that was not
@@ -53,7 +55,7 @@ def refined_contexts(
 
     Returns
     -------
-    Asked
+    Result
         Rows of `gae.refined_contexts` ordered by its key, one for each passage. The prompts that
         `answer_questions` makes of them keep to `settings.prompt_tokens`.
     """
@@ -69,9 +71,9 @@ def refined_contexts(
             passage.score = weighted(topic, relevances[1].get((key, node_id)), settings)
             passage.grade = grade(passage.score, settings)
         _allow(draft, settings)
-    problems = _rewrite(found, model, count_tokens)
+    problems = _rewrite(found, model, count_tokens, prompts)
     made = fitted(found, count_tokens)
-    return Asked(made.rows, [*problems, *made.problems])
+    return Result(made.rows, [*problems, *made.problems])
 
 
 def unrefined_contexts(
@@ -80,7 +82,7 @@ def unrefined_contexts(
     settings: RefineSettings,
     max_words: int,
     count_tokens: CountTokens,
-) -> Asked:
+) -> Result:
     """Whole passages, best first, as many as fit: the paper's ablation without reflection.
 
     Parameters and result are those of `refined_contexts`.
@@ -133,7 +135,9 @@ def _pieces_per_word(passage: Passage) -> float:
     return min(_MOST, max(_FEWEST, passage.n_tokens / max(1, n_words)))
 
 
-def _rewrite(found: Sequence[Draft], model: LanguageModel, count_tokens: CountTokens) -> list[str]:
+def _rewrite(
+    found: Sequence[Draft], model: LanguageModel, count_tokens: CountTokens, prompts: Prompts
+) -> list[str]:
     """Give each passage that has an allowance its text; a line for each request in vain."""
     asked: list[tuple[Draft, Passage, Fate]] = []
     for draft in found:
@@ -142,7 +146,7 @@ def _rewrite(found: Sequence[Draft], model: LanguageModel, count_tokens: CountTo
                 asked.append((draft, passage, _wanted(passage)))
             elif passage.allowance:
                 _show_own(passage, count_tokens)
-    replies = model.complete([_request(*one) for one in asked])
+    replies = model.complete([_request(*one, prompts) for one in asked])
     texts = [_text_of(reply) for reply in replies]
     sizes = lengths(texts, count_tokens)
     problems = []
@@ -169,12 +173,12 @@ def _wanted(passage: Passage) -> Fate:
     return "edited" if whole else "condensed"
 
 
-def _request(draft: Draft, passage: Passage, fate: Fate) -> Request:
+def _request(draft: Draft, passage: Passage, fate: Fate, prompts: Prompts) -> Request:
     # rounded up to whole pieces before, so down again; a little more for inexact quotients
     max_words = max(1, int(passage.allowance / _pieces_per_word(passage) + 1e-6))
     return Request(
         task="answer",
-        instructions=_INSTRUCTIONS[fate].format(max_words=max_words),
+        instructions=prompts.text(_PROMPTS[fate], max_words=max_words),
         question=question_text(draft.question.row),
         passages=(passage.row["text"],),
         max_words=max_words,

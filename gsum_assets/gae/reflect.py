@@ -2,9 +2,10 @@
 
 import pyarrow as pa
 
+from gsum_assets.corpus.prompts import Prompts
 from gsum_assets.evaluation.answer import question_text
-from gsum_assets.evaluation.asked import Asked, questions_with_passages, spent, why
-from gsum_assets.gae.prompts import REFLECTION
+from gsum_assets.evaluation.asked import Result, questions_with_passages, spent, why
+from gsum_assets.gae.prompts import PROMPTS
 from gsum_assets.tables import TABLES
 from gsum_resources.llm.results import Score
 from gsum_resources.protocols import Completion, LanguageModel, Request
@@ -12,7 +13,9 @@ from gsum_resources.protocols import Completion, LanguageModel, Request
 _MAX_WORDS = 5  # of a number
 
 
-def reflections(contexts: pa.Table, queries: pa.Table, model: LanguageModel) -> Asked:
+def reflections(
+    contexts: pa.Table, queries: pa.Table, model: LanguageModel, prompts: Prompts = PROMPTS
+) -> Result:
     """Ask `model` for the relevance of every passage to its question.
 
     Parameters
@@ -21,7 +24,7 @@ def reflections(contexts: pa.Table, queries: pa.Table, model: LanguageModel) -> 
 
     Returns
     -------
-    Asked
+    Result
         Rows of `gae.reflections` in order of questions and ranks.
     """
     pairs = [
@@ -33,7 +36,7 @@ def reflections(contexts: pa.Table, queries: pa.Table, model: LanguageModel) -> 
         [
             Request(
                 task="score",
-                instructions=REFLECTION,
+                instructions=prompts.text("reflection"),
                 question=question_text(question.row),
                 passages=(passage["text"],),
                 max_words=_MAX_WORDS,
@@ -51,4 +54,4 @@ def reflections(contexts: pa.Table, queries: pa.Table, model: LanguageModel) -> 
         else:
             where = f"question '{key['query_id']}', passage '{key['node_id']}'"
             problems.append(f"{where}: not judged: {why(reply)}")
-    return Asked(pa.Table.from_pylist(rows, TABLES["gae.reflections"].schema), problems)
+    return Result(pa.Table.from_pylist(rows, TABLES["gae.reflections"].schema), problems)

@@ -5,10 +5,11 @@ from dataclasses import dataclass, replace
 
 import pyarrow as pa
 
+from gsum_assets.corpus.prompts import Prompts
 from gsum_assets.evaluation.answer import question_text
-from gsum_assets.evaluation.asked import Asked, Question, questions_with_passages, spent, why
+from gsum_assets.evaluation.asked import Question, Result, questions_with_passages, spent, why
 from gsum_assets.evaluation.budget import CountTokens, cut_to_tokens, lengths, n_fitting, room_for
-from gsum_assets.gae.prompts import TOPIC
+from gsum_assets.gae.prompts import PROMPTS
 from gsum_assets.gae.settings import RefineSettings
 from gsum_assets.tables import TABLES
 from gsum_resources.llm.results import TopicScore
@@ -33,7 +34,8 @@ def topics(
     model: LanguageModel,
     settings: RefineSettings,
     count_tokens: CountTokens,
-) -> Asked:
+    prompts: Prompts = PROMPTS,
+) -> Result:
     """Ask `model` for a topic and its relevance, for each question and cluster among its passages.
 
     Parameters
@@ -45,7 +47,7 @@ def topics(
 
     Returns
     -------
-    Asked
+    Result
         Rows of `gae.topics` ordered by its key.
 
     Raises
@@ -57,7 +59,9 @@ def topics(
     _check_clusters(questions, clusters)
     groups = [group for question in questions for group in _groups(question, clusters)]
     sizes = lengths((text for group in groups for text in group.texts), count_tokens)
-    requests = [_request(group, sizes, settings.prompt_tokens, count_tokens) for group in groups]
+    requests = [
+        _request(group, sizes, settings.prompt_tokens, count_tokens, prompts) for group in groups
+    ]
     rows, problems = [], []
     for group, request, reply in zip(groups, requests, model.complete(requests), strict=True):
         if isinstance(reply, Completion) and isinstance(reply.parsed, TopicScore):
@@ -73,7 +77,7 @@ def topics(
         else:
             where = f"question '{group.question.query_id}', cluster {group.cluster}"
             problems.append(f"{where}: no topic: {why(reply)}")
-    return Asked(pa.Table.from_pylist(rows, TABLES["gae.topics"].schema), problems)
+    return Result(pa.Table.from_pylist(rows, TABLES["gae.topics"].schema), problems)
 
 
 def _groups(question: Question, clusters: Mapping[str, int]) -> list[_Group]:
@@ -84,11 +88,15 @@ def _groups(question: Question, clusters: Mapping[str, int]) -> list[_Group]:
 
 
 def _request(
-    group: _Group, sizes: Mapping[str, int], prompt_tokens: int, count_tokens: CountTokens
+    group: _Group,
+    sizes: Mapping[str, int],
+    prompt_tokens: int,
+    count_tokens: CountTokens,
+    prompts: Prompts,
 ) -> Request:
     bare = Request(
         task="topic",
-        instructions=TOPIC,
+        instructions=prompts.text("topic"),
         question=question_text(group.question.row),
         max_words=_MAX_WORDS,
         schema=TopicScore,

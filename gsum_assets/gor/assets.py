@@ -54,7 +54,7 @@ def _training(variant: str, inputs: Inputs) -> TrainingSettings:
 
 @dg.multi_asset(
     outs={
-        name: dg.AssetOut(key_prefix=GROUP, description=purpose, group_name=GROUP, code_version="2")
+        name: dg.AssetOut(key_prefix=GROUP, description=purpose, group_name=GROUP, code_version="3")
         for name, purpose in {
             "model": "The trained network. New documents use it as it is; it is trained again when "
             "code, settings or embedding model change.",
@@ -65,7 +65,10 @@ def _training(variant: str, inputs: Inputs) -> TrainingSettings:
     pool="compute",
     ins={
         **{name: _learnt(name) for name in _RECORDS},
-        "queries": dg.AssetIn("queries", partition_mapping=to_corpus, metadata=LAZY | UNTRACKED),
+        **{
+            name: dg.AssetIn(name, partition_mapping=to_corpus, metadata=LAZY | UNTRACKED)
+            for name in ("queries", "query_embeddings")
+        },
         "corpus_settings": dg.AssetIn("corpus_settings", partition_mapping=to_corpus),
     },
     required_resource_keys={"io_manager"},
@@ -99,7 +102,8 @@ def _train(
     if variant == SUPERVISED:
         ranking = RankingSettings.model_validate(inputs.settings("gor.ranking"))
         tokens = LocalTokenEmbedder(layer=ranking.layer)
-        graphs = with_global_questions(graphs, nodes, inputs.table("queries"), embedder, tokens)
+        queries, vectors = inputs.table("queries"), inputs.table("query_embeddings")
+        graphs = with_global_questions(graphs, nodes, queries, vectors, tokens)
     partition = partition_of(context.partition_key)
     state = f"{store.root}/_training/{partition.corpus}.{variant}.safetensors"
     show = reporter(f"gor/model {variant}: epochs", lambda _: None)
@@ -133,7 +137,7 @@ def _train(
     partitions_def=corpus_variants(VARIANTS),
     group_name=GROUP,
     pool="compute",
-    code_version="1",
+    code_version="2",
     ins={
         "model": dg.AssetIn([GROUP, "model"]),
         **{

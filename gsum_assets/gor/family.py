@@ -5,6 +5,7 @@ import pyarrow as pa
 from gsum_assets.corpus.chunk import n_word_pieces
 from gsum_assets.evaluation.family import Family, Inputs
 from gsum_assets.gor.contexts import nodes_within, top_nodes
+from gsum_assets.gor.prompts import PROMPTS
 from gsum_assets.gor.rank import rank
 from gsum_assets.gor.settings import ContextSettings, GorSettings
 from gsum_assets.gor.variants import VARIANTS, WITHOUT_NETWORK
@@ -21,7 +22,7 @@ def _rank(variant: str, inputs: Inputs) -> pa.Table:
         inputs.table("record_edges"),
         TABLES["gor.node_embeddings"].empty() if without else inputs.table("node_embeddings"),
         inputs.table("queries"),
-        inputs.model("embedding_model"),
+        inputs.table("query_embeddings"),
     )
 
 
@@ -36,6 +37,7 @@ def _contexts(_: str, inputs: Inputs) -> pa.Table:
 GOR = Family(
     name="gor",
     settings=GorSettings,
+    prompts=PROMPTS,
     variants=VARIANTS,
     default=(),
     rank=_rank,

@@ -1,15 +1,21 @@
-"""A document's graph of records as arrays, and several of them side by side as one batch."""
+"""A document's graph of records, from tables to a `dgl` graph, and several as one batch."""
 
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
+from typing import TYPE_CHECKING, cast
 
 import numpy as np
 import pyarrow as pa
 
 from gsum_assets.gor.settings import Direction
 from gsum_resources.arrow import pc
+
+if TYPE_CHECKING:
+    import torch
+    from dgl import DGLGraph
+    from torch import Tensor
 
 NO_SOURCE = -1
 _NODES = "gor.record_nodes"
@@ -53,62 +59,70 @@ class RecordGraph:
         """Questions to learn from."""
         return len(self.queries)
 
-    def messages(self, direction: Direction) -> np.ndarray:
-        """Who hears whom, sorted by the hearing node, `(2, n_messages)`: sources, targets.
+    def as_dgl(self, direction: Direction) -> "DGLGraph":
+        """Return the graph with `features` as `feat`, and a self-loop at each node (A.4).
 
-        Every node hears itself, so that isolated ones stay as they are (A.4).
+        Parameters
+        ----------
+        direction : of messages along an edge.
         """
-        itself = np.tile(np.arange(self.n_nodes), (2, 1))
-        ways = {"to_response": [self.edges], "to_retrieved": [self.edges[::-1]]}
-        ways["both"] = ways["to_response"] + ways["to_retrieved"]
-        every = np.concatenate([*ways[direction], itself], axis=1)
-        return np.unique(every[::-1], axis=1)[::-1]  # sorts by target, then by source
+        import dgl
+        import torch
+
+        graph = dgl.graph(tuple(torch.from_numpy(self.edges)), num_nodes=self.n_nodes)
+        if direction == "to_retrieved":
+            graph = dgl.reverse(graph)
+        elif direction == "both":
+            graph = dgl.to_bidirected(graph)
+        graph = dgl.add_self_loop(graph)
+        graph.ndata["feat"] = torch.tensor(self.features)
+        return graph
 
 
 @dataclass(frozen=True)
 class Batch:
-    """Graphs side by side: nodes numbered through, no message from one to another.
+    """Several graphs as one, with the questions of all.
 
     Attributes
     ----------
-    features : `(n_nodes, dim)`.
-    sources, targets : of messages, sorted by target, `(n_messages,)`.
-    offsets : where each node's incoming messages begin, `(n_nodes,)`.
+    graph : a `dgl.batch` of record graphs.
     queries : `(n_queries, dim)`.
     ranked : for each question in turn the nodes of its graph, best first, as flat indices into
         the matrix `(n_queries, n_nodes)`.
     ranked_shapes : questions and nodes of each graph, which cut `ranked` into matrices.
     """
 
-    features: np.ndarray
-    sources: np.ndarray
-    targets: np.ndarray
-    offsets: np.ndarray
-    queries: np.ndarray
-    ranked: np.ndarray = field(repr=False)
+    graph: "DGLGraph"
+    queries: "Tensor"
+    ranked: "Tensor" = field(repr=False)
     ranked_shapes: tuple[tuple[int, int], ...]
+
+    @property
+    def features(self) -> "Tensor":
+        """Embeddings of the nodes' texts, `(n_nodes, dim)`."""
+        return cast("Tensor", self.graph.ndata["feat"])
+
+    def to(self, device: "torch.device | str") -> "Batch":
+        """Return the batch on a device."""
+        graph, queries = self.graph.to(device), self.queries.to(device)
+        return Batch(graph, queries, self.ranked.to(device), self.ranked_shapes)
 
 
 def side_by_side(graphs: Sequence[RecordGraph], direction: Direction) -> Batch:
-    """Several graphs, at least one, as one batch."""
+    """Join several graphs, at least one, into one batch."""
+    import dgl
+    import torch
+
     first = np.cumsum([0, *(graph.n_nodes for graph in graphs)])
-    messages = np.concatenate(
-        [g.messages(direction) + at for g, at in zip(graphs, first, strict=False)], axis=1
-    )
-    n_nodes = int(first[-1])
-    columns = [g.rankings + at for g, at in zip(graphs, first, strict=False)]
-    row, flat = 0, []
-    for nodes in columns:
-        rows = row + np.arange(len(nodes))
-        flat.append((rows[:, None] * n_nodes + nodes).ravel())
-        row += len(nodes)
+    n_nodes, row, flat = int(first[-1]), 0, []
+    for graph, at in zip(graphs, first, strict=False):
+        rows = row + np.arange(graph.n_queries)
+        flat.append((rows[:, None] * n_nodes + at + graph.rankings).ravel())
+        row += graph.n_queries
     return Batch(
-        features=np.concatenate([graph.features for graph in graphs]),
-        sources=messages[0],
-        targets=messages[1],
-        offsets=np.searchsorted(messages[1], np.arange(n_nodes)),
-        queries=np.concatenate([graph.queries for graph in graphs]),
-        ranked=np.concatenate(flat),
+        graph=dgl.batch([graph.as_dgl(direction) for graph in graphs]),
+        queries=torch.from_numpy(np.concatenate([graph.queries for graph in graphs])),
+        ranked=torch.from_numpy(np.concatenate(flat)),
         ranked_shapes=tuple((graph.n_queries, graph.n_nodes) for graph in graphs),
     )
 

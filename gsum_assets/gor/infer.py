@@ -1,39 +1,64 @@
 """What a trained network makes of any document's graph, also of one it never saw."""
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
+from pydantic import ValidationError
 
-from gsum_assets.gor.gnn import Encoder, new_encoder, node_embeddings
-from gsum_assets.gor.graphs import RecordGraph, side_by_side
+from gsum_assets.gor.graphs import RecordGraph
 from gsum_assets.gor.settings import TrainingSettings
-from gsum_resources.checkpoints import Checkpoint
+from gsum_resources.checkpoints import Checkpoint, CheckpointError
 from gsum_resources.embedding.processor import torch_threads
 
+if TYPE_CHECKING:
+    from gsum_assets.gor.encoders import Encoder
 
-def load_encoder(content: bytes, embedding_model: str, dimension: int) -> Encoder:
+
+def load_encoder(content: bytes, embedding_model: str, dimension: int) -> "Encoder":
     """The network of a checkpoint, for embeddings of that model and length.
 
     Raises
     ------
     CheckpointError
-        If it was trained on other embeddings, or its weights do not fit its settings.
+        If it was trained on other embeddings or with settings that no longer exist, or its
+        weights do not fit its settings.
     """
+    from gsum_assets.gor.encoders import new_encoder
+
     checkpoint = Checkpoint.from_bytes(content)
     checkpoint.require(embedding_model, dimension)
-    settings = TrainingSettings.model_validate(checkpoint.settings)
-    return new_encoder(settings.encoder, dimension).with_arrays(checkpoint.weights)
+    try:
+        settings = TrainingSettings.model_validate(checkpoint.settings)
+    except ValidationError as error:
+        names = ", ".join(f"'{'.'.join(map(str, one['loc']))}'" for one in error.errors())
+        raise CheckpointError(
+            f"checkpoint: its settings are of another version of gsum ({names}); materialize "
+            "gor/model again"
+        ) from error
+    return new_encoder(settings.encoder, dimension).load_arrays(checkpoint.weights)
 
 
-def infer(encoder: Encoder, graphs: Sequence[RecordGraph], threads: int = 1) -> list[np.ndarray]:
+def infer(
+    encoder: "Encoder", graphs: Sequence[RecordGraph], threads: int = 1, device: str = "cpu"
+) -> list[np.ndarray]:
     """Node embeddings of each graph as they are searched, float32 `(n_nodes, dim)`.
 
     A graph is taken alone, so its embeddings do not depend on the graphs beside it.
+
+    Parameters
+    ----------
+    threads : of torch and dgl on the processor.
+    device : of torch; others than the processor need a build of dgl for them.
     """
     import torch
     from torch.nn.functional import normalize
 
-    settings = encoder.settings
+    settings, found = encoder.settings, []
+    encoder.to(device).eval()
     with torch_threads(threads), torch.inference_mode():
-        found = (node_embeddings(encoder, side_by_side([g], settings.direction)) for g in graphs)
-        return [(normalize(nodes) if settings.cosine else nodes).numpy() for nodes in found]
+        for record in graphs:
+            graph = record.as_dgl(settings.direction).to(device)
+            nodes = encoder(graph, graph.ndata["feat"])
+            found.append((normalize(nodes) if settings.cosine else nodes).cpu().numpy())
+    return found

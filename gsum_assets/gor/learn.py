@@ -11,10 +11,10 @@ from gsum_assets.gor.graphs import NO_SOURCE, RecordGraph
 from gsum_assets.gor.settings import TrainingSettings
 from gsum_assets.gor.train import Epoch, SaveState, Trained, train
 from gsum_assets.graphs.bertscore import bertscore
+from gsum_assets.retrieval.vectors import vectors_of
 from gsum_assets.tables import TABLES
 from gsum_resources.arrow import pc
 from gsum_resources.content_hash import hash_texts
-from gsum_resources.protocols import Embedder
 from gsum_resources.token_embeddings import TokenEmbedder
 
 DEFAULT_SPLIT = "train"
@@ -72,7 +72,7 @@ def with_global_questions(
     graphs: list[RecordGraph],
     nodes: pa.Table,
     queries: pa.Table,
-    embedder: Embedder,
+    query_embeddings: pa.Table,
     tokens: TokenEmbedder,
 ) -> list[RecordGraph]:
     """The same graphs with their general questions, ranked by the reference (section 3.5).
@@ -93,16 +93,17 @@ def with_global_questions(
     for graph in graphs:
         rows = asked.get(graph.document_id, [])
         if rows:
+            ids = [row["query_id"] for row in rows]
             references = tokens.embed_tokens([row["references"][0] for row in rows])
             candidates = tokens.embed_tokens([texts[node] for node in graph.node_ids])
             f1 = np.round(bertscore(references, candidates).f1, 6)
             found.append(
                 replace(
                     graph,
-                    queries=embedder.embed_queries([row["retrieval_text"] for row in rows]),
+                    queries=vectors_of(query_embeddings, ids, "query"),
                     rankings=np.argsort(-f1, axis=1, kind="stable"),
                     sources=np.full(len(rows), NO_SOURCE),
-                    query_ids=np.array([row["query_id"] for row in rows]),
+                    query_ids=np.array(ids),
                 )
             )
     if not found:

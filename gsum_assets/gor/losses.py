@@ -45,9 +45,7 @@ def losses(nodes: "Tensor", batch: Batch, settings: LossSettings) -> Losses:
     ----------
     nodes : node embeddings of the batch, `(n_nodes, dim)`.
     """
-    import torch
-
-    queries = torch.from_numpy(batch.queries).to(nodes.dtype) / settings.temperature
+    queries = batch.queries.to(nodes.dtype) / settings.temperature
     scores = queries @ nodes.T  # (n_queries, n_nodes), log s of equation 5
     ranked = ranked_scores(scores, batch)
     zero = scores.new_zeros(())
@@ -64,10 +62,8 @@ def losses(nodes: "Tensor", batch: Batch, settings: LossSettings) -> Losses:
 
 def ranked_scores(scores: "Tensor", batch: Batch) -> "list[Tensor]":
     """Similarities within each graph, best node first: the paper's M_i, `(n_queries, n_nodes)`."""
-    import torch
-
     sizes = [n_queries * n_nodes for n_queries, n_nodes in batch.ranked_shapes]
-    own = scores.take(torch.from_numpy(batch.ranked)).split(sizes)
+    own = scores.take(batch.ranked).split(sizes)
     return [part.view(shape) for part, shape in zip(own, batch.ranked_shapes, strict=True)]
 
 
@@ -116,7 +112,7 @@ def _pair_sums(ranked: "Tensor") -> "Tensor":
             last = min(first + rows, n - 1)
             # (n_queries, i, j): i counts from first, j from first + 1, so pairs have j >= i
             gaps = ranked[:, None, first + 1 :] - ranked[:, first:last, None]
-            others = torch.ones(last - first, last - first, dtype=torch.bool).tril(-1)
+            others = torch.ones_like(gaps[0, :, : last - first], dtype=torch.bool).tril(-1)
             gaps[:, :, : last - first].masked_fill_(others, -torch.inf)
             total += softplus(gaps).sum((1, 2))
             push = gaps.sigmoid_()

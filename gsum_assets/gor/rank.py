@@ -12,7 +12,6 @@ from gsum_assets.retrieval.collection import Collection, Questions
 from gsum_assets.retrieval.dense import Dense
 from gsum_assets.retrieval.ranking import Retriever, Scores, best_of_nodes, rank_questions
 from gsum_resources.arrow import pc
-from gsum_resources.protocols import Embedder
 
 _ANCHORS = 3  # see `node2vec.py`
 
@@ -24,7 +23,7 @@ def rank(
     edges: pa.Table,
     node_embeddings: pa.Table,
     queries: pa.Table,
-    embedder: Embedder,
+    query_embeddings: pa.Table,
 ) -> pa.Table:
     """Rows of the table `rankings`: inner products of questions and node embeddings.
 
@@ -36,8 +35,7 @@ def rank(
     """
     vectors = nodes if variant in WITHOUT_NETWORK else node_embeddings
     collection = node_collection(documents, nodes, vectors)
-    asked = embedder.embed_queries(queries["retrieval_text"].to_pylist())
-    questions = Questions.from_table(queries, asked)
+    questions = Questions.from_tables(queries, query_embeddings)
 
     def build(scope: Collection) -> Retriever:
         return Walks.over(scope, nodes, edges) if variant == "node2vec" else Dense(scope)

@@ -3,6 +3,7 @@
 import dagster as dg
 import pyarrow as pa
 
+from gsum_assets.corpus.prompts import prompts_of
 from gsum_assets.gor.node_rankings import node_rankings as rank_nodes
 from gsum_assets.gor.plots import graph_picture
 from gsum_assets.gor.record_graph import record_graph as build_record_graph
@@ -44,7 +45,7 @@ def _share(rows: pa.Table, corpus: str) -> pa.Table:
     backfill_policy=dg.BackfillPolicy.single_run(),
     group_name=GROUP,
     pool="llm",
-    code_version="1",
+    code_version="2",
     description="Asked of single passages, so that each has a known source to learn from.",
 )
 def simulated_queries(
@@ -57,7 +58,12 @@ def simulated_queries(
     for corpus, rows in by_corpus(chunks):
         chosen = _simulation(corpus_settings, corpus)
         found = simulate_queries(
-            rows, language_model.get(), chosen.n_queries, chosen.temperature, chosen.least_score
+            rows,
+            language_model.get(),
+            chosen.n_queries,
+            chosen.temperature,
+            chosen.least_score,
+            prompts_of(corpus_settings, corpus, GROUP),
         )
         for note in found.notes:
             context.log.info(note)
@@ -71,7 +77,7 @@ def simulated_queries(
     backfill_policy=dg.BackfillPolicy.single_run(),
     group_name=GROUP,
     pool="llm",
-    code_version="1",
+    code_version="2",
     ins={"simulated_queries": dg.AssetIn([GROUP, "simulated_queries"])},
     description="The answer to a simulated question, over nodes that earlier answers belong to.",
 )
@@ -97,6 +103,7 @@ def historical_responses(
             chosen.k,
             chosen.max_response_words,
             reporter(label, context.log.info),
+            prompts_of(corpus_settings, corpus, GROUP),
         )
         for problem in found.problems:
             context.log.warning(problem)

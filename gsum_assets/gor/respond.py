@@ -12,7 +12,9 @@ import numpy as np
 import pyarrow as pa
 
 from gsum_assets.corpus.embed import vector_column
-from gsum_assets.gor.prompts import RESPONSE
+from gsum_assets.corpus.prompts import Prompts
+from gsum_assets.evaluation.asked import Result
+from gsum_assets.gor.prompts import PROMPTS
 from gsum_assets.retrieval.ranking import top
 from gsum_assets.retrieval.vectors import vectors_of
 from gsum_resources.content_hash import hash_texts
@@ -25,14 +27,6 @@ from gsum_resources.protocols import Completion, Embedder, LanguageModel, Reques
 # matters; shorter costs less, but of 40 words every sixth response nearly repeats an earlier one.
 MAX_WORDS = 60
 _DECIMALS = 6  # as in `retrieval.dense`: equal texts score equally on every machine
-
-
-@dataclass(frozen=True)
-class Responses:
-    """Rows of `gor.historical_responses`, and a line for each round without a response."""
-
-    rows: pa.Table
-    problems: Sequence[str]
 
 
 @dataclass
@@ -79,7 +73,8 @@ def respond(
     k: int = 6,
     max_words: int = MAX_WORDS,
     on_progress: Callable[[int, int], None] | None = None,
-) -> Responses:
+    prompts: Prompts = PROMPTS,
+) -> Result:
     """Answer every simulated question over the K nodes that are nearest to it by then.
 
     A round without a valid reply leaves no node; the rounds after it go on.
@@ -95,8 +90,8 @@ def respond(
 
     Returns
     -------
-    Responses
-        Rows ordered by document and round.
+    Result
+        Rows of `gor.historical_responses` ordered by document and round.
 
     Raises
     ------
@@ -110,7 +105,7 @@ def respond(
     problems: list[str] = []
     n_done = 0
     for wave in _waves(asked):
-        answered, failed = _answer(wave, memories, model, k, max_words)
+        answered, failed = _answer(wave, memories, model, k, max_words, prompts)
         for row, vector in zip(answered, _embed(answered, embedder), strict=True):
             memories[row["document_id"]].keep(row["response_id"], row["text"], vector)
         rows += answered
@@ -119,7 +114,7 @@ def respond(
         if on_progress:
             on_progress(n_done, len(asked))
     rows.sort(key=lambda row: (row["document_id"], row["round"]))
-    return Responses(_table(rows, embedder.dimension), problems)
+    return Result(_table(rows, embedder.dimension), problems)
 
 
 def _asked(queries: pa.Table, embedder: Embedder) -> list[dict]:
@@ -136,6 +131,7 @@ def _answer(
     model: LanguageModel,
     k: int,
     max_words: int,
+    prompts: Prompts,
 ) -> tuple[list[dict], list[str]]:
     """Responses to one question of each document, and what went wrong with the others."""
     found = [memories[row["document_id"]].nearest(row["query_embedding"], k) for row in wave]
@@ -143,7 +139,7 @@ def _answer(
         [
             Request(
                 task="answer",
-                instructions=RESPONSE.format(max_words=max_words),
+                instructions=prompts.text("response", max_words=max_words),
                 question=row["text"],
                 passages=memories[row["document_id"]].read(node_ids),
                 max_words=max_words,

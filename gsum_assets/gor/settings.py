@@ -48,11 +48,11 @@ class EncoderSettings(_Settings):
 
     name: EncoderName = Field(default="gat", description="A.7; 'none' leaves nodes as they are")
     layers: int = Field(default=2, ge=1, description="layers, or hops of 'sgc' (table 6)")
-    heads: int = Field(default=4, ge=1, description="of 'gat' (table 6)")
-    joined: Literal["averaged", "concatenated"] = Field(
-        default="averaged",
-        description="heads of 'gat' between layers; the authors' code concatenates them, and "
-        "averages those of each layer's output",
+    heads: int = Field(
+        default=4,
+        ge=1,
+        description="of 'gat' (table 6): concatenated between layers, averaged in each layer's "
+        "output (authors' code)",
     )
     dropout: float = Field(default=0.2, ge=0, lt=1, description="share of activations (table 6)")
     attention_dropout: float | None = Field(

@@ -11,7 +11,8 @@ from itertools import count
 
 import pyarrow as pa
 
-from gsum_assets.gor.prompts import JUDGE, QUESTION
+from gsum_assets.corpus.prompts import Prompts
+from gsum_assets.gor.prompts import PROMPTS
 from gsum_assets.gor.question_filter import (
     NEAR_DUPLICATE,
     content_set,
@@ -135,6 +136,7 @@ def simulate_queries(
     n_queries: int = 30,
     temperature: float = 0.5,
     least_score: int | None = None,
+    prompts: Prompts = PROMPTS,
 ) -> SimulatedQueries:
     """Ask `model` for distinct questions, each about one passage that answers it.
 
@@ -159,8 +161,10 @@ def simulate_queries(
         for document_id, passages in _passages(chunks)
     ]
     while wave := [(i, draw) for i in interviews for draw in i.next_draws()]:
-        replies = model.complete([_asking(draw, temperature) for _, draw in wave])
-        scores = _judge(wave, replies, model) if least_score is not None else [None] * len(wave)
+        replies = model.complete([_asking(draw, temperature, prompts) for _, draw in wave])
+        scores = (
+            _judge(wave, replies, model, prompts) if least_score is not None else [None] * len(wave)
+        )
         for (interview, draw), reply, score in zip(wave, replies, scores, strict=True):
             _settle(interview, draw, reply, score, least_score)
     rows = [row for interview in interviews for row in interview.accepted]
@@ -187,10 +191,10 @@ def _draws(passages: list[dict], temperature: float) -> Iterator[_Draw]:
             yield _Draw(row["document_id"], row["chunk_id"], row["text"], seed)
 
 
-def _asking(draw: _Draw, temperature: float) -> Request:
+def _asking(draw: _Draw, temperature: float, prompts: Prompts) -> Request:
     return Request(
         task="question",
-        instructions=QUESTION,
+        instructions=prompts.text("question"),
         passages=(draw.text,),
         max_words=_MAX_WORDS,
         temperature=temperature,
@@ -200,7 +204,10 @@ def _asking(draw: _Draw, temperature: float) -> Request:
 
 
 def _judge(
-    wave: Sequence[tuple[_Interview, _Draw]], replies: Sequence[Reply], model: LanguageModel
+    wave: Sequence[tuple[_Interview, _Draw]],
+    replies: Sequence[Reply],
+    model: LanguageModel,
+    prompts: Prompts,
 ) -> list[Reply | None]:
     """The model's verdict on each question that passes the rules; None for the others."""
     asked = [
@@ -212,7 +219,7 @@ def _judge(
         [
             Request(
                 task="score",
-                instructions=JUDGE,
+                instructions=prompts.text("judge"),
                 question=question,
                 passages=(wave[place][1].text,),
                 schema=Score,

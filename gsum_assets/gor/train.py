@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from gsum_assets.gor.gnn import Encoder, new_encoder, node_embeddings
 from gsum_assets.gor.graphs import RecordGraph, side_by_side
 from gsum_assets.gor.losses import losses
 from gsum_assets.gor.settings import TrainingSettings
@@ -23,6 +22,8 @@ from gsum_resources.embedding.processor import torch_threads
 
 if TYPE_CHECKING:
     from torch.optim import Adam
+
+    from gsum_assets.gor.encoders import Encoder
 
 
 @dataclass(frozen=True)
@@ -50,7 +51,7 @@ class Epoch:
 class Trained:
     """The network after its last epoch, and one entry an epoch."""
 
-    encoder: Encoder
+    encoder: "Encoder"
     settings: TrainingSettings
     log: tuple[Epoch, ...]
 
@@ -77,6 +78,7 @@ def train(
     save: SaveState | None = None,
     resume: bytes | None = None,
     threads: int = 1,
+    device: str = "cpu",
 ) -> Trained:
     """Fit a network to the questions of `graphs`; encoder 'none' has nothing to fit.
 
@@ -86,7 +88,9 @@ def train(
     on_epoch : told of each epoch as it ends.
     save : given the state after each epoch, safetensors bytes for `resume`.
     resume : such a state, of the same graphs and settings: see `training_key`.
-    threads : of torch while training.
+    threads : of torch and dgl while training.
+    device : of torch; others than the processor need a build of dgl for them, and sum in an order
+        that may differ from one training to the next.
 
     Raises
     ------
@@ -96,10 +100,12 @@ def train(
     CheckpointError
         If `resume` is a state of other graphs or settings.
     """
+    from gsum_assets.gor.encoders import new_encoder
+
     if settings.encoder.name == "none":
         return Trained(new_encoder(settings.encoder, _dimension(graphs)), settings, ())
     graphs = sorted((g for g in graphs if g.n_queries), key=lambda graph: graph.document_id)
-    encoder = new_encoder(settings.encoder, _dimension(graphs), settings.seed)
+    encoder = new_encoder(settings.encoder, _dimension(graphs), settings.seed).to(device)
     with torch_threads(threads):
         key = training_key(graphs, settings)
         run = _Run.begin(encoder, key) if resume is None else _Run.resumed(encoder, key, resume)
@@ -109,7 +115,7 @@ def train(
                 on_epoch(run.log[-1])
             if save is not None:
                 save(run.state())
-    return Trained(run.encoder, settings, tuple(run.log))
+    return Trained(run.encoder.eval(), settings, tuple(run.log))
 
 
 def training_key(graphs: Sequence[RecordGraph], settings: TrainingSettings) -> str:
@@ -136,20 +142,19 @@ def learning_rate(settings: TrainingSettings, epoch: int) -> float:
 class _Run:
     """A training under way."""
 
-    encoder: Encoder
+    encoder: "Encoder"
     optimizer: "Adam"
     key: str
     log: list[Epoch]
 
     @classmethod
-    def begin(cls, encoder: Encoder, key: str) -> "_Run":
+    def begin(cls, encoder: "Encoder", key: str) -> "_Run":
         from torch.optim import Adam
 
-        parameters = [weight.requires_grad_() for weight in encoder.weights.values()]
-        return cls(encoder, Adam(parameters), key, [])
+        return cls(encoder, Adam(encoder.parameters()), key, [])
 
     @classmethod
-    def resumed(cls, encoder: Encoder, key: str, state: bytes) -> "_Run":
+    def resumed(cls, encoder: "Encoder", key: str, state: bytes) -> "_Run":
         from torch import from_numpy
 
         arrays, told = unpack(state)
@@ -158,19 +163,19 @@ class _Run:
                 f"training state of {len(told.get('log', []))} epochs belongs to other graphs or "
                 "settings; begin anew without it"
             )
-        run = cls.begin(encoder.with_arrays(arrays), key)
-        for name, weight in run.encoder.weights.items():
+        run = cls.begin(encoder.load_arrays(arrays), key)
+        for name, weight in run.encoder.named_parameters():
             run.optimizer.state[weight] = {
-                part: from_numpy(arrays[f"adam.{part}.{name}"]) for part in _ADAM
+                part: from_numpy(arrays[f"adam.{part}.{name}"]).to(weight.device) for part in _ADAM
             }
         run.log = [Epoch(**row) for row in told["log"]]
         return run
 
     def state(self) -> bytes:
         arrays = self.encoder.arrays()
-        for name, weight in self.encoder.weights.items():
+        for name, weight in self.encoder.named_parameters():
             kept = self.optimizer.state[weight]
-            arrays |= {f"adam.{part}.{name}": kept[part].numpy() for part in _ADAM}
+            arrays |= {f"adam.{part}.{name}": kept[part].cpu().numpy() for part in _ADAM}
         return pack(arrays, {"training_key": self.key, "log": [asdict(row) for row in self.log]})
 
 
@@ -179,22 +184,23 @@ _ADAM = ("step", "exp_avg", "exp_avg_sq")
 
 def _epoch(run: _Run, graphs: Sequence[RecordGraph], settings: TrainingSettings) -> Epoch:
     """One pass over all graphs."""
-    import torch
+    from gsum_assets.gor.encoders import seeded
 
     start, number = time.perf_counter(), len(run.log) + 1
     rate = learning_rate(settings, number)
     run.optimizer.param_groups[0]["lr"] = rate
     random = np.random.default_rng([settings.seed, number])
-    noise = torch.Generator().manual_seed(int(random.integers(2**63)))
-    sums, n_queries = np.zeros(4), 0
-    for drawn in _batches(graphs, settings.batch_graphs, random):
-        batch = side_by_side(drawn, settings.encoder.direction)
-        found = losses(node_embeddings(run.encoder, batch, noise), batch, settings.loss)
-        run.optimizer.zero_grad()
-        found.total.backward()
-        run.optimizer.step()
-        sums += len(batch.queries) * np.array([value.item() for value in found])
-        n_queries += len(batch.queries)
+    sums, n_queries, encoder = np.zeros(4), 0, run.encoder.train()
+    device = next(encoder.parameters()).device
+    with seeded(int(random.integers(2**63))):  # dropout
+        for drawn in _batches(graphs, settings.batch_graphs, random):
+            batch = side_by_side(drawn, settings.encoder.direction).to(device)
+            found = losses(encoder(batch.graph, batch.features), batch, settings.loss)
+            run.optimizer.zero_grad()
+            found.total.backward()
+            run.optimizer.step()
+            sums += len(batch.queries) * np.array([value.item() for value in found])
+            n_queries += len(batch.queries)
     means = sums / n_queries
     if not np.isfinite(means).all():
         raise ValueError(

@@ -24,7 +24,6 @@ _CHANGES: Mapping[str, Change] = MappingProxyType(
         "gor-published": {
             "encoder": {
                 "direction": "to_response",
-                "joined": "concatenated",
                 "attention_dropout": 0.1,
                 "residual": False,
                 "unit_length": False,

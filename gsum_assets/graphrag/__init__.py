@@ -1,6 +1,6 @@
 """GraphRAG (arXiv 2404.16130): an entity graph, reports on its communities, global answers.
 
-1. `extract.py`, `salvage.py`, `given_graph.py`: entities, relationships and claims of each chunk,
+1. `extract.py`, `given_graph.py`: entities, relationships and claims of each chunk,
    with gleanings (2.2), or a graph that the corpus brings along.
 2. `aliases.py`, `merge.py`, `descriptions.py`: one entity for each name, one relationship for each
    pair, descriptions merged (2.3).

@@ -4,10 +4,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from gsum_assets.corpus.prompts import Prompts
 from gsum_assets.evaluation.asked import NOBODY_ASKED, added, spent, why
 from gsum_assets.evaluation.budget import CountTokens, cut_to_tokens, lengths, room_for
 from gsum_assets.graphrag.packs import packs
-from gsum_assets.graphrag.prompts import MERGE
+from gsum_assets.graphrag.prompts import MERGED_THING, PROMPTS
 from gsum_assets.graphrag.settings import MergingSettings
 from gsum_resources.protocols import Completion, LanguageModel, Request
 
@@ -40,6 +41,7 @@ def merge_descriptions(
     model: LanguageModel,
     settings: MergingSettings,
     count_tokens: CountTokens,
+    prompts: Prompts = PROMPTS,
 ) -> list[str]:
     """Leave each thing with one description; only what has several is asked about.
 
@@ -51,7 +53,7 @@ def merge_descriptions(
     A line for each thing whose descriptions could not be merged.
     """
     while open_things := [thing for thing in things.values() if len(thing.texts) > 1]:
-        parts = list(_parts(open_things, settings, count_tokens))
+        parts = list(_parts(open_things, settings, count_tokens, prompts))
         replies = model.complete([request for *_, request in parts if request])
         merged = iter(replies)
         texts: dict[int, list[str]] = {id(thing): [] for thing in open_things}
@@ -73,7 +75,10 @@ def merge_descriptions(
 
 
 def _parts(
-    things: Sequence[Described], settings: MergingSettings, count_tokens: CountTokens
+    things: Sequence[Described],
+    settings: MergingSettings,
+    count_tokens: CountTokens,
+    prompts: Prompts,
 ) -> Iterator[tuple[Described, list[str], Request | None]]:
     """What goes into one prompt; a part of one text alone is not asked about."""
     sizes = lengths((text for thing in things for text in thing.texts), count_tokens)
@@ -82,7 +87,8 @@ def _parts(
         name = cut_to_tokens(thing.name, settings.prompt_tokens // 4, count_tokens)
         bare = Request(
             task="answer",
-            instructions=MERGE.format(name=name, max_words=settings.max_words),
+            instructions=prompts.text("merge", max_words=settings.max_words),
+            ending=MERGED_THING.format(name=name),
             max_words=settings.max_words,
         )
         room = room_for(bare, len(thing.texts), settings.prompt_tokens, count_tokens)

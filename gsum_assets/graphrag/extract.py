@@ -13,12 +13,13 @@ import pyarrow as pa
 from pydantic import BaseModel
 
 from gsum_assets.corpus.names import holds, name_key
+from gsum_assets.corpus.prompts import Prompts
 from gsum_assets.evaluation.asked import NOBODY_ASKED, added, spent
-from gsum_assets.graphrag.prompts import CLAIMS, EXTRACT, GLEAN
-from gsum_assets.graphrag.salvage import salvage
+from gsum_assets.graphrag.prompts import PROMPTS, example
 from gsum_assets.graphrag.schemas import extraction_schema
 from gsum_assets.graphrag.settings import OTHER, ExtractionSettings
 from gsum_assets.tables import TABLES
+from gsum_resources.llm.salvage import usable
 from gsum_resources.protocols import Completion, LanguageModel, Reply, Request
 
 _MAX_WORDS = 300  # of a reply, names and brackets aside
@@ -116,7 +117,12 @@ class ChunkGraph:
         return len(self.entities) + len(self.relationships) + len(self.claims)
 
 
-def extract(chunks: pa.Table, model: LanguageModel, settings: ExtractionSettings) -> Extracted:
+def extract(
+    chunks: pa.Table,
+    model: LanguageModel,
+    settings: ExtractionSettings,
+    prompts: Prompts = PROMPTS,
+) -> Extracted:
     """Ask `model` what each chunk names and tells, and up to `gleanings` times what was missed.
 
     Each round goes out for all chunks together; a chunk whose last round brought nothing new, or
@@ -136,7 +142,8 @@ def extract(chunks: pa.Table, model: LanguageModel, settings: ExtractionSettings
     asked = [graph for graph in graphs if graph.chunk["text"].strip()]
     for nth in range(settings.gleanings + 1):
         asked = [graph for graph in asked if graph.is_open]
-        replies = model.complete([_request(graph, nth, schema, settings) for graph in asked])
+        requests = [_request(graph, nth, schema, settings, prompts) for graph in asked]
+        replies = model.complete(requests)
         for graph, reply in zip(asked, replies, strict=True):
             _take(graph, reply, nth, schema)
     return tabulated(graphs)
@@ -178,18 +185,23 @@ def _in_order(chunks: pa.Table) -> Iterator[dict]:
 
 
 def _request(
-    graph: ChunkGraph, nth: int, schema: type[BaseModel], settings: ExtractionSettings
+    graph: ChunkGraph,
+    nth: int,
+    schema: type[BaseModel],
+    settings: ExtractionSettings,
+    prompts: Prompts,
 ) -> Request:
-    types = ", ".join(dict.fromkeys([*settings.entity_types, OTHER]))
-    claims = CLAIMS if settings.claims else ""
-    if nth:
-        known = "\n".join(f"- {mention['name']}" for mention in graph.entities.values())
-        instructions = GLEAN.format(known=known or "(none)", types=types, claims=claims)
-    else:
-        instructions = EXTRACT.format(types=types, claims=claims)
+    types = list(dict.fromkeys([*settings.entity_types, OTHER]))
+    known = "\n".join(f"- {mention['name']}" for mention in graph.entities.values())
     return Request(
         task="entities",
-        instructions=instructions,
+        instructions=prompts.text(
+            "extract",
+            types=", ".join(types),
+            claims=prompts.text("claims") if settings.claims else "",
+            example=example(types, OTHER, settings.claims),
+        ),
+        ending=prompts.text("glean", known=known or "(none)") if nth else "",
         passages=(graph.chunk["text"],),
         max_words=_MAX_WORDS,
         schema=schema,
@@ -200,16 +212,11 @@ def _request(
 def _take(graph: ChunkGraph, reply: Reply, nth: int, schema: type[BaseModel]) -> None:
     """Add what a reply tells; a chunk of which nothing new came is not asked further."""
     before = graph.size()
-    found: Any = None
     graph.taken = added(graph.taken, spent(reply))
-    if isinstance(reply, Completion):
-        found = reply.parsed
-        graph.n_rounds += 1
-    else:
-        found, slips = salvage(reply.text, schema)
-        lost = "left out: " + "; ".join(slips) if slips else "what can be read is kept"
-        lost = "nothing of it could be used" if found is None else lost
-        graph.problems.append(f"{reply.message} ({lost})")
+    graph.n_rounds += isinstance(reply, Completion)
+    found: Any
+    found, problem = usable(reply, schema)
+    graph.problems += [problem] if problem else []
     if found is not None:
         for one in found.entities:
             graph.entity(one.name, one.type, one.description, nth, reply.model)

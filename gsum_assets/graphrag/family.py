@@ -3,7 +3,9 @@
 import pyarrow as pa
 
 from gsum_assets.corpus.chunk import n_word_pieces
-from gsum_assets.evaluation.family import Family, Inputs, Made, ModelStep, Read
+from gsum_assets.evaluation.asked import Result
+from gsum_assets.evaluation.budget import counter_for
+from gsum_assets.evaluation.family import Family, Inputs, Read, Step
 from gsum_assets.evaluation.passages import Choose, context_rows
 from gsum_assets.graphrag.contexts import (
     all_chunks,
@@ -13,10 +15,12 @@ from gsum_assets.graphrag.contexts import (
 from gsum_assets.graphrag.index import Index
 from gsum_assets.graphrag.local import Around
 from gsum_assets.graphrag.map_reduce import partial_answers, passages_behind, reduced_contexts
+from gsum_assets.graphrag.prompts import PROMPTS
 from gsum_assets.graphrag.rank import rank
 from gsum_assets.graphrag.settings import AnswerSettings, GraphRagSettings
 from gsum_assets.graphrag.variants import VARIANTS
 from gsum_assets.retrieval.collection import Collection, Questions
+from gsum_assets.retrieval.vectors import stacked
 from gsum_assets.tables import TABLES
 from gsum_resources.arrow import pc
 
@@ -42,13 +46,11 @@ def _index(variant: str, inputs: Inputs) -> Index:
 
 
 def _rank(variant: str, inputs: Inputs) -> pa.Table:
-    queries = inputs.table("queries")
-    vectors = inputs.model("embedding_model").embed_queries(queries["retrieval_text"].to_pylist())
     tables = (inputs.table(name) for name in ("documents", "chunks", "chunk_embeddings"))
     return rank(
         variant,
         Collection.from_tables(*tables),
-        Questions.from_table(queries, vectors),
+        Questions.from_tables(inputs.table("queries"), inputs.table("query_embeddings")),
         _index(variant, inputs),
         _settings(inputs).n_entities,
     )
@@ -69,27 +71,28 @@ def _choice(variant: str, inputs: Inputs) -> Choose:
     length = settings, inputs.settings("answer")["max_words"], n_word_pieces
     if chosen.reads == "nearest":
         return nearest_chunks(*found, *length)
-    queries = inputs.table("queries")
-    vectors = inputs.model("embedding_model").embed_queries(queries["retrieval_text"].to_pylist())
-    by_question = dict(zip(queries["query_id"].to_pylist(), vectors, strict=True))
+    embedded = inputs.table("query_embeddings")
+    vectors = stacked(embedded["embedding"])
+    by_question = dict(zip(embedded["query_id"].to_pylist(), vectors, strict=True))
     return Around(_index(variant, inputs), *found, by_question, *length)
 
 
-def _partial_answers(variant: str, inputs: Inputs) -> Made:
+def _partial_answers(variant: str, inputs: Inputs) -> Result:
     if not VARIANTS[variant].maps:
-        return Made(TABLES["graphrag.partial_answers"].empty(), [])
-    asked = partial_answers(
+        return Result(TABLES["graphrag.partial_answers"].empty())
+    model, settings = inputs.model("language_model"), _settings(inputs)
+    return partial_answers(
         inputs.table("contexts"),
         inputs.table("queries"),
-        inputs.model("language_model"),
-        _settings(inputs),
+        model,
+        settings,
         inputs.settings("answer")["max_words"],
-        n_word_pieces,
+        counter_for(model, settings.prompt_tokens),
+        inputs.prompts("graphrag"),
     )
-    return Made(asked.rows, asked.problems)
 
 
-def _reduced_contexts(_: str, inputs: Inputs) -> Made:
+def _reduced_contexts(_: str, inputs: Inputs) -> Result:
     rows = reduced_contexts(
         inputs.table("contexts"),
         inputs.table("partial_answers"),
@@ -98,7 +101,7 @@ def _reduced_contexts(_: str, inputs: Inputs) -> Made:
         inputs.settings("answer")["max_words"],
         n_word_pieces,
     )
-    return Made(rows, [])
+    return Result(rows)
 
 
 def _read(variant: str, inputs: Inputs) -> Read:
@@ -123,22 +126,23 @@ def _read(variant: str, inputs: Inputs) -> Read:
 GRAPHRAG = Family(
     name="graphrag",
     settings=GraphRagSettings,
+    prompts=PROMPTS,
     variants=tuple(VARIANTS),
     default=(),
     rank=_rank,
     contexts=_contexts,
     reads=("documents", "chunks", "chunk_embeddings"),
     reads_by_corpus=_INDEX,
-    context_models=("embedding_model",),
     read=_read,
     refinements=(
-        ModelStep(
+        Step(
             "partial_answers",
             _partial_answers,
             "The question answered from one pack of passages, and how much that helps.",
             reads_index=False,
+            code_version="3",
         ),
-        ModelStep(
+        Step(
             "reduced_contexts",
             _reduced_contexts,
             "The most helpful partial answers, as many as one prompt takes; passages themselves "

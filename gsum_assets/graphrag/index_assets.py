@@ -5,9 +5,10 @@ from functools import partial
 import dagster as dg
 import pyarrow as pa
 
-from gsum_assets.corpus.chunk import n_word_pieces
 from gsum_assets.corpus.embed import vector_column
 from gsum_assets.corpus.load import N_BUCKETS
+from gsum_assets.corpus.prompts import Prompts, prompts_of
+from gsum_assets.evaluation.budget import CountTokens, counter_for
 from gsum_assets.graphrag.aliases import resolve
 from gsum_assets.graphrag.citations import Citations
 from gsum_assets.graphrag.communities import communities as find_communities
@@ -26,6 +27,7 @@ from gsum_assets.graphrag.settings import (
 from gsum_assets.partitions import corpora, corpus_buckets, to_corpus
 from gsum_assets.presentation import plot_of
 from gsum_assets.tables import TABLES, by_corpus
+from gsum_resources.protocols import LanguageModel
 from gsum_resources.settings_io import SettingsReader
 from gsum_resources.warehouse_io import Lazy, WarehouseIO, partition_of
 
@@ -46,7 +48,7 @@ def _out(purpose: str, code_version: str = "1") -> dg.AssetOut:
 
 @dg.multi_asset(
     name="graphrag__extractions",  # as ledger and progress call it
-    outs={name: _out(purpose) for name, purpose in _MENTIONS.items()},
+    outs={name: _out(purpose, code_version="3") for name, purpose in _MENTIONS.items()},
     partitions_def=corpus_buckets,
     backfill_policy=dg.BackfillPolicy.single_run(),
     pool="llm",
@@ -67,7 +69,12 @@ def extraction(  # noqa: ANN201 - Dagster reads it
         if given is None:
             values = corpus_settings.section(corpus, "graphrag.extraction")
             settings = ExtractionSettings.model_validate(values)
-            found = extract(rows, language_model.get(), settings)
+            found = extract(
+                rows,
+                language_model.get(),
+                settings,
+                prompts_of(corpus_settings, corpus, GROUP),
+            )
         else:
             made = [key for key in context.partition_keys if partition_of(key).corpus == corpus]
             found = extracted_from(given, rows, is_whole=len(made) == N_BUCKETS)
@@ -83,6 +90,9 @@ def extraction(  # noqa: ANN201 - Dagster reads it
 
 _of_corpus = partial(
     dg.asset, key_prefix=GROUP, partitions_def=corpora, group_name=GROUP, code_version="1"
+)
+_described = partial(
+    dg.asset, key_prefix=GROUP, partitions_def=corpora, group_name=GROUP, code_version="3"
 )
 _across = {
     name: dg.AssetIn([GROUP, name], partition_mapping=to_corpus)
@@ -100,6 +110,14 @@ def _merging(context: dg.AssetExecutionContext, reader: SettingsReader) -> Mergi
     return MergingSettings.model_validate(reader.section(corpus, "graphrag.merging"))
 
 
+def _merger(
+    context: dg.AssetExecutionContext, language_model: Lazy, reader: SettingsReader
+) -> tuple[LanguageModel, MergingSettings, CountTokens, Prompts]:
+    model, settings = language_model.get(), _merging(context, reader)
+    prompts = prompts_of(reader, partition_of(context.partition_key).corpus, GROUP)
+    return model, settings, counter_for(model, settings.prompt_tokens), prompts
+
+
 @_of_corpus(
     ins={"entity_mentions": _across["entity_mentions"], "chunks": _CHUNKS},
     pool="compute",
@@ -115,7 +133,7 @@ def aliases(
     return resolve(entity_mentions, chunks, _merging(context, corpus_settings))
 
 
-@_of_corpus(
+@_described(
     ins={
         "entity_mentions": _across["entity_mentions"],
         "relationship_mentions": _across["relationship_mentions"],
@@ -136,16 +154,14 @@ def entities(
         entity_mentions,
         relationship_mentions,
         aliases,
-        language_model.get(),
-        _merging(context, corpus_settings),
-        n_word_pieces,
+        *_merger(context, language_model, corpus_settings),
     )
     for problem in merged.problems:
         context.log.warning(problem)
     return merged.rows
 
 
-@_of_corpus(
+@_described(
     ins={
         "relationship_mentions": _across["relationship_mentions"],
         **_own("aliases", "entities"),
@@ -165,9 +181,7 @@ def relationships(
         relationship_mentions,
         aliases,
         entities,
-        language_model.get(),
-        _merging(context, corpus_settings),
-        n_word_pieces,
+        *_merger(context, language_model, corpus_settings),
     )
     for problem in merged.problems:
         context.log.warning(problem)
@@ -215,9 +229,9 @@ def communities(
     name="graphrag__community_reports",
     outs={
         "community_reports": _out(
-            "What a community is and why it matters: what answers rest on.", code_version="2"
+            "What a community is and why it matters: what answers rest on.", code_version="3"
         ),
-        "findings": _out("With the chunks that support it.", code_version="2"),
+        "findings": _out("With the chunks that support it.", code_version="3"),
     },
     partitions_def=corpora,
     pool="llm",
@@ -240,13 +254,16 @@ def reports(  # noqa: ANN201 - Dagster reads it
 ):
     corpus = partition_of(context.partition_key).corpus
     values = corpus_settings.section(corpus, "graphrag.reports")
-    elements = elements_of(entities, relationships, claims, aliases, n_word_pieces)
+    model, settings = language_model.get(), ReportSettings.model_validate(values)
+    count_tokens = counter_for(model, settings.prompt_tokens)
+    elements = elements_of(entities, relationships, claims, aliases, count_tokens)
     written = Reporter(
         elements,
         Citations(elements, entities, chunks),
-        language_model.get(),
-        ReportSettings.model_validate(values),
-        n_word_pieces,
+        model,
+        settings,
+        count_tokens,
+        prompts_of(corpus_settings, corpus, GROUP),
     ).write(communities)
     for problem in written.problems:
         context.log.warning(problem)

@@ -5,13 +5,13 @@ from dataclasses import dataclass, replace
 
 import pyarrow as pa
 
+from gsum_assets.corpus.prompts import Prompts
 from gsum_assets.evaluation.answer import answer_room, question_text
 from gsum_assets.evaluation.asked import (
-    Asked,
     Question,
+    Result,
     questions_with_passages,
     spent,
-    why,
 )
 from gsum_assets.evaluation.budget import (
     MOST_MARKED,
@@ -22,13 +22,14 @@ from gsum_assets.evaluation.budget import (
     structured_room,
 )
 from gsum_assets.graphrag.packs import packs
-from gsum_assets.graphrag.prompts import MAP
+from gsum_assets.graphrag.prompts import PROMPTS
 from gsum_assets.graphrag.settings import AnswerSettings
 from gsum_assets.tables import TABLES
 from gsum_resources.arrow import pc
 from gsum_resources.content_hash import hash_texts
 from gsum_resources.llm.results import PartialAnswer
-from gsum_resources.protocols import Completion, LanguageModel, Request
+from gsum_resources.llm.salvage import usable
+from gsum_resources.protocols import LanguageModel, Request
 
 _LEAST = 16  # word pieces: of a partial answer that is cut, less says nothing
 
@@ -51,7 +52,8 @@ def partial_answers(
     settings: AnswerSettings,
     max_words: int,
     count_tokens: CountTokens,
-) -> Asked:
+    prompts: Prompts = PROMPTS,
+) -> Result:
     """Ask `model` each question over each pack of its passages, all at once.
 
     A question whose passages fit into its final prompt together is not asked here: that prompt
@@ -64,7 +66,7 @@ def partial_answers(
 
     Returns
     -------
-    Asked
+    Result
         Rows of `graphrag.partial_answers` ordered by its key.
     """
     sizes = lengths(pc.unique(contexts["text"]).to_pylist(), count_tokens)
@@ -73,7 +75,7 @@ def partial_answers(
         room = answer_room(question.row, settings.prompt_tokens, max_words, count_tokens)
         if _fits(question, sizes, room):
             continue
-        found = _packs(question, sizes, settings, count_tokens)
+        found = _packs(question, sizes, settings, count_tokens, prompts)
         asked += found
         if not found:
             problems.append(
@@ -82,21 +84,24 @@ def partial_answers(
             )
     replies = model.complete([pack.request for pack in asked])
     for pack, reply in zip(asked, replies, strict=True):
-        if isinstance(reply, Completion) and isinstance(reply.parsed, PartialAnswer):
+        partial, problem = usable(reply, PartialAnswer)
+        if partial is not None:
             row = {
                 "query_id": pack.question.query_id,
                 "pack": pack.place,
                 "node_ids": pack.node_ids,
                 "n_passages": len(pack.node_ids),
                 "prompt_tokens": pack.size,
-                "helpfulness": reply.parsed.helpfulness,
-                "answer": reply.parsed.answer.strip(),
+                "helpfulness": partial.helpfulness,
+                "answer": partial.answer.strip(),
+                "problems": [problem] if problem else [],
             }
             rows.append({**row, **spent(reply)})
-        else:
+        if problem:
             where = f"question '{pack.question.query_id}', pack {pack.place}"
-            problems.append(f"{where}: no partial answer: {why(reply)}")
-    return Asked(pa.Table.from_pylist(rows, TABLES["graphrag.partial_answers"].schema), problems)
+            lost = ": no partial answer" if partial is None else ""
+            problems.append(f"{where}{lost}: {problem}")
+    return Result(pa.Table.from_pylist(rows, TABLES["graphrag.partial_answers"].schema), problems)
 
 
 def reduced_contexts(
@@ -165,17 +170,17 @@ def _packs(
     sizes: Mapping[str, int],
     settings: AnswerSettings,
     count_tokens: CountTokens,
+    prompts: Prompts,
 ) -> list[_Pack]:
     bare = Request(
         task="answer",
-        instructions=MAP.format(max_words=settings.max_words),
+        instructions=prompts.text("map", max_words=settings.max_words),
         question=question_text(question.row),
         max_words=settings.max_words,
         schema=PartialAnswer,
         document_id=question.row["document_id"] or "",
     )
     room = structured_room(bare, MOST_MARKED, settings.prompt_tokens, count_tokens)
-    own_size = settings.prompt_tokens - room.tokens
     if room.is_too_small:
         return []
     most = room.tokens - room.mark
@@ -193,7 +198,7 @@ def _packs(
             place,
             [keys[i] for i in members],
             replace(bare, passages=tuple(texts[i] for i in members)),
-            own_size + sum(lengths_of[i] for i in members),
+            room.own + sum(lengths_of[i] for i in members),
         )
         for place, members in enumerate(packs(keys, lengths_of, room.tokens))
     ]

@@ -6,9 +6,11 @@ from dataclasses import dataclass, field
 
 import pyarrow as pa
 
-from gsum_assets.evaluation.asked import Asked
+from gsum_assets.corpus.prompts import Prompts
+from gsum_assets.evaluation.asked import Result
 from gsum_assets.evaluation.budget import CountTokens
 from gsum_assets.graphrag.descriptions import Described, merge_descriptions
+from gsum_assets.graphrag.prompts import PROMPTS
 from gsum_assets.graphrag.settings import MergingSettings
 from gsum_assets.tables import TABLES
 from gsum_resources.content_hash import hash_texts
@@ -48,7 +50,8 @@ def merge_entities(
     model: LanguageModel,
     settings: MergingSettings,
     count_tokens: CountTokens,
-) -> Asked:
+    prompts: Prompts = PROMPTS,
+) -> Result:
     """One row of `graphrag.entities` for each, whose name most chunks write.
 
     The type is that of most mentions, of equals the smaller word; all are kept as variants.
@@ -61,7 +64,7 @@ def merge_entities(
 
     Returns
     -------
-    Asked
+    Result
         Rows ordered by entity_id.
     """
     entity_of = entities_by_name(aliases)
@@ -77,7 +80,7 @@ def merge_entities(
         entity_id: Described(own[entity_id]["name"], list(entity.texts))
         for entity_id, entity in sorted(gathered.items())
     }
-    problems = merge_descriptions(things, model, settings, count_tokens)
+    problems = merge_descriptions(things, model, settings, count_tokens, prompts)
     rows = []
     for entity_id, thing in things.items():
         entity = gathered[entity_id]
@@ -98,7 +101,7 @@ def merge_entities(
                 **thing.taken,
             }
         )
-    return Asked(pa.Table.from_pylist(rows, TABLES["graphrag.entities"].schema), problems)
+    return Result(pa.Table.from_pylist(rows, TABLES["graphrag.entities"].schema), problems)
 
 
 def merge_relationships(
@@ -108,7 +111,8 @@ def merge_relationships(
     model: LanguageModel,
     settings: MergingSettings,
     count_tokens: CountTokens,
-) -> Asked:
+    prompts: Prompts = PROMPTS,
+) -> Result:
     """One row of `graphrag.relationships` for each pair, whichever end is named first.
 
     A mention whose two names stand for one entity is left out. Parameters are those of
@@ -116,7 +120,7 @@ def merge_relationships(
 
     Returns
     -------
-    Asked
+    Result
         Rows ordered by relationship_id.
     """
     entity_of = entities_by_name(aliases)
@@ -130,7 +134,7 @@ def merge_relationships(
         name = f"{known[source]['name']} and {known[target]['name']}"
         things[relationship_id] = Described(name, list(pair.texts))
     things = dict(sorted(things.items()))
-    problems = merge_descriptions(things, model, settings, count_tokens)
+    problems = merge_descriptions(things, model, settings, count_tokens, prompts)
     rows = []
     for relationship_id, thing in things.items():
         source, target, pair = ends_of[relationship_id]
@@ -149,7 +153,7 @@ def merge_relationships(
                 **thing.taken,
             }
         )
-    return Asked(pa.Table.from_pylist(rows, TABLES["graphrag.relationships"].schema), problems)
+    return Result(pa.Table.from_pylist(rows, TABLES["graphrag.relationships"].schema), problems)
 
 
 def entities_by_name(aliases: pa.Table) -> dict[str, str]:

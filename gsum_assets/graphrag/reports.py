@@ -12,20 +12,22 @@ from dataclasses import dataclass, replace
 
 import pyarrow as pa
 
-from gsum_assets.evaluation.asked import NOBODY_ASKED, spent, why
+from gsum_assets.corpus.prompts import Prompts
+from gsum_assets.evaluation.asked import NOBODY_ASKED, spent
 from gsum_assets.evaluation.budget import MOST_MARKED, CountTokens, cut_to_tokens, structured_room
 from gsum_assets.graphrag.citations import Citations
 from gsum_assets.graphrag.elements import Element, Elements, fitting, total
-from gsum_assets.graphrag.prompts import REPORT
+from gsum_assets.graphrag.prompts import PROMPTS
 from gsum_assets.graphrag.schemas import Report
 from gsum_assets.graphrag.settings import ReportSettings
 from gsum_assets.tables import TABLES
-from gsum_resources.protocols import Completion, LanguageModel, Request
+from gsum_resources.llm.salvage import usable
+from gsum_resources.protocols import LanguageModel, Reply, Request
 
 
 @dataclass(frozen=True)
 class Reports:
-    """Rows of both tables, and a line for each community without a report."""
+    """Rows of both tables, and a line for each report that is missing or incomplete."""
 
     reports: pa.Table
     findings: pa.Table
@@ -69,6 +71,7 @@ class Reporter:
         model: LanguageModel,
         settings: ReportSettings,
         count_tokens: CountTokens,
+        prompts: Prompts = PROMPTS,
     ) -> None:
         self._elements = elements
         self._citations = citations
@@ -77,14 +80,13 @@ class Reporter:
         self._count_tokens = count_tokens
         self._bare = Request(
             task="synopsis",
-            instructions=REPORT.format(
-                max_words=settings.max_words, max_findings=settings.max_findings
+            instructions=prompts.text(
+                "report", max_words=settings.max_words, max_findings=settings.max_findings
             ),
             max_words=settings.max_words,
             schema=Report,
         )
         self._room = structured_room(self._bare, MOST_MARKED, settings.prompt_tokens, count_tokens)
-        self._own_size = settings.prompt_tokens - self._room.tokens
 
     def write(self, communities: pa.Table) -> Reports:
         """Reports of all communities, the deepest level first.
@@ -107,11 +109,14 @@ class Reporter:
             ]
             replies = self._model.complete(requests)
             for prompt, reply in zip(prompts, replies, strict=True):
-                if isinstance(reply, Completion) and isinstance(reply.parsed, Report):
-                    written[prompt.community["community_id"]] = self._report(prompt, reply)
-                else:
+                report, problem = usable(reply, Report)
+                if report is not None:
+                    made = self._report(prompt, reply, report, problem)
+                    written[prompt.community["community_id"]] = made
+                if problem:
                     what = f"community {prompt.community['number']} ({prompt.community['title']})"
-                    problems.append(f"{what} has no report: {why(reply)}")
+                    has = "no report" if report is None else "a report of which a part is missing"
+                    problems.append(f"{what} has {has}: {problem}")
             for row in levels[level]:
                 if row["size"] == 1:
                     written[row["community_id"]] = self._single(row)
@@ -130,7 +135,7 @@ class Reporter:
             _by_name(shown),
             len(elements),
             min(len(substituted), len(shown)),  # they come first
-            self._own_size + total(shown, self._room),
+            self._room.own + total(shown, self._room),
         )
 
     def _cut(self, element: Element) -> Element:
@@ -166,9 +171,7 @@ class Reporter:
                 break
         return [*reports, *(element for element in elements if id(element) not in gone)], reports
 
-    def _report(self, prompt: _Prompt, reply: Completion) -> _Written:
-        report = reply.parsed
-        assert isinstance(report, Report)
+    def _report(self, prompt: _Prompt, reply: Reply, report: Report, problem: str) -> _Written:
         found, n_unsupported = [], 0
         for finding in report.findings[: self._settings.max_findings]:
             cited = self._citations.cited(finding, prompt.shown)
@@ -185,6 +188,7 @@ class Reporter:
             "n_read": len(prompt.shown),
             "n_substituted": prompt.n_substituted,
             "prompt_tokens": prompt.size,
+            "problems": [problem] if problem else [],
         }
         return self._written(prompt.community, row | dict(spent(reply)), found)
 
@@ -204,6 +208,7 @@ class Reporter:
             "n_read": 0,
             "n_substituted": 0,
             "prompt_tokens": 0,
+            "problems": [],
         }
         return self._written(community, row | dict(NOBODY_ASKED), [(entity.text, said, [entity])])
 

@@ -1,7 +1,9 @@
 """What the language model is asked to reply: shapes of extraction, reports and partial answers.
 
-A reply that breaks one of these rules is asked for again with the reason; what remains broken
-then is salvaged item by item (`salvage.py`), counted, and asked for again by the next run.
+Slips of form are mended, and single bad items left out, where a reply is read
+(`gsum_resources/llm/coerce.py`). A reply that is worse is asked for again with the reason; what
+remains broken then is salvaged item by item (`gsum_resources/llm/salvage.py`), and asked for again
+by the next run.
 """
 
 from functools import cache
@@ -39,7 +41,7 @@ class Relationship(BaseModel):
 
     source: Name = Field(description="Name of the first entity, as in entities.")
     target: Name = Field(description="Name of the second entity, as in entities.")
-    description: str = Field(description="What the text says about the connection.")
+    description: str = Field(description="What connects them.")
     strength: int = Field(default=1, ge=1, le=10, description="1 (loose) to 10 (essential).")
 
     @model_validator(mode="after")
@@ -52,8 +54,8 @@ class Relationship(BaseModel):
 class Claim(BaseModel):
     """Something that is said to be so of an entity."""
 
-    subject: Name = Field(description="Name of the entity it is about, as in entities.")
-    object: NameOrNone = Field(default="", description="Name of the other entity; empty: none.")
+    subject: Name = Field(description="The entity it is about, as in entities.")
+    object: NameOrNone = Field(default="", description="The other entity; empty: none.")
     type: str = Field(default="", description="Kind of claim, one to three words.")
     status: Status = Field(
         default="suspected",
@@ -63,7 +65,7 @@ class Claim(BaseModel):
     description: str = Field(description="The claim in one sentence.")
     start_date: str = Field(default="", description="Since when, as the text says; empty: unsaid.")
     end_date: str = Field(default="", description="Until when, as the text says; empty: unsaid.")
-    quote: str = Field(default="", description="The words of the text that say so.")
+    quote: str = Field(default="", description="The text's own words.")
 
 
 class Finding(BaseModel):
@@ -90,14 +92,12 @@ def extraction_schema(types: tuple[str, ...], claims: bool) -> type[BaseModel]:
 
     Parameters
     ----------
-    types : that an entity may have; 'other' is added.
+    types : that an entity may have; 'other' is added, and stands for any further one.
     """
     allowed = tuple(dict.fromkeys([*types, OTHER]))
 
     def known(kind: str) -> str:
-        if kind.strip().lower() not in allowed:
-            raise ValueError(f"unknown type '{kind[:40]}'; choose from {', '.join(allowed)}")
-        return kind.strip().lower()
+        return kind.strip().lower() if kind.strip().lower() in allowed else OTHER
 
     kind = Annotated[str, AfterValidator(known)]
     entity = create_model(

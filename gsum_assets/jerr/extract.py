@@ -7,13 +7,14 @@ from typing import Any
 import pyarrow as pa
 
 from gsum_assets.corpus.names import clean_name
-from gsum_assets.evaluation.asked import why
+from gsum_assets.corpus.prompts import Prompts
 from gsum_assets.jerr.elements import element_key
-from gsum_assets.jerr.prompts import EXTRACTION
+from gsum_assets.jerr.prompts import PROMPTS
 from gsum_assets.jerr.schemas import Extraction
 from gsum_assets.jerr.settings import IndexSettings
 from gsum_assets.jerr.sizes import of_one_size
-from gsum_resources.protocols import Completion, LanguageModel, Request
+from gsum_resources.llm.salvage import usable
+from gsum_resources.protocols import LanguageModel, Request
 
 TABLES_MADE = ("atomic_facts", "elements", "relations")
 _MAX_WORDS = 300  # of a reply, brackets aside
@@ -22,13 +23,18 @@ _RELATION_WORDS = 3  # A.4
 
 @dataclass(frozen=True)
 class Extracted:
-    """Rows of the three tables by their names, and a line for each synopsis that was not read."""
+    """Rows of the three tables by their names, and a line for each synopsis not read well."""
 
     tables: Mapping[str, pa.Table]
     problems: Sequence[str]
 
 
-def extract(synopses: pa.Table, model: LanguageModel, settings: IndexSettings) -> Extracted:
+def extract(
+    synopses: pa.Table,
+    model: LanguageModel,
+    settings: IndexSettings,
+    prompts: Prompts = PROMPTS,
+) -> Extracted:
     """Ask `model` to take each synopsis apart, all at once, in one request each.
 
     Elements that are spelt alike count once; relations join two different elements of the
@@ -45,27 +51,29 @@ def extract(synopses: pa.Table, model: LanguageModel, settings: IndexSettings) -
     """
     ordered = synopses.sort_by([("document_id", "ascending"), ("position", "ascending")])
     asked = ordered.to_pylist()
-    requests = [_request(row, settings) for row in asked]
+    requests = [_request(row, settings, prompts) for row in asked]
     rows: dict[str, list[dict]] = {name: [] for name in TABLES_MADE}
     problems = []
     for row, reply in zip(asked, model.complete(requests), strict=True):
-        if isinstance(reply, Completion) and isinstance(reply.parsed, Extraction):
+        found, problem = usable(reply, Extraction)
+        if found is not None:
             known = {"chunk_id": row["chunk_id"], "document_id": row["document_id"]}
-            _take(rows, {**known, "model": reply.model}, reply.parsed, settings)
-        else:
+            _take(rows, {**known, "model": reply.model}, found, settings)
+        if problem:
             where = f"document '{row['document_id']}', line chunk {row['position']}"
-            problems.append(f"{where}: no facts and elements: {why(reply)}")
+            lost = ": no facts and elements" if found is None else ""
+            problems.append(f"{where}{lost}: {problem}")
     tables = {
         name: pa.Table.from_pylist(rows[name], of_one_size(f"jerr.{name}")) for name in TABLES_MADE
     }
     return Extracted(tables, problems)
 
 
-def _request(row: Mapping[str, Any], settings: IndexSettings) -> Request:
+def _request(row: Mapping[str, Any], settings: IndexSettings, prompts: Prompts) -> Request:
     return Request(
         task="facts",
-        instructions=EXTRACTION.format(
-            max_facts=settings.max_facts, n_elements=settings.n_elements
+        instructions=prompts.text(
+            "extraction", max_facts=settings.max_facts, n_elements=settings.n_elements
         ),
         passages=(row["synopsis"],),
         max_words=_MAX_WORDS,

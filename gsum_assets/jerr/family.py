@@ -5,7 +5,9 @@ from collections.abc import Mapping
 import pyarrow as pa
 
 from gsum_assets.corpus.chunk import n_word_pieces
-from gsum_assets.evaluation.family import Family, Inputs, Made, ModelStep, Read
+from gsum_assets.evaluation.asked import Result
+from gsum_assets.evaluation.budget import counter_for
+from gsum_assets.evaluation.family import Family, Inputs, Read, Step
 from gsum_assets.evaluation.passages import context_rows
 from gsum_assets.evaluation.reading import chunks_within
 from gsum_assets.jerr.contexts import GraphContexts, Room, gist_contexts
@@ -16,6 +18,7 @@ from gsum_assets.jerr.long_units import long_units, rank_units, unit_contexts
 from gsum_assets.jerr.look_up import look_ups
 from gsum_assets.jerr.matches import SearchSpace
 from gsum_assets.jerr.order import chunks_by_nodes
+from gsum_assets.jerr.prompts import PROMPTS
 from gsum_assets.jerr.rank import rank_by_lines, rank_by_passages
 from gsum_assets.jerr.reread import FULL, reread
 from gsum_assets.jerr.search import search
@@ -70,17 +73,18 @@ def _sized(variant: Variant, inputs: Inputs, *names: str) -> list[pa.Table]:
     return [rows_of_size(inputs.table(name), size) for name in names]
 
 
-def _keywords(variant: str, inputs: Inputs) -> Made:
+def _keywords(variant: str, inputs: Inputs) -> Result:
     if VARIANTS[variant].reads != "graph":
-        return Made(TABLES["jerr.keywords"].empty(), [])
-    asked = ask_keywords(inputs.table("queries"), inputs.model("language_model"))
-    return Made(asked.rows, asked.problems)
+        return Result(TABLES["jerr.keywords"].empty())
+    return ask_keywords(
+        inputs.table("queries"), inputs.model("language_model"), inputs.prompts("jerr")
+    )
 
 
-def _searches(variant: str, inputs: Inputs) -> Made:
+def _searches(variant: str, inputs: Inputs) -> Result:
     chosen = VARIANTS[variant]
     if chosen.reads != "graph":
-        return Made(TABLES["jerr.searches"].empty(), [])
+        return Result(TABLES["jerr.searches"].empty())
     words = Words(inputs.settings("language"))
     rows = search(
         inputs.table("queries"),
@@ -90,17 +94,16 @@ def _searches(variant: str, inputs: Inputs) -> Made:
         SearchSettings.model_validate(inputs.settings("jerr.search")),
         words,
     )
-    return Made(rows, [])
+    return Result(rows)
 
 
 def _rank(variant: str, inputs: Inputs) -> pa.Table:
     queries, chosen = inputs.table("queries"), VARIANTS[variant]
-    vectors = inputs.model("embedding_model").embed_queries(queries["retrieval_text"].to_pylist())
     documents, chunks, embeddings = (
         inputs.table(name) for name in ("documents", "chunks", "chunk_embeddings")
     )
     collection = Collection.from_tables(documents, chunks, embeddings)
-    questions = Questions.from_table(queries, vectors)
+    questions = Questions.from_tables(queries, inputs.table("query_embeddings"))
     if chosen.reads == "pages":
         return rank_by_passages(collection, questions)
     if chosen.reads == "units":
@@ -140,21 +143,22 @@ def _room(inputs: Inputs, most_reread: int) -> Room:
     return Room(_answers(inputs), most_reread, max_words, n_word_pieces)
 
 
-def _look_ups(variant: str, inputs: Inputs) -> Made:
+def _look_ups(variant: str, inputs: Inputs) -> Result:
     if VARIANTS[variant].reads == "lines":
         contexts, queries = inputs.table("contexts"), inputs.table("queries")
-        return Made(first_in_full(contexts, queries, _answers(inputs).n_reread), [])
-    asked = look_ups(
+        return Result(first_in_full(contexts, queries, _answers(inputs).n_reread))
+    model, settings = inputs.model("language_model"), _answers(inputs)
+    return look_ups(
         inputs.table("contexts"),
         inputs.table("queries"),
-        inputs.model("language_model"),
-        _answers(inputs),
-        n_word_pieces,
+        model,
+        settings,
+        counter_for(model, settings.prompt_tokens),
+        inputs.prompts("jerr"),
     )
-    return Made(asked.rows, asked.problems)
 
 
-def _reread_contexts(variant: str, inputs: Inputs) -> Made:
+def _reread_contexts(variant: str, inputs: Inputs) -> Result:
     rows = reread(
         inputs.table("contexts"),
         inputs.table("look_ups"),
@@ -164,7 +168,7 @@ def _reread_contexts(variant: str, inputs: Inputs) -> Made:
         inputs.settings("answer")["max_words"],
         n_word_pieces,
     )
-    return Made(rows, [])
+    return Result(rows)
 
 
 def _texts(chosen: Variant, inputs: Inputs) -> Mapping[str, str]:
@@ -210,6 +214,7 @@ def _explain(variant: str, inputs: Inputs) -> str:
 JERR = Family(
     name="jerr",
     settings=JerrSettings,
+    prompts=PROMPTS,
     variants=tuple(VARIANTS),
     default=(),
     rank=_rank,
@@ -225,26 +230,28 @@ JERR = Family(
     reads_by_corpus=("nodes", "edges"),
     reads_by_variant=("pages",),
     preparations=(
-        ModelStep(
+        Step(
             "keywords",
             _keywords,
             "What the language model takes it to be about.",
             reads_index=False,
+            code_version="2",
         ),
-        ModelStep(
+        Step(
             "searches",
             _searches,
             "How often, and how well that paid; the best nodes are read.",
         ),
     ),
     refinements=(
-        ModelStep(
+        Step(
             "look_ups",
             _look_ups,
             "What the model wants to read again, having read synopses.",
             reads_index=False,
+            code_version="2",
         ),
-        ModelStep(
+        Step(
             "reread_contexts",
             _reread_contexts,
             "Synopses, and in full what is read again.",

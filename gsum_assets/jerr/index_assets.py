@@ -8,6 +8,7 @@ import pyarrow as pa
 
 from gsum_assets.corpus.chunk import chunk_documents, default_tokenizer
 from gsum_assets.corpus.load import Document
+from gsum_assets.corpus.prompts import prompts_of
 from gsum_assets.corpus.rows import rows_of
 from gsum_assets.corpus.settings import ChunkingSettings as CorpusChunking
 from gsum_assets.corpus.settings import CorpusSettings
@@ -40,8 +41,10 @@ _GRAPH = {
 Sized = Iterable[tuple[int, pa.Table]]
 
 
-def _out(purpose: str) -> dg.AssetOut:
-    return dg.AssetOut(key_prefix=GROUP, description=purpose, group_name=GROUP, code_version="1")
+def _out(purpose: str, code_version: str = "1") -> dg.AssetOut:
+    return dg.AssetOut(
+        key_prefix=GROUP, description=purpose, group_name=GROUP, code_version=code_version
+    )
 
 
 _of_documents = partial(
@@ -69,7 +72,9 @@ def _of_corpora(table: str, made: Iterable[tuple[str, Sized]]) -> pa.Table:
     return pa.concat_tables(parts) if parts else TABLES[table].empty()
 
 
-@_of_documents(description="As many lines as fit; one that does not fit by itself is cut.")
+@_of_documents(
+    description="As many lines as fit; one that does not fit by itself is cut.", code_version="2"
+)
 def line_chunks(documents: pa.Table, corpus_settings: SettingsReader) -> pa.Table:
     tokenizer = default_tokenizer()
 
@@ -93,6 +98,7 @@ def _index_settings(reader: SettingsReader, corpus: str) -> IndexSettings:
 @_of_documents(
     ins={"line_chunks": dg.AssetIn([GROUP, "line_chunks"])},
     pool="llm",
+    code_version="2",
     description="What a line chunk tells, in short: what is read first, and what the graph is of.",
 )
 def synopses(
@@ -103,8 +109,9 @@ def synopses(
 ) -> pa.Table:
     def made(corpus: str, rows: pa.Table) -> Sized:
         settings = _index_settings(corpus_settings, corpus)
+        prompts = prompts_of(corpus_settings, corpus, GROUP)
         for size, chunks in _by_size(rows):
-            asked = write_synopses(chunks, language_model.get(), settings)
+            asked = write_synopses(chunks, language_model.get(), settings, prompts)
             for problem in asked.problems:
                 context.log.warning(problem)
             yield size, asked.rows
@@ -114,7 +121,7 @@ def synopses(
 
 @dg.multi_asset(
     name="jerr__atomic_facts",  # as ledger and progress call it
-    outs={name: _out(_EXTRACTED[name]) for name in TABLES_MADE},
+    outs={name: _out(_EXTRACTED[name], "2") for name in TABLES_MADE},
     ins={"synopses": dg.AssetIn([GROUP, "synopses"])},
     partitions_def=corpus_buckets,
     backfill_policy=dg.BackfillPolicy.single_run(),
@@ -129,9 +136,10 @@ def extraction(  # noqa: ANN201 - Dagster reads it
     found: dict[str, dict[str, list[tuple[int, pa.Table]]]] = {}
     for corpus, rows in by_corpus(synopses):
         settings = _index_settings(corpus_settings, corpus)
+        prompts = prompts_of(corpus_settings, corpus, GROUP)
         found[corpus] = {name: [] for name in TABLES_MADE}
         for size, own in _by_size(rows):
-            extracted = extract(own, language_model.get(), settings)
+            extracted = extract(own, language_model.get(), settings, prompts)
             for problem in extracted.problems:
                 context.log.warning(problem)
             for name, table in extracted.tables.items():
@@ -203,7 +211,7 @@ def graph(  # noqa: ANN201 - Dagster reads it
     key_prefix=GROUP,
     partitions_def=corpus_variants(tuple(VARIANTS)),
     group_name=GROUP,
-    code_version="1",
+    code_version="2",
     ins={"documents": dg.AssetIn("documents", partition_mapping=across, metadata=LAZY)},
     pool="llm",
     description="With the gist that is read first; other methods have none.",
@@ -218,7 +226,9 @@ def pages(
     if VARIANTS[partition.method or ""].reads != "pages":
         return TABLES["jerr.pages"].empty()
     values = corpus_settings.section(partition.corpus, "jerr.pages")
-    paged = paginate(documents.get(), language_model.get(), PageSettings.model_validate(values))
+    settings = PageSettings.model_validate(values)
+    prompts = prompts_of(corpus_settings, partition.corpus, GROUP)
+    paged = paginate(documents.get(), language_model.get(), settings, prompts)
     for problem in paged.problems:
         context.log.warning(problem)
     return paged.rows

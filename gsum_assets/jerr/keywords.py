@@ -2,9 +2,10 @@
 
 import pyarrow as pa
 
+from gsum_assets.corpus.prompts import Prompts
 from gsum_assets.evaluation.answer import question_text
-from gsum_assets.evaluation.asked import Asked, spent, why
-from gsum_assets.jerr.prompts import KEYWORDS
+from gsum_assets.evaluation.asked import Result, spent, why
+from gsum_assets.jerr.prompts import PROMPTS
 from gsum_assets.jerr.schemas import Keywords
 from gsum_assets.tables import TABLES
 from gsum_resources.protocols import Completion, LanguageModel, Request
@@ -13,7 +14,7 @@ _MOST = 10
 _MAX_WORDS = 40  # of a reply
 
 
-def ask_keywords(queries: pa.Table, model: LanguageModel) -> Asked:
+def ask_keywords(queries: pa.Table, model: LanguageModel, prompts: Prompts = PROMPTS) -> Result:
     """Ask `model` for the keywords of each question, all at once.
 
     Asked about is the question as retrieval searches for it, and the options of a choice. A
@@ -21,12 +22,13 @@ def ask_keywords(queries: pa.Table, model: LanguageModel) -> Asked:
 
     Returns
     -------
-    Asked
+    Result
         Rows of `jerr.keywords` ordered by question.
     """
     questions = queries.sort_by("query_id").to_pylist()
+    replies = model.complete([_request(row, prompts) for row in questions])
     rows, problems = [], []
-    for row, reply in zip(questions, model.complete([*map(_request, questions)]), strict=True):
+    for row, reply in zip(questions, replies, strict=True):
         if isinstance(reply, Completion) and isinstance(reply.parsed, Keywords):
             said = (" ".join(keyword.split()) for keyword in reply.parsed.keywords)
             keywords = list(dict.fromkeys(keyword for keyword in said if keyword))[:_MOST]
@@ -34,13 +36,13 @@ def ask_keywords(queries: pa.Table, model: LanguageModel) -> Asked:
             keywords = row["retrieval_text"].split()
             problems.append(f"question '{row['query_id']}': no keywords: {why(reply)}")
         rows.append({"query_id": row["query_id"], "keywords": keywords, **spent(reply)})
-    return Asked(pa.Table.from_pylist(rows, TABLES["jerr.keywords"].schema), problems)
+    return Result(pa.Table.from_pylist(rows, TABLES["jerr.keywords"].schema), problems)
 
 
-def _request(row: dict) -> Request:
+def _request(row: dict, prompts: Prompts) -> Request:
     return Request(
         task="facts",
-        instructions=KEYWORDS,
+        instructions=prompts.text("keywords"),
         passages=(question_text(row | {"text": row["retrieval_text"]}),),
         max_words=_MAX_WORDS,
         schema=Keywords,

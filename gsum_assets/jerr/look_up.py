@@ -4,10 +4,11 @@ from dataclasses import replace
 
 import pyarrow as pa
 
+from gsum_assets.corpus.prompts import Prompts
 from gsum_assets.evaluation.answer import question_text
-from gsum_assets.evaluation.asked import Asked, Question, questions_with_passages, spent, why
+from gsum_assets.evaluation.asked import Question, Result, questions_with_passages, spent, why
 from gsum_assets.evaluation.budget import CountTokens, lengths, n_fitting, structured_room
-from gsum_assets.jerr.prompts import LOOK_UP
+from gsum_assets.jerr.prompts import PROMPTS
 from gsum_assets.jerr.schemas import LookUp
 from gsum_assets.jerr.settings import AnswerSettings
 from gsum_assets.tables import TABLES
@@ -23,7 +24,8 @@ def look_ups(
     model: LanguageModel,
     settings: AnswerSettings,
     count_tokens: CountTokens,
-) -> Asked:
+    prompts: Prompts = PROMPTS,
+) -> Result:
     """Ask `model` which of the synopses or gists of each question it wants to read in full.
 
     They are shown in reading order with a number each, nodes of the graph after them. A number
@@ -36,14 +38,14 @@ def look_ups(
 
     Returns
     -------
-    Asked
+    Result
         Rows of `jerr.look_ups` ordered by question.
     """
     asked = []
     for question in questions_with_passages(contexts, queries):
         short = [row for row in question.passages if row["node_kind"] in SHORT_FORMS]
         if short and settings.n_reread:
-            shown, request = _request(question, short, settings, count_tokens)
+            shown, request = _request(question, short, settings, count_tokens, prompts)
             asked.append((question, shown, request))
     rows, problems = [], []
     replies = model.complete([request for *_, request in asked])
@@ -59,16 +61,20 @@ def look_ups(
         else:
             where = f"question '{question.query_id}'"
             problems.append(f"{where}: nothing is read again: {why(reply)}")
-    return Asked(pa.Table.from_pylist(rows, TABLES["jerr.look_ups"].schema), problems)
+    return Result(pa.Table.from_pylist(rows, TABLES["jerr.look_ups"].schema), problems)
 
 
 def _request(
-    question: Question, short: list[dict], settings: AnswerSettings, count_tokens: CountTokens
+    question: Question,
+    short: list[dict],
+    settings: AnswerSettings,
+    count_tokens: CountTokens,
+    prompts: Prompts,
 ) -> tuple[list[dict], Request]:
     """The passages that are shown by number, and what is asked over them."""
     bare = Request(
         task="answer",
-        instructions=_instructions(len(short), settings),
+        instructions=_instructions(len(short), settings, prompts),
         question=question_text(question.row),
         max_words=_MAX_WORDS,
         schema=LookUp,
@@ -81,9 +87,9 @@ def _request(
     n = max(1, n_fitting([sizes[text] for text in best_first], room))
     shown = sorted(short[:n], key=lambda row: (row["document_id"], row["position"]))
     texts = [row["text"] for row in shown] + others[: max(0, n - len(short))]
-    told = _instructions(len(shown), settings)
+    told = _instructions(len(shown), settings, prompts)
     return shown, replace(bare, instructions=told, passages=tuple(texts))
 
 
-def _instructions(n_parts: int, settings: AnswerSettings) -> str:
-    return LOOK_UP.format(n_parts=n_parts, n_reread=settings.n_reread)
+def _instructions(n_parts: int, settings: AnswerSettings, prompts: Prompts) -> str:
+    return prompts.text("look_up", n_parts=n_parts, n_reread=settings.n_reread)

@@ -13,8 +13,9 @@ from typing import Any
 
 import pyarrow as pa
 
-from gsum_assets.evaluation.asked import Asked, why
-from gsum_assets.jerr.prompts import GIST, PAUSE
+from gsum_assets.corpus.prompts import Prompts
+from gsum_assets.evaluation.asked import Result, why
+from gsum_assets.jerr.prompts import PROMPTS
 from gsum_assets.jerr.schemas import Pause
 from gsum_assets.jerr.settings import PageSettings
 from gsum_assets.tables import TABLES
@@ -87,7 +88,12 @@ class _Reader:
         return self.row["text"][self.units[first].start : self.units[end - 1].end]
 
 
-def paginate(documents: pa.Table, model: LanguageModel, settings: PageSettings) -> Asked:
+def paginate(
+    documents: pa.Table,
+    model: LanguageModel,
+    settings: PageSettings,
+    prompts: Prompts = PROMPTS,
+) -> Result:
     """Ask `model` where to pause in each document, page by page, and for a gist of each page.
 
     It is shown what follows the last page: as one passage what is in the page anyway, then each
@@ -101,7 +107,7 @@ def paginate(documents: pa.Table, model: LanguageModel, settings: PageSettings) 
 
     Returns
     -------
-    Asked
+    Result
         Rows of `jerr.pages` ordered by document and position.
     """
     ordered = documents.select(["document_id", "text"]).sort_by("document_id").to_pylist()
@@ -112,12 +118,13 @@ def paginate(documents: pa.Table, model: LanguageModel, settings: PageSettings) 
         for reader in reading:
             reader.read_on(settings)
         reading = [reader for reader in reading if reader.open_ends]
-        replies = model.complete([_pause_request(reader) for reader in reading]) if reading else []
+        requests = [_pause_request(reader, prompts) for reader in reading]
+        replies = model.complete(requests) if requests else []
         for reader, reply in zip(reading, replies, strict=True):
             problems += _pause(reader, reply)
     pages = [page for reader in readers for page in _pages(reader)]
-    problems += _add_gists(pages, model, settings)
-    return Asked(pa.Table.from_pylist(pages, TABLES["jerr.pages"].schema), problems)
+    problems += _add_gists(pages, model, settings, prompts)
+    return Result(pa.Table.from_pylist(pages, TABLES["jerr.pages"].schema), problems)
 
 
 def _units(text: str, max_words: int) -> Iterator[_Unit]:
@@ -149,11 +156,11 @@ def _parts(text: str, start: int, end: int, border: re.Pattern[str]) -> Iterator
         yield first + len(part) - len(part.lstrip()), first + len(part.rstrip())
 
 
-def _pause_request(reader: _Reader) -> Request:
+def _pause_request(reader: _Reader, prompts: Prompts) -> Request:
     starts = [reader.first, *reader.open_ends[:-1]]
     return Request(
         task="topic",
-        instructions=PAUSE,
+        instructions=prompts.text("pause"),
         passages=tuple(map(reader.text, starts, reader.open_ends)),
         max_words=_PAUSE_WORDS,
         schema=Pause,
@@ -194,7 +201,10 @@ def _pages(reader: _Reader) -> Iterator[dict[str, Any]]:
 
 
 def _add_gists(
-    pages: Sequence[dict[str, Any]], model: LanguageModel, settings: PageSettings
+    pages: Sequence[dict[str, Any]],
+    model: LanguageModel,
+    settings: PageSettings,
+    prompts: Prompts,
 ) -> list[str]:
     """Complete the rows; a line for each page without a valid gist."""
     asked, problems = [], []
@@ -202,7 +212,8 @@ def _add_gists(
         page |= {"gist": page["text"], "model": ""}
         if page["n_words"] > settings.gist_words:
             asked.append(page)
-    replies = model.complete([_gist_request(page, settings) for page in asked]) if asked else []
+    requests = [_gist_request(page, settings, prompts) for page in asked]
+    replies = model.complete(requests) if requests else []
     for page, reply in zip(asked, replies, strict=True):
         page |= {"gist": reply.text.strip(), "model": reply.model}
         if not isinstance(reply, Completion) or not page["gist"]:
@@ -212,10 +223,10 @@ def _add_gists(
     return problems
 
 
-def _gist_request(page: Mapping[str, Any], settings: PageSettings) -> Request:
+def _gist_request(page: Mapping[str, Any], settings: PageSettings, prompts: Prompts) -> Request:
     return Request(
         task="synopsis",
-        instructions=GIST.format(max_words=settings.gist_words),
+        instructions=prompts.text("gist", max_words=settings.gist_words),
         passages=(page["text"],),
         max_words=settings.gist_words,
         document_id=page["document_id"],

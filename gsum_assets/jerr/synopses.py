@@ -5,8 +5,9 @@ from typing import Any
 
 import pyarrow as pa
 
-from gsum_assets.evaluation.asked import Asked, why
-from gsum_assets.jerr.prompts import SYNOPSIS
+from gsum_assets.corpus.prompts import Prompts
+from gsum_assets.evaluation.asked import Result, why
+from gsum_assets.jerr.prompts import PROMPTS
 from gsum_assets.jerr.settings import IndexSettings
 from gsum_assets.jerr.sizes import of_one_size
 from gsum_resources.protocols import Completion, LanguageModel, Request
@@ -14,7 +15,12 @@ from gsum_resources.protocols import Completion, LanguageModel, Request
 _LEAST = 20  # words of a synopsis
 
 
-def synopses(line_chunks: pa.Table, model: LanguageModel, settings: IndexSettings) -> Asked:
+def synopses(
+    line_chunks: pa.Table,
+    model: LanguageModel,
+    settings: IndexSettings,
+    prompts: Prompts = PROMPTS,
+) -> Result:
     """Ask `model` for a synopsis of each line chunk, all at once.
 
     A line chunk that is no longer than its synopsis may be is its own; nobody is asked. One
@@ -26,11 +32,11 @@ def synopses(line_chunks: pa.Table, model: LanguageModel, settings: IndexSetting
 
     Returns
     -------
-    Asked
+    Result
         Rows of `jerr.synopses` ordered by document and position.
     """
     chunks = line_chunks.sort_by([("document_id", "ascending"), ("position", "ascending")])
-    asked = [(chunk, _request(chunk, settings)) for chunk in chunks.to_pylist()]
+    asked = [(chunk, _request(chunk, settings, prompts)) for chunk in chunks.to_pylist()]
     replies = iter(model.complete([request for _, request in asked if request]))
     rows, problems = [], []
     for chunk, request in asked:
@@ -43,16 +49,16 @@ def synopses(line_chunks: pa.Table, model: LanguageModel, settings: IndexSetting
         else:
             where = f"document '{chunk['document_id']}', line chunk {chunk['position']}"
             problems.append(f"{where}: no synopsis: {why(reply)}")
-    return Asked(pa.Table.from_pylist(rows, of_one_size("jerr.synopses")), problems)
+    return Result(pa.Table.from_pylist(rows, of_one_size("jerr.synopses")), problems)
 
 
-def _request(chunk: Mapping[str, Any], settings: IndexSettings) -> Request | None:
+def _request(chunk: Mapping[str, Any], settings: IndexSettings, prompts: Prompts) -> Request | None:
     words = max(_LEAST, round(settings.synopsis_words * chunk["n_tokens"] / 1000))
     if len(chunk["text"].split()) <= words:
         return None
     return Request(
         task="synopsis",
-        instructions=SYNOPSIS.format(max_words=words),
+        instructions=prompts.text("synopsis", max_words=words),
         passages=(chunk["text"],),
         max_words=words,
         document_id=chunk["document_id"],

@@ -19,12 +19,10 @@ def _rank(variant: str, inputs: Inputs) -> pa.Table:
         *(inputs.table(name) for name in ("documents", "chunks", "chunk_embeddings"))
     )
     trust = inputs.table("walk_trust") if variant == PASSAGE_WALK else _NO_TRUST
-    queries = inputs.table("queries")
-    vectors = inputs.model("embedding_model").embed_queries(queries["retrieval_text"].to_pylist())
     return rank(
         variant,
         collection,
-        Questions.from_table(queries, vectors),
+        Questions.from_tables(inputs.table("queries"), inputs.table("query_embeddings")),
         Tables(inputs.table("passage_edges"), trust),
         inputs.settings("language"),
         _retrieval_settings(variant, inputs),
@@ -61,6 +59,6 @@ LIGHTPAL = Family(
     contexts=_contexts,
     reads=("documents", "chunks", "chunk_embeddings"),
     reads_by_corpus=("passage_edges", "walk_trust"),
-    models=("embedding_model", "passage_scorer"),
+    models=("passage_scorer",),
 )
 """The published method, its ablation, its slow comparison, and the walk of our own."""

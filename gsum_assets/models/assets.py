@@ -4,6 +4,7 @@ import dagster as dg
 
 from gsum_assets.presentation import kind_tags
 from gsum_resources.content_hash import hash_texts
+from gsum_resources.models import WORK
 from gsum_resources.models_io import ModelsIO
 
 _MEANING = {
@@ -17,7 +18,7 @@ _MEANING = {
     "backend, weights and settings",
 }
 _SETTINGS = {
-    "language_model": "[llm] in gsum.toml",
+    "language_model": "[llm] in gsum.toml, [models.*] for kinds of work",
     "judge_model": "[judge] in gsum.toml",
     "embedding_model": "[embedding] in gsum.toml",
     "passage_scorer": "[scorer] in gsum.toml",
@@ -36,9 +37,13 @@ def _model_asset(name: str, meaning: str) -> dg.SourceAsset:
     )
     def observe(context: dg.OpExecutionContext) -> dg.ObserveResult:
         models: ModelsIO = context.resources.models
-        identity = models.models.identity(name)
+        found = {name: models.models.version(name)}
+        if name == "language_model":  # and those of kinds of work that have their own
+            found |= {work: models.models.version(work) for work in WORK}
+            found = {key: own for key, own in found.items() if key == name or own != found[name]}
         return dg.ObserveResult(
-            data_version=dg.DataVersion(hash_texts([identity])), metadata={"identity": identity}
+            data_version=dg.DataVersion(hash_texts(list(found.values()))),
+            metadata={"identity" if key == name else key: own for key, own in found.items()},
         )
 
     return observe

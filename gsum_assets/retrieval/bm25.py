@@ -1,4 +1,4 @@
-"""BM25 over chunks and, as texts of their own, over whole documents (Lucene's form).
+"""BM25 over chunks and, as texts of their own, over whole documents (bm25s, Lucene's form).
 
 k1 and b stay at 1.5 and 0.75: on the 250 questions of ODSum-Story's train stories a grid over k1
 from 0.6 to 3 and b from 0.2 to 0.9 gained at most 0.6 of P@3 (74.1 there) and nothing of P@10
@@ -6,19 +6,15 @@ from 0.6 to 3 and b from 0.2 to 0.9 gained at most 0.6 of P@3 (74.1 there) and n
 and what that was chosen on, is told in `words.py`.
 """
 
+import logging
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from gsum_assets.retrieval.collection import Collection, Questions
-from gsum_assets.retrieval.postings import NumberedTexts
 from gsum_assets.retrieval.ranking import Scores
 from gsum_assets.retrieval.words import Words
-
-if TYPE_CHECKING:
-    from scipy.sparse import csr_matrix
 
 
 @dataclass(frozen=True)
@@ -34,9 +30,9 @@ class Bm25:
     """BM25 of a question's terms in each chunk and each document of a collection."""
 
     def __init__(self, collection: Collection, settings: Bm25Settings | None = None) -> None:
-        self._settings = settings or Bm25Settings()
-        self._nodes = Bm25Index(collection.chunk_texts, self._settings)
-        self._documents = Bm25Index(collection.document_texts, self._settings)
+        settings = settings or Bm25Settings()
+        self._nodes = Bm25Index(collection.chunk_texts, settings)
+        self._documents = Bm25Index(collection.document_texts, settings)
 
     def scores(self, questions: Questions) -> Scores:
         """Not negative; 0 where text and question share no term."""
@@ -46,42 +42,33 @@ class Bm25:
 class Bm25Index:
     """BM25 over any list of texts.
 
-    Scores are those of bm25s to the last bit; many queries are scored at once as a sparse product.
-
     Parameters
     ----------
     texts : `(n_texts,)`, at least one; may be empty strings.
     """
 
     def __init__(self, texts: Sequence[str], settings: Bm25Settings) -> None:
-        self._texts = NumberedTexts(texts, settings.words)
-        mean = self._texts.lengths.sum() / max(1, self._texts.n_texts) or 1.0
-        relative = (1 - settings.b) + settings.b * self._texts.lengths / mean
-        self._norms = (settings.k1 * relative).astype(np.float32)  # what a frequency is damped by
+        import bm25s
+
+        logging.getLogger("bm25s").setLevel(logging.WARNING)  # its import sets DEBUG
+        self._words, self._n_texts = settings.words, len(texts)
+        self._number_of: dict[str, int] = {}
+        numbers = [
+            [self._number_of.setdefault(term, len(self._number_of)) for term in terms]
+            for terms in map(self._words.split, texts)
+        ]
+        self._index = bm25s.BM25(k1=settings.k1, b=settings.b)
+        if self._number_of:  # the mean length of texts without any term is 0
+            self._index.index(
+                (numbers, self._number_of), create_empty_token=False, show_progress=False
+            )
 
     def scores(self, queries: Sequence[str]) -> np.ndarray:
         """BM25 of each query in each text, float32, `(n_queries, n_texts)`."""
-        from scipy.sparse import csr_matrix
-
-        asked = [self._texts.codes(query) for query in queries]
-        flat = np.array([code for row in asked for code in row], np.int64)
-        known, columns = np.unique(flat, return_inverse=True)
-        ones = np.ones(len(flat), dtype=np.float32)  # a repeated term counts each time
-        ends = np.cumsum([0, *map(len, asked)])
-        counts = csr_matrix((ones, columns, ends), shape=(len(queries), len(known)))
-        scores = csr_matrix(counts @ self._impacts(known))
-        return scores.toarray()
-
-    def _impacts(self, codes: np.ndarray) -> "csr_matrix":
-        """What a query's term adds to the score of each text, `(n_terms, n_texts)`."""
-        from scipy.sparse import csr_matrix
-
-        n_texts = self._texts.n_texts
-        found = self._texts.postings(codes)
-        n_holding = np.bincount(found.terms, minlength=len(codes))
-        rarity = np.log(1 + (n_texts - n_holding + 0.5) / (n_holding + 0.5)).astype(np.float32)
-        frequencies = found.counts.astype(np.float32)
-        damped = frequencies / (self._norms[found.texts] + frequencies)
-        impacts = rarity[found.terms] * damped
-        ends = np.concatenate([[0], np.cumsum(n_holding)])
-        return csr_matrix((impacts, found.texts, ends), shape=(len(codes), n_texts))
+        scores = np.zeros((len(queries), self._n_texts), np.float32)
+        for row, query in zip(scores, queries, strict=True):
+            terms = self._words.split(query)
+            known = [self._number_of[term] for term in terms if term in self._number_of]
+            if known:
+                row[:] = self._index.get_scores_from_ids(known)
+        return scores

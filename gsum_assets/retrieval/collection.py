@@ -112,6 +112,18 @@ class Questions:
             embeddings=embeddings,
         )
 
+    @classmethod
+    def from_tables(cls, queries: pa.Table, query_embeddings: pa.Table) -> "Questions":
+        """The questions of the table `queries`, with their vectors.
+
+        Raises
+        ------
+        ValueError
+            If a question has no embedding.
+        """
+        ids = queries["query_id"].to_pylist()
+        return cls.from_table(queries, vectors_of(query_embeddings, ids, "query"))
+
     def __len__(self) -> int:
         return len(self.ids)
 

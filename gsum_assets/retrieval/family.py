@@ -20,7 +20,7 @@ def _rank(variant: str, inputs: Inputs) -> pa.Table:
         inputs.table("queries"),
         Words(inputs.settings("language"), settings.bigrams),
         inputs.table("chunk_embeddings") if dense else None,
-        inputs.model("embedding_model") if dense else None,
+        inputs.table("query_embeddings") if dense else None,
     )
 
 

@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Mapping
 
-import numpy as np
 import pyarrow as pa
 
 from gsum_assets.retrieval.bm25 import Bm25, Bm25Settings
@@ -16,7 +15,6 @@ from gsum_assets.retrieval.random_order import RandomOrder
 from gsum_assets.retrieval.ranking import Retriever, rank_questions
 from gsum_assets.retrieval.tfidf import TfIdf
 from gsum_assets.retrieval.words import Words
-from gsum_resources.protocols import Embedder
 
 RETRIEVERS: Mapping[str, Callable[[Collection, Words], Retriever]] = {
     "random": lambda collection, _: RandomOrder(collection),
@@ -48,20 +46,20 @@ def rank(
     queries: pa.Table,
     words: Words,
     chunk_embeddings: pa.Table | None = None,
-    embedder: Embedder | None = None,
+    query_embeddings: pa.Table | None = None,
 ) -> pa.Table:
     """Rows of the table `rankings` for one baseline.
 
     Parameters
     ----------
     words : how the word-based baselines split a text.
-    chunk_embeddings, embedder : needed by the variants in `NEED_VECTORS`, unused by others.
+    chunk_embeddings, query_embeddings : needed by the variants in `NEED_VECTORS`, unused by others.
     """
     collection = Collection.from_tables(documents, chunks, chunk_embeddings)
-    vectors: np.ndarray | None = None
-    if embedder is not None:
-        vectors = embedder.embed_queries(queries["retrieval_text"].to_pylist())
-    questions = Questions.from_table(queries, vectors)
+    if query_embeddings is None:
+        questions = Questions.from_table(queries)
+    else:
+        questions = Questions.from_tables(queries, query_embeddings)
     if variant in ORACLES:
         return rank_by_oracle(variant, queries, questions, collection)
     build = RETRIEVERS[variant]

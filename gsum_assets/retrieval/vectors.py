@@ -6,31 +6,33 @@ import numpy as np
 import pyarrow as pa
 
 
-def vectors_of(chunk_embeddings: pa.Table, chunk_ids: Sequence[str]) -> np.ndarray:
-    """The embedding of each chunk in `chunk_ids`, in that order.
+def vectors_of(embeddings: pa.Table, ids: Sequence[str], kind: str = "chunk") -> np.ndarray:
+    """The embedding of each chunk or question in `ids`, in that order.
 
     Parameters
     ----------
-    chunk_embeddings : rows of `chunk_id` and `embedding`, all of one length, in any order.
+    embeddings : rows of `<kind>_id` and `embedding`, all of one length, in any order.
+    kind : "chunk" or "query".
 
     Returns
     -------
-    float32 array, `(len(chunk_ids), dim)`.
+    float32 array, `(len(ids), dim)`.
 
     Raises
     ------
     ValueError
-        If a chunk has no embedding, or the embeddings differ in length.
+        If an id has no embedding, or the embeddings differ in length.
     """
-    matrix = stacked(chunk_embeddings["embedding"])
-    row_of = {chunk_id: i for i, chunk_id in enumerate(chunk_embeddings["chunk_id"].to_pylist())}
-    missing = [chunk_id for chunk_id in chunk_ids if chunk_id not in row_of]
+    matrix = stacked(embeddings["embedding"])
+    row_of = {id_: i for i, id_ in enumerate(embeddings[f"{kind}_id"].to_pylist())}
+    missing = [id_ for id_ in ids if id_ not in row_of]
     if missing:
+        many = {"query": "queries"}.get(kind, f"{kind}s")
         raise ValueError(
-            f"chunk_embeddings: {len(missing)} of {len(chunk_ids)} chunks have no embedding "
-            f"(first: {missing[0]}); materialize chunk_embeddings"
+            f"{kind}_embeddings: {len(missing)} of {len(ids)} {many} have no embedding "
+            f"(first: {missing[0]}); materialize {kind}_embeddings"
         )
-    rows = np.array([row_of[chunk_id] for chunk_id in chunk_ids], dtype=np.int64)
+    rows = np.array([row_of[id_] for id_ in ids], dtype=np.int64)
     in_order = len(rows) == len(matrix) and bool((rows == np.arange(len(rows))).all())
     return matrix if in_order else matrix[rows]
 

@@ -1,8 +1,9 @@
 """One transformer: token ids in, a pooled vector for each window out."""
 
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -245,6 +246,20 @@ def _pool(output: Any, mask: "torch.Tensor", pooling: Pooling) -> "torch.Tensor"
     return hidden.float().masked_fill(~present, 0).sum(1) / lengths.unsqueeze(1)
 
 
+@contextmanager
+def without_progress_bars() -> Iterator[None]:
+    """Let transformers load a model without a progress bar."""
+    from transformers.utils import logging
+
+    bars = logging.is_progress_bar_enabled()
+    logging.disable_progress_bar()
+    try:
+        yield
+    finally:
+        if bars:
+            logging.enable_progress_bar()
+
+
 def load_transformer(folder: Path, name: str, precision: Precision) -> Any:
     """The transformer in evaluation mode, in the precision asked for.
 
@@ -261,18 +276,13 @@ def load_transformer(folder: Path, name: str, precision: Precision) -> Any:
     # DPR's two encoders share a configuration class, by which AutoModel takes the wrong one.
     is_dpr = bool(architectures) and str(architectures[0]).startswith("DPR")
     loader: Any = getattr(transformers, architectures[0]) if is_dpr else transformers.AutoModel
-    bars = transformers.utils.logging.is_progress_bar_enabled()
-    transformers.utils.logging.disable_progress_bar()
-    try:
+    with without_progress_bars():
         model, report = loader.from_pretrained(
             folder,
             dtype=getattr(torch, precision),
             attn_implementation="eager" if is_dpr else "sdpa",
             output_loading_info=True,
         )
-    finally:
-        if bars:
-            transformers.utils.logging.enable_progress_bar()
     missing = sorted(key for key in report["missing_keys"] if "pooler" not in key)
     if missing:
         raise ValueError(

@@ -112,6 +112,12 @@ def model_digest(folder: Path) -> str:
     return digest.hexdigest()[:16]
 
 
+def file_digest(path: Path) -> str:
+    """16 hexadecimal digits that distinguish a file of weights, as `model_digest` does."""
+    status = path.stat()
+    return _file_digest(path, status.st_size, status.st_mtime_ns).hex()[:16]
+
+
 @lru_cache(maxsize=64)
 def _file_digest(path: Path, size: int, modified_ns: int) -> bytes:
     """Digest of one file; computed again when its size or time of change differs."""

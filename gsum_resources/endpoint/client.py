@@ -5,7 +5,6 @@ import json
 import queue
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any, Generic, TypeVar
 
 from tenacity import (
@@ -31,6 +30,7 @@ from gsum_resources.endpoint.failures import (
 )
 from gsum_resources.endpoint.rate_limit import RateLimiter, TokenEstimate
 from gsum_resources.parquet_store import ParquetStore
+from gsum_resources.state import state_of
 
 Item = TypeVar("Item")
 Value = TypeVar("Value")
@@ -68,7 +68,7 @@ class Endpoint:
     Parameters
     ----------
     settings : where the server is, and how hard it may be pressed.
-    store : keeps the limits' window for other processes, if it is local.
+    store : its database counts attempts, for other processes as well.
     backoff_s : longest pause before the first retry, seconds; it doubles with each further one.
     """
 
@@ -81,7 +81,9 @@ class Endpoint:
         self._limiter = RateLimiter(
             settings.requests_per_minute,
             settings.tokens_per_minute,
-            _attempts_file(settings, store),
+            (lambda: state_of(store)) if store else None,
+            # limits belong to an account at a server, so what distinguishes those names it
+            hash_texts([settings.table, settings.base_url, settings.api_key_env], 8),
         )
         self._estimate = TokenEstimate()
         self._slots = asyncio.Semaphore(settings.max_concurrent)
@@ -104,6 +106,17 @@ class Endpoint:
         """
         self._connection.prepare()
         self._background.run(self._check())
+
+    def fetch(self, path: str, bodies: Sequence[dict[str, Any] | None]) -> list[Any]:
+        """What the server answers to side questions, each tried once; None for a failure.
+
+        Parameters
+        ----------
+        path : below the base URL, or a whole address at the same server.
+        bodies : made JSON and posted; None: get.
+        """
+        self._connection.prepare()
+        return self._background.run(self._fetch(path, bodies))
 
     def map(
         self,
@@ -142,7 +155,12 @@ class Endpoint:
         return [values[place] for place in range(len(items))]
 
     async def post(
-        self, path: str, body: dict[str, Any], tokens_out: int, read: Callable[[Any], Value]
+        self,
+        path: str,
+        body: dict[str, Any],
+        tokens_out: int,
+        read: Callable[[Any], Value],
+        is_final: Callable[[EndpointError, int], bool] = lambda failure, attempts: False,
     ) -> Answer[Value]:
         """Send one request, again and again if need be, within the limits.
 
@@ -153,6 +171,8 @@ class Endpoint:
         tokens_out : most that the reply may take.
         read : takes what is wanted from the reply, parsed JSON; where it raises LookupError,
             TypeError, AttributeError or ValueError the attempt has failed.
+        is_final : whether a failure, after so many attempts, is left to the caller instead of
+            trying again. It says nothing of the server's health then.
 
         Raises
         ------
@@ -162,8 +182,9 @@ class Endpoint:
             If no request will get any: key or model are refused, the server is away.
         """
         content = json.dumps(body, ensure_ascii=False, separators=(",", ":"))
+        last = stop_after_attempt(self.settings.max_retries + 1 if self._patient else 1)
         retrying = AsyncRetrying(
-            stop=stop_after_attempt(self.settings.max_retries + 1 if self._patient else 1),
+            stop=lambda state: last(state) or is_final(_failure_in(state), state.attempt_number),
             wait=self._pause,
             retry=retry_if_exception_type(TransientError),
             reraise=True,
@@ -177,12 +198,28 @@ class Endpoint:
             self._given_up, self._answered, self._patient = 0, True, True
             retries = retrying.statistics["attempt_number"] - 1
             return Answer(answer.value, answer.tokens_in, answer.tokens_out, retries)
-        raise self._final(failure, retrying.statistics["attempt_number"])
+        attempts = retrying.statistics["attempt_number"]
+        if isinstance(failure, TransientError) and is_final(failure, attempts):
+            told = _told(self.settings, failure, attempts)
+            raise EndpointError(told, failure.status, attempts - 1)
+        raise self._final(failure, attempts)
 
     def close(self) -> None:
         """Close the connections and end the thread; the endpoint serves no more."""
         self._background.run(self._connection.close())
         self._background.stop()
+
+    async def _fetch(self, path: str, bodies: Sequence[dict[str, Any] | None]) -> list[Any]:
+        async def one(body: dict[str, Any] | None) -> Any:
+            content = None if body is None else json.dumps(body).encode()
+            async with self._slots:
+                await self._limiter.admit(0)
+                try:
+                    return json.loads(await self._connection.send(path, content, _CHECK_TIMEOUT_S))
+                except (EndpointError, ValueError):
+                    return None
+
+        return await asyncio.gather(*map(one, bodies))
 
     async def _work_off(
         self,
@@ -248,8 +285,7 @@ class Endpoint:
         """What is raised for a request that is given up after so many attempts."""
         if hopeless := unavailable(failure, self.settings, self._answered):
             return hopeless
-        tried = f", tried {attempts} times" if attempts > 1 else ""
-        told = f"no usable answer from {self.settings.base_url}: {failure}{tried}"
+        told = _told(self.settings, failure, attempts)
         if not isinstance(failure, TransientError):
             self._answered = True
             return EndpointError(told, failure.status, attempts - 1)
@@ -290,9 +326,13 @@ class Endpoint:
             raise hopeless
 
 
-def _attempts_file(settings: Settings, store: ParquetStore | None) -> Path | None:
-    """Limits belong to an account at a server, so what distinguishes those names the file."""
-    if store is None or not store.is_local:
-        return None
-    name = hash_texts([settings.table, settings.base_url, settings.api_key_env], 8)
-    return Path(store.root) / "_limits" / f"{name}.attempts"
+def _failure_in(state: RetryCallState) -> EndpointError:
+    """The failure of the latest attempt, which is the only thing that is retried."""
+    failure = state.outcome.exception() if state.outcome else None
+    assert isinstance(failure, EndpointError)
+    return failure
+
+
+def _told(settings: Settings, failure: EndpointError, attempts: int) -> str:
+    tried = f", tried {attempts} times" if attempts > 1 else ""
+    return f"no usable answer from {settings.base_url}: {failure}{tried}"

@@ -136,7 +136,7 @@ def out_of_reach(failure: EndpointError, settings: Settings) -> ModelUnavailable
 
 
 def _error(settings: Settings, message: str) -> ModelUnavailableError:
-    return _ERRORS[settings.table](message)
+    return _ERRORS.get(settings.table, ModelUnavailableError)(message)
 
 
 def _see_to_it(settings: Settings) -> str:

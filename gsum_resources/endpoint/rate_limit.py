@@ -5,68 +5,26 @@ here is a little longer than the server's (`MARGIN_S`).
 """
 
 import asyncio
-import heapq
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
-from pathlib import Path
+from collections.abc import Callable
+from contextlib import suppress
+from functools import lru_cache
+from typing import NamedTuple
 
-from gsum_resources.endpoint.attempts import Attempt, AttemptFile
+import sqlalchemy as sa
+
+from gsum_resources.state import ATTEMPTS, MEMORY, State
 
 WINDOW_S = 60.0
 MARGIN_S = 2.0  # by how much requests may differ in their way to the server; costs 3 % of the rate
 _FIRST_MARGIN, _MARGIN, _OBSERVATIONS = 2.0, 1.25, 8
 
 
-class SlidingWindow:
-    """Bookkeeping of a window; time is an argument.
+class Attempt(NamedTuple):
+    """A request that was admitted: its row in the database, and the tokens that it takes."""
 
-    Parameters
-    ----------
-    requests, tokens : most in any window; 0: no limit.
-    window_s : its length, seconds.
-    """
-
-    def __init__(self, requests: int, tokens: int, window_s: float) -> None:
-        self._limits = requests, tokens
-        self._window_s = window_s
-        self._live: list[Attempt] = []  # a heap: the oldest first
-        self._requests = self._tokens = 0
-
-    def add(self, attempt: Attempt) -> None:
-        """Count an attempt, or a correction of one, from its time on for the window's length."""
-        heapq.heappush(self._live, attempt)
-        self._requests += attempt.requests
-        self._tokens += attempt.tokens
-
-    def wait(self, now: float, tokens: int) -> float:
-        """Seconds until it is worth asking again; 0: a request of so many tokens may go now.
-
-        What is larger than the whole limit goes alone, in a window without any tokens.
-        """
-        self.forget(now)
-        most_requests, most_tokens = self._limits
-        if most_requests and self._requests >= most_requests:
-            return self._until_next(now)
-        if most_tokens and self._tokens and self._tokens + tokens > most_tokens:
-            return self._until_next(now)
-        return 0.0
-
-    def forget(self, now: float) -> list[Attempt]:
-        """Drop what is older than the window; what remains."""
-        while self._live and self._live[0].time <= now - self._window_s:
-            gone = heapq.heappop(self._live)
-            self._requests -= gone.requests
-            self._tokens -= gone.tokens
-        return self._live
-
-    def clear(self) -> None:
-        """Forget everything."""
-        self._live.clear()
-        self._requests = self._tokens = 0
-
-    def _until_next(self, now: float) -> float:
-        return max(0.001, self._live[0].time + self._window_s - now)
+    id: int
+    tokens: int
 
 
 class TokenEstimate:
@@ -95,11 +53,15 @@ class TokenEstimate:
 class RateLimiter:
     """Lets requests go in the order in which they came, as the limits allow.
 
+    Attempts are counted in the database before their requests are sent, so that a limit holds
+    across processes and `kill -9`.
+
     Parameters
     ----------
     requests_per_minute, tokens_per_minute : 0: no limit.
-    file : where attempts are recorded for other processes; None: nowhere.
-    clock : seconds; the default is shared by the processes of a machine.
+    state : gives the database; by default one of this limiter alone.
+    account : whose limits these are, in the database.
+    clock : seconds; by default that of the database.
     window_s : length of the window, seconds.
     """
 
@@ -107,14 +69,15 @@ class RateLimiter:
         self,
         requests_per_minute: int,
         tokens_per_minute: int,
-        file: Path | None = None,
-        clock: Callable[[], float] = time.monotonic,
+        state: Callable[[], State] | None = None,
+        account: str = "",
+        clock: Callable[[], float] | None = None,
         window_s: float = WINDOW_S + MARGIN_S,
     ) -> None:
-        self._limited = bool(requests_per_minute or tokens_per_minute)
-        self._window = SlidingWindow(requests_per_minute, tokens_per_minute, window_s)
-        self._file = AttemptFile(file) if file and self._limited else None
-        self._clock = clock
+        self._limits = requests_per_minute, tokens_per_minute
+        self._open_state, self._account = state or _in_memory(), account
+        self._given_clock, self._clock = clock, clock or time.monotonic
+        self._window_s = window_s
         self._held_until = 0.0
         self._turn = asyncio.Lock()  # serves in the order of arrival
         self._freed = asyncio.Event()
@@ -128,13 +91,13 @@ class RateLimiter:
 
         Gives what `settle` wants, or None where there is no limit.
         """
-        if not self._limited and self._held_until <= self._clock():
+        if not any(self._limits) and self._held_until <= self._clock():
             return None
         async with self._turn:
             while True:
                 while (held := self._held_until - self._clock()) > 0:
                     await asyncio.sleep(held)
-                if not self._limited:
+                if not any(self._limits):
                     return None
                 admitted = self._reserve(tokens)
                 if isinstance(admitted, Attempt):
@@ -147,37 +110,35 @@ class RateLimiter:
         """Correct a reservation to the `tokens` that the request really took."""
         if attempt is None or tokens == attempt.tokens:
             return
-        with self._shared():
-            self._add(Attempt(attempt.time, 0, tokens - attempt.tokens))
+        with self._open_state().writing(durable=False) as connection:
+            mine = sa.update(ATTEMPTS).where(ATTEMPTS.c.id == attempt.id)
+            connection.execute(mine.values(tokens=tokens))
         self._freed.set()
 
     def _reserve(self, tokens: int) -> Attempt | float:
-        """The reservation, or the seconds to wait before asking again."""
-        with self._shared():
-            now = self._clock()
-            if wait := self._window.wait(now, tokens):
-                return wait
-            attempt = Attempt(now, 1, tokens)
-            self._add(attempt)
-            return attempt
+        """Return the reservation, or the seconds to wait before asking again.
 
-    @contextmanager
-    def _shared(self) -> Iterator[None]:
-        """The window up to date with other processes, which wait meanwhile."""
-        if self._file is None:
-            yield
-            return
-        with self._file.locked() as anew:
-            if anew:
-                self._window.clear()
-            read, now = self._file.read_new(), self._clock()
-            for attempt in read:
-                if attempt.time <= now:  # else it is of before the machine's start
-                    self._window.add(attempt)
-            yield
-            self._file.compact(self._window.forget(self._clock()))
+        What is larger than the whole limit goes alone, in a window without any tokens.
+        """
+        columns = ATTEMPTS.c
+        mine = columns.account == self._account
+        state = self._open_state()
+        with state.writing(alone=ATTEMPTS, durable=False) as connection:
+            now = self._given_clock() if self._given_clock else state.now(connection)
+            # later than now: from before the machine's start
+            old = sa.or_(columns.time <= now - self._window_s, columns.time > now)
+            connection.execute(sa.delete(ATTEMPTS).where(mine, old))
+            sums = sa.func.count(), sa.func.sum(columns.tokens), sa.func.min(columns.time)
+            requests, used, first = connection.execute(sa.select(*sums).where(mine)).one()
+            most_requests, most_tokens = self._limits
+            is_full = bool(most_requests) and requests >= most_requests
+            if is_full or (most_tokens and used and used + tokens > most_tokens):
+                return max(0.001, first + self._window_s - now)
+            row = {"account": self._account, "time": now, "tokens": tokens}
+            made = connection.execute(sa.insert(ATTEMPTS).values(row)).inserted_primary_key
+            assert made is not None
+            return Attempt(made[0], tokens)
 
-    def _add(self, attempt: Attempt) -> None:
-        self._window.add(attempt)
-        if self._file:
-            self._file.append(attempt)
+
+def _in_memory() -> Callable[[], State]:
+    return lru_cache(lambda: State(MEMORY))

@@ -1,18 +1,20 @@
 """`CausalModel`: a causal language model that talks: a conversation in, its next turn out."""
 
-from collections.abc import Sequence
+import copy
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from gsum_resources.embedding.processor import physical_cores, torch_threads
 from gsum_resources.llm.causal_weights import CausalWeights
+from gsum_resources.llm.grammar import GrammarError, Grammars, Repetition
 from gsum_resources.protocols import Request
 
 if TYPE_CHECKING:
     import torch
 
-_JSON_TOKENS = 1024  # for names, quotes and brackets, beside the words of a structured reply
+_LEAST_PREFIX = 32  # tokens that are worth keeping
+_MOST_PREFIXES = 4  # kept; SmolLM2's keys and values take 46 kB a token
 
 Message = dict[str, str]  # role and content
 
@@ -37,14 +39,31 @@ class CausalModel:
     Parameters
     ----------
     weights : loaded at once.
+    constrained : whether a grammar decides on the tokens of a structured reply.
+    json_tokens : room for names, quotes and brackets, beside the words of a structured reply.
+    tokens_per_word : room of a reply.
+    repetition_penalty : divides the logits of tokens that a free text has already (Keskar et al.
+        2019, 4.1), those of the prompt aside; 1 is none.
     """
 
-    def __init__(self, weights: CausalWeights) -> None:
+    def __init__(
+        self,
+        weights: CausalWeights,
+        constrained: bool = True,
+        json_tokens: int = 1024,
+        tokens_per_word: float = 3,
+        repetition_penalty: float = 1.0,
+    ) -> None:
         self._device = weights.device
         self._tokenizer: Any = weights.tokenizer
         self._model: Any = weights.network
         self._context = weights.context  # of prompt and reply together, tokens
+        self._json_tokens = json_tokens
+        self._tokens_per_word = tokens_per_word
+        self._repetition_penalty = repetition_penalty
+        self._prefixes: dict[tuple[int, ...], Any] = {}
         self._greedy()
+        self._constrained = constrained and self._tokenizer.is_fast and bool(self._ends)
 
     def _greedy(self) -> None:
         """Take from the model's own way to generate what is decided here."""
@@ -67,12 +86,14 @@ class CausalModel:
         Raises
         ------
         PromptError
-            If prompt and reply do not fit into the context or the memory.
+            If prompt and reply do not fit into the context or the memory, or no grammar can be
+            made of the request's schema.
         """
         import torch
 
-        prompt = self._token_ids([message(m["role"], self._plain(m["content"])) for m in messages])
-        wanted = 64 + 3 * request.max_words
+        turns = [message(m["role"], self._plain(m["content"])) for m in messages]
+        prompt = self._token_ids(turns)
+        wanted = 64 + round(self._tokens_per_word * request.max_words)
         if len(prompt) + wanted > self._context:
             raise PromptError(
                 f"{len(prompt):,} tokens of prompt and {wanted:,} of reply exceed the model's "
@@ -80,16 +101,19 @@ class CausalModel:
                 "with a longer context"
             )
         if request.schema:
-            wanted = min(wanted + _JSON_TOKENS, self._context - len(prompt))
-        noise = [_GumbelNoise(request.temperature, request.seed)] if request.temperature else None
+            wanted = min(wanted + self._json_tokens, self._context - len(prompt))
+        processors = self._processors(request, len(prompt), wanted)
+        loop = _Loop(len(prompt))
         ids = torch.tensor([prompt], device=self._device)  # (1, tokens)
         try:
-            with torch_threads(physical_cores()), torch.inference_mode():
+            with torch.inference_mode():
                 whole = self._model.generate(
                     input_ids=ids,
                     attention_mask=torch.ones_like(ids),
                     max_new_tokens=wanted,
-                    logits_processor=noise,
+                    logits_processor=processors,
+                    stopping_criteria=None if request.schema and self._constrained else [loop],
+                    past_key_values=self._read(self._prefix(turns[0], prompt)),
                 )
         except torch.OutOfMemoryError:
             raise PromptError(
@@ -98,8 +122,62 @@ class CausalModel:
             ) from None
         reply = whole[0, len(prompt) :].tolist()
         truncated = not reply or reply[-1] not in self._ends
-        text = self._tokenizer.decode(reply, skip_special_tokens=True)
+        said = reply[: len(reply) - loop.repeated]  # a loop is not written out
+        text = self._tokenizer.decode(said, skip_special_tokens=True)
         return Generated(text, len(prompt), len(reply), truncated)
+
+    def _processors(self, request: Request, start: int, room: int) -> list[Callable] | None:
+        """What changes the logits of a reply to a prompt of `start` tokens."""
+        processors: list[Callable] = []
+        if request.schema and self._constrained:
+            try:
+                mask = self._grammars.mask(request.schema, request.max_words, start, room)
+            except GrammarError as error:
+                raise PromptError(str(error)) from error
+            processors.append(mask)
+        elif self._repetition_penalty != 1:
+            from transformers import RepetitionPenaltyLogitsProcessor
+
+            processors.append(RepetitionPenaltyLogitsProcessor(self._repetition_penalty, start))
+        if request.temperature:
+            processors.append(_GumbelNoise(request.temperature, request.seed))
+        return processors or None
+
+    @cached_property
+    def _grammars(self) -> Grammars:
+        n_logits = self._model.get_output_embeddings().weight.shape[0]
+        return Grammars(self._tokenizer, n_logits, self._ends)
+
+    def _prefix(self, first: Message, prompt: Sequence[int]) -> tuple[int, ...]:
+        """The tokens of the first turn, where the prompt begins with them; else none.
+
+        Requests of one step have the same instructions, which stand there.
+        """
+        from jinja2 import TemplateError
+
+        if not self._tokenizer.chat_template:
+            return ()
+        try:
+            ids = self._tokenizer.apply_chat_template([first], return_dict=True)["input_ids"]
+        except TemplateError:  # no system role
+            return ()
+        is_kept = _LEAST_PREFIX <= len(ids) < len(prompt) and list(prompt[: len(ids)]) == ids
+        return tuple(ids) if is_kept else ()
+
+    def _read(self, prefix: tuple[int, ...]) -> Any:
+        """Keys and values of `prefix`, computed once: a reply does not depend on whether it was."""
+        import torch
+
+        if not prefix:
+            return None
+        cache = self._prefixes.pop(prefix, None)
+        if cache is None:
+            ids = torch.tensor([prefix], device=self._device)
+            cache = self._model.base_model(input_ids=ids, use_cache=True).past_key_values
+        self._prefixes[prefix] = cache  # the last one used
+        for old in list(self._prefixes)[:-_MOST_PREFIXES]:
+            self._prefixes.pop(old, None)
+        return copy.deepcopy(cache)
 
     def _token_ids(self, messages: Sequence[Message]) -> list[int]:
         """The prompt, by the model's chat template where it has one."""
@@ -121,6 +199,34 @@ class CausalModel:
         for token in self._special:
             text = text.replace(token, f"{token[0]} {token[1:]}")
         return text
+
+
+class _Loop:
+    """Ends a reply that only repeats itself.
+
+    Parameters
+    ----------
+    start : tokens of the prompt.
+    """
+
+    def __init__(self, start: int) -> None:
+        self._read = start
+        self._repetition = Repetition()
+
+    @property
+    def repeated(self) -> int:
+        """Tokens at the end that only repeat what is before them."""
+        return self._repetition.repeated
+
+    def __call__(
+        self, input_ids: "torch.Tensor", scores: "torch.Tensor", **_: Any
+    ) -> "torch.Tensor":
+        """Whether to end, `(1,)`."""
+        import torch
+
+        self._repetition.read(input_ids[0, self._read :].tolist())
+        self._read = input_ids.shape[1]
+        return torch.tensor([self.repeated > 0], device=input_ids.device)
 
 
 class _GumbelNoise:

@@ -1,5 +1,7 @@
 """`CausalWeights`: a causal language model by folder or hub id, to write or to score with."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -53,15 +55,14 @@ class CausalWeights:
         """ "cuda" where there is a GPU, else "cpu"."""
         return resolve_device("auto")
 
-    @property
+    @cached_property
     def tokenizer(self) -> Any:
         """The tokenizer of the transformers library."""
-        return self._loaded[0]
+        import transformers
 
-    @property
-    def network(self) -> Any:
-        """The model in evaluation mode, on the device."""
-        return self._loaded[1]
+        source, options = self._source
+        with self._loading():
+            return transformers.AutoTokenizer.from_pretrained(source, **options)
 
     @cached_property
     def context(self) -> int:
@@ -69,36 +70,51 @@ class CausalWeights:
         positions = getattr(self.network.config.get_text_config(), "max_position_embeddings", None)
         return min(positions or 1 << 30, int(self.tokenizer.model_max_length))
 
+    @property
+    def _source(self) -> tuple[str, dict[str, str]]:
+        """What transformers loads, and options beside it."""
+        return str(self._folder or self._model), {}
+
     @cached_property
-    def _loaded(self) -> tuple[Any, Any]:
+    def network(self) -> Any:
+        """The model in evaluation mode, on the device."""
         import torch
         import transformers
 
-        source = str(self._folder or self._model)
+        source, options = self._source
         dtype = torch.float32 if self.device == "cpu" else "auto"
-        bars = transformers.utils.logging.is_progress_bar_enabled()
-        transformers.utils.logging.disable_progress_bar()
-        try:
-            tokenizer: Any = transformers.AutoTokenizer.from_pretrained(source)
-            loader: Any = transformers.AutoModelForCausalLM
-            model, report = loader.from_pretrained(source, dtype=dtype, output_loading_info=True)
-        except (OSError, ValueError, KeyError) as error:
-            reason = str(error).strip().splitlines()[0] if str(error).strip() else ""
-            raise SettingsError(
-                f"[{self._table}] model '{source}' cannot be loaded ({type(error).__name__}: "
-                f"{reason}); give a folder that `save_pretrained` wrote, or an id that the hub "
-                "gives"
-            ) from error
-        finally:
-            if bars:
-                transformers.utils.logging.enable_progress_bar()
+        loader: Any = transformers.AutoModelForCausalLM
+        with self._loading():
+            model, report = loader.from_pretrained(
+                source, dtype=dtype, output_loading_info=True, **options
+            )
         if report["missing_keys"]:
             raise SettingsError(
                 f"[{self._table}] model '{source}': {len(report['missing_keys'])} parameters are "
                 f"not in its weights (first: {min(report['missing_keys'])}), so it would speak at "
                 "random; give a causal language model, or download it again"
             )
-        return tokenizer, model.eval().to(self.device)
+        return model.eval().to(self.device)
+
+    @contextmanager
+    def _loading(self) -> Iterator[None]:
+        """Show no progress bars, and name the setting if the model cannot be loaded."""
+        from transformers.utils import logging
+
+        bars = logging.is_progress_bar_enabled()
+        logging.disable_progress_bar()
+        try:
+            yield
+        except (OSError, ValueError, KeyError) as error:
+            reason = str(error).strip().splitlines()[0] if str(error).strip() else ""
+            raise SettingsError(
+                f"[{self._table}] model '{self._source[0]}' cannot be loaded "
+                f"({type(error).__name__}: {reason}); give a folder that `save_pretrained` wrote, "
+                "or an id that the hub gives"
+            ) from error
+        finally:
+            if bars:
+                logging.enable_progress_bar()
 
 
 def _local_folder(model: str, table: str) -> Path | None:

@@ -10,10 +10,31 @@ from pydantic import BaseModel
 
 from gsum_resources.protocols import Request
 
-Format = Literal["json_schema", "json_object", "prompt"]
+Format = Literal["json_schema", "json_object_schema", "guided_json", "json_object", "prompt"]
 
-_FORMATS: tuple[Format, ...] = ("json_schema", "json_object", "prompt")
+_FORMATS: tuple[Format, ...] = (
+    "json_schema",
+    "json_object_schema",
+    "guided_json",
+    "json_object",
+    "prompt",
+)
 _SAYS_ROOM = re.compile(r"max_completion_tokens|unsupported.{0,40}max_tokens", re.IGNORECASE)
+_SAYS_LENGTH = re.compile(
+    r"context_length|context (length|window|size)|too (long|large|many tokens)|reduce the length"
+    r"|exceeds? the .{0,40}(context|tokens)",
+    re.IGNORECASE,
+)
+_SAYS_FORMAT = re.compile(
+    r"response.?format|json.?(schema|object|mode)|\bschema|guided|grammar|structured.?output"
+    r"|validation error|input should be|extra inputs|extra_forbidden|literal_error"
+    r"|(unknown|unsupported|unrecognized|unexpected|invalid) (field|parameter|argument|key|value)",
+    re.IGNORECASE,
+)
+# these say who asks, how often, for what or how much, and nothing of a request's form
+_NEVER_OF_FORMAT = frozenset({401, 402, 403, 404, 408, 409, 413, 429, 503, 504, 529})
+COMPLAINTS = frozenset({400, 422})
+"""Statuses that servers give to a request whose form they do not take."""
 
 
 @dataclass(frozen=True)
@@ -22,7 +43,10 @@ class Dialect:
 
     Attributes
     ----------
-    format : how JSON is asked for.
+    format : how JSON is requested. `json_schema` is OpenAI's; `json_object_schema` adds the schema
+        to `json_object`, as llama.cpp and Anyscale take it; `guided_json` names it beside the
+        messages, under the names of vLLM and of llama.cpp. A server may ignore what it does not
+        know, so every format but the first describes the schema in the prompt, too.
     seed, temperature : whether these are sent.
     room : name of the parameter that bounds the reply's tokens; newer OpenAI models have another.
     """
@@ -39,13 +63,17 @@ class Dialect:
             chosen["temperature"] = request.temperature
         if self.seed:
             chosen["seed"] = request.seed
-        if request.schema and self.format == "json_schema":
-            chosen["response_format"] = _schema_format(request.schema)
-        elif request.schema and self.format == "json_object":
-            chosen["response_format"] = {"type": "json_object"}
-        return chosen
+        return chosen | (_structure(self.format, request.schema) if request.schema else {})
 
-    def adapted(self, complaint: str, may_lower_format: bool) -> Mapping[str, Any]:
+    @property
+    def lower_format(self) -> Format | None:
+        """The next best format; None after the last."""
+        following = _FORMATS[_FORMATS.index(self.format) + 1 :]
+        return following[0] if following else None
+
+    def adapted(
+        self, complaint: str, may_lower_format: bool, is_accepted: bool = False
+    ) -> Mapping[str, Any]:
         """What to change after a request was rejected; nothing if nothing suits the complaint.
 
         Parameters
@@ -53,15 +81,49 @@ class Dialect:
         complaint : the server's words.
         may_lower_format : whether the request wanted JSON, and how was left to us. Servers reject
             a format in many words, so it is lowered for any complaint that names nothing else.
+        is_accepted : whether the server has taken this format before; it is lowered then only for
+            a complaint that names it.
         """
         if self.room == "max_tokens" and _SAYS_ROOM.search(complaint):
             return {"room": "max_completion_tokens"}
         for name in ("seed", "temperature"):
             if getattr(self, name) and re.search(rf"\b{name}\b", complaint):
                 return {name: False}
-        if may_lower_format and self.format != _FORMATS[-1]:
-            return {"format": _FORMATS[_FORMATS.index(self.format) + 1]}
+        if not may_lower_format or not self.lower_format or _SAYS_LENGTH.search(complaint):
+            return {}
+        if is_accepted and not _SAYS_FORMAT.search(complaint):
+            return {}
+        return {"format": self.lower_format}
+
+
+def is_rejection(status: int, complaint: str) -> bool:
+    """Whether an answer means that the request's form is not taken, whatever its status.
+
+    Some servers and proxies answer 500 to a request that fails their validation. Then only the
+    words tell it from an outage.
+    """
+    if status in COMPLAINTS:
+        return True
+    return status >= 400 and status not in _NEVER_OF_FORMAT and bool(_SAYS_FORMAT.search(complaint))
+
+
+def is_unexplained(status: int) -> bool:
+    """Whether a server fails with a status that it may give to a form that it does not take."""
+    return status >= 500 and status not in _NEVER_OF_FORMAT
+
+
+def _structure(form: Format, schema: type[BaseModel]) -> dict[str, Any]:
+    """The part of a request's body that asks for JSON."""
+    if form == "json_schema":
+        return {"response_format": _schema_format(schema)}
+    if form == "json_object":
+        return {"response_format": {"type": "json_object"}}
+    if form == "prompt":
         return {}
+    described = _schema_format(schema)["json_schema"]["schema"]
+    if form == "json_object_schema":
+        return {"response_format": {"type": "json_object", "schema": described}}
+    return {"guided_json": described, "json_schema": described}
 
 
 @cache

@@ -78,6 +78,11 @@ class ExtractiveModel:
         content = f"{self._settings}\n{self._embedder.identity}"
         return f"{NAME}-{VERSION}/{hashlib.sha256(content.encode()).hexdigest()[:12]}"
 
+    @property
+    def structure(self) -> str:
+        """How a structured reply comes about."""
+        return "rules"
+
     def complete(self, requests: Sequence[Request], on_reply: OnReply | None = None) -> list[Reply]:
         """One completion or error for each request, in order.
 

@@ -1,21 +1,28 @@
 """A language model behind any server that speaks OpenAI's chat protocol."""
 
+import asyncio
+import logging
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 from pydantic import BaseModel
 
 from gsum_resources.endpoint import Answer, Endpoint, EndpointError
-from gsum_resources.llm.dialect import Dialect
+from gsum_resources.llm.dialect import COMPLAINTS, Dialect, Format, is_rejection, is_unexplained
+from gsum_resources.llm.grammar import repeats_itself
+from gsum_resources.llm.salvage import salvage
 from gsum_resources.llm.structure import (
+    DIRECTIONS_VERSION,
     StructureError,
+    has_form,
     json_directions,
-    parse,
     re_ask,
+    read,
     without_reasoning,
 )
+from gsum_resources.llm.tokens import Window, most_tokens
 from gsum_resources.protocols import Completion, CompletionError, OnReply, Reply, Request
 from gsum_resources.settings import LlmSettings
 
@@ -27,12 +34,23 @@ _MAX_QUOTED = 8000  # characters of a wrong reply that are shown to the model ag
 _EMPTY = "Your reply was empty. Reply again."
 _CHARS_PER_WORD = 6  # of a language without blanks between its words, two or three are a word
 _BYTES_PER_TOKEN = 4  # where a server does not count
+_PATIENCE = 2  # attempts with a form that fails without a reason, before a plain request is tried
+
+_log = logging.getLogger(__name__)
 
 
 class _Said(NamedTuple):
     text: str
     finish: str
     refusal: str
+
+
+class _Checked(NamedTuple):
+    """A reply that can be used; `slips` as `Completion` has them."""
+
+    text: str
+    parsed: BaseModel | None = None
+    slips: tuple[str, ...] = ()
 
 
 class _CutOffError(StructureError):
@@ -70,23 +88,44 @@ class OpenAICompatibleModel:
     ----------
     settings : model, structure, re-asks and prices.
     endpoint : the server of these settings.
+    window : gives what the model takes at once; a reply is given no more room than is left there.
     """
 
-    def __init__(self, settings: LlmSettings, endpoint: Endpoint) -> None:
+    def __init__(
+        self,
+        settings: LlmSettings,
+        endpoint: Endpoint,
+        window: Callable[[], Window] | None = None,
+    ) -> None:
         self._settings = settings
+        self._find_window = window
+        self._window = Window(settings.model, most_tokens)
         self._endpoint = endpoint
         asked = settings.structured_output
         self._dialect = Dialect("json_schema" if asked == "auto" else asked)
+        self._accepted: set[Format] = set()
+        self._obeyed: set[Format] = set()  # in which a reply had the fields of its schema
+        self._formats: dict[type[BaseModel], Format] = {}  # of schemas that need a lower one
+        self._first: asyncio.Event | None = None  # set when the first structured request is over
 
     @property
     def identity(self) -> str:
-        """Backend, model, version, and the form of structured requests if it is set."""
+        """Backend, model, version, and what is set of structure, reply room and effort."""
         settings = self._settings
         parts = [f"openai_compatible-{VERSION}", settings.model]
         parts += [f"version={settings.version}"] if settings.version else []
         if settings.structured_output != "auto":
+            if settings.structured_output != "json_schema":
+                parts.append(f"directions={DIRECTIONS_VERSION}")
             parts.append(f"structured={settings.structured_output}")
+        parts += [f"reply={settings.max_reply_tokens}"] if settings.max_reply_tokens else []
+        parts += [f"effort={settings.reasoning_effort}"] if settings.reasoning_effort else []
         return "/".join(parts)
+
+    @property
+    def structure(self) -> str:
+        """How a structured reply is had, as far as the server has shown what it takes."""
+        return self._dialect.format
 
     def complete(self, requests: Sequence[Request], on_reply: OnReply | None = None) -> list[Reply]:
         """One completion or error for each request, in order; prompts are never cut.
@@ -100,17 +139,20 @@ class OpenAICompatibleModel:
         ModelUnavailableError
             If the server refuses the key or the model, or stays away.
         """
+        if self._find_window and requests:
+            self._window = self._find_window()
         return self._endpoint.map(self._reply, requests, on_reply)
 
     async def _reply(self, request: Request) -> Reply:
         started, spent, model = time.perf_counter(), _Spent(), self._settings.model
         try:
-            text, parsed = await self._converse(request, spent)
+            found = await self._converse(request, spent)
         except (StructureError, EndpointError, _NotAnsweredError) as problem:
             where = f"the {request.task} request for document '{request.document_id}'"
             error = f"{model}: {where}: {problem}"
         else:
-            return Completion(text, model, **self._account(started, spent), parsed=parsed)
+            account = self._account(started, spent)
+            return Completion(found.text, model, **account, parsed=found.parsed, slips=found.slips)
         return CompletionError(error, model, **self._account(started, spent), text=spent.last)
 
     def _account(self, started: float, spent: _Spent) -> dict[str, Any]:
@@ -125,7 +167,7 @@ class OpenAICompatibleModel:
             "cost_usd": (spent.tokens_in * prices[0] + spent.tokens_out * prices[1]) / 1e6,
         }
 
-    async def _converse(self, request: Request, spent: _Spent) -> tuple[str, BaseModel | None]:
+    async def _converse(self, request: Request, spent: _Spent) -> _Checked:
         """The first reply that can be used, of the first request and `max_repairs` re-asks."""
         room = (1024 + 8 * request.max_words) if request.schema else 256 + 4 * request.max_words
         turns: list[dict[str, str]] = []
@@ -133,50 +175,178 @@ class OpenAICompatibleModel:
         for _ in range(self._settings.max_repairs + 1):
             said = await self._ask(request, turns, room, spent)
             try:
-                return _checked(said, request)
+                checked = _checked(said, request)
+                if request.schema and has_form(said.text, request.schema):
+                    self._obeyed.add(self._dialect_for(request.schema).format)
+                return checked
             except _CutOffError as error:
+                if kept := _kept(said, request):
+                    return kept
                 problem, room = error, room * _MORE_ROOM
+                if repeats_itself(said.text):  # it would fill any room
+                    break
             except StructureError as error:
                 problem = error
                 turns = [
                     {"role": "assistant", "content": said.text[:_MAX_QUOTED] or "(empty)"},
                     {"role": "user", "content": re_ask(problem) if request.schema else _EMPTY},
                 ]
-                self._note_ignored_schema(said)
+                self._note_ignored_schema(request, said)
         raise problem
 
     async def _ask(
         self, request: Request, turns: list[dict[str, str]], room: int, spent: _Spent
     ) -> _Said:
-        """What the model says, the request put as its server takes it."""
-        changes: dict[str, Any] = {}
-        while True:
-            dialect = replace(self._dialect, **changes)
-            messages = opening(request, dialect) + turns
-            body = {"model": self._settings.model, "messages": messages}
-            body |= dialect.parameters(request, room)
-            try:
-                answer = await self._endpoint.post("/chat/completions", body, room, _said)
-            except EndpointError as error:
-                spent.in_vain += 1 + error.retries
-                auto = request.schema is not None and self._settings.structured_output == "auto"
-                change = dialect.adapted(str(error), auto) if error.status in (400, 422) else {}
-                if not change:
-                    raise
-                changes |= change
-                continue
-            if changes:  # remembered now that the server has taken them
-                self._dialect = replace(self._dialect, **changes)
-            _count(answer, messages, spent)
-            return answer.value
+        """Return what the model says, the request put as its server takes it.
 
-    def _note_ignored_schema(self, said: _Said) -> None:
-        """A reply without any JSON shows that the server passed the schema over in silence."""
-        lowered = (
-            self._settings.structured_output == "auto" and self._dialect.format == "json_schema"
-        )
-        if lowered and said.text and not set(said.text) & set("{["):
-            self._dialect = replace(self._dialect, format="json_object")
+        The first structured request goes alone, so that what the server rejects is learnt once.
+        """
+        if request.schema is None:
+            return await self._negotiate(request, turns, room, spent)
+        if self._first is None:
+            self._first = asyncio.Event()
+            try:
+                return await self._negotiate(request, turns, room, spent)
+            finally:
+                self._first.set()
+        await self._first.wait()
+        return await self._negotiate(request, turns, room, spent)
+
+    async def _negotiate(
+        self, request: Request, turns: list[dict[str, str]], room: int, spent: _Spent
+    ) -> _Said:
+        """Send the request, and again in another form as long as the server takes none.
+
+        A failure without a reason may be that of the form or of the server. If the request is
+        answered without the form, and fails again with it, it is the form.
+        """
+        changes: dict[str, Any] = {}
+        plain: _Said | None = None
+        while True:
+            dialect = replace(self._dialect_for(request.schema), **changes)
+            on_trial = self._is_on_trial(request, dialect)
+            patience = (1 if plain else _PATIENCE) if on_trial else 0
+            said = await self._sent(request, turns, room, dialect, patience, spent)
+            if isinstance(said, _Said):  # remembered now that the server has taken them
+                self._learn(request.schema, changes)
+                self._accepted |= {dialect.format} if request.schema else set()
+                return said
+            change = self._change(request, dialect, said)
+            if on_trial and is_unexplained(said.status) and not change:
+                if plain is None:
+                    prompt = replace(dialect, format="prompt")
+                    found = await self._sent(request, turns, room, prompt, 0, spent)
+                    if isinstance(found, EndpointError):
+                        raise found
+                    plain = found
+                    continue
+                changes["format"] = dialect.lower_format
+                if dialect.lower_format == "prompt":
+                    self._learn(request.schema, changes)
+                    return plain
+            elif change:
+                changes |= change
+            else:
+                raise said
+
+    async def _sent(
+        self,
+        request: Request,
+        turns: list[dict[str, str]],
+        room: int,
+        dialect: Dialect,
+        patience: int,
+        spent: _Spent,
+    ) -> _Said | EndpointError:
+        """Return what the model says, or the failure.
+
+        Parameters
+        ----------
+        patience : attempts after which a failure may be that of the form; 0: none is.
+        """
+        messages = opening(request, dialect) + turns
+        room = self._reply_room(request, messages, room)
+        body = {"model": self._settings.model, "messages": messages}
+        body |= dialect.parameters(request, room)
+        if self._settings.reasoning_effort:
+            body["reasoning_effort"] = self._settings.reasoning_effort
+
+        def is_final(failure: EndpointError, attempts: int) -> bool:
+            if is_rejection(failure.status, str(failure)):
+                return patience > 0
+            return is_unexplained(failure.status) and 0 < patience <= attempts
+
+        try:
+            answer = await self._endpoint.post("/chat/completions", body, room, _said, is_final)
+        except EndpointError as error:
+            spent.in_vain += 1 + error.retries
+            return error
+        _count(answer, messages, spent)
+        return answer.value
+
+    def _reply_room(self, request: Request, messages: list[dict[str, str]], wanted: int) -> int:
+        """The most tokens that a reply may take, by the settings and by the model's context."""
+        wanted = min(wanted, self._settings.max_reply_tokens or wanted)
+        texts = [message["content"] for message in messages]
+        room = self._window.reply_room(request, texts, wanted)
+        if room < 1:
+            raise StructureError(
+                f"the model's context of {self._window.context:,} tokens has no room for another "
+                "attempt"
+            )
+        return room
+
+    def _change(
+        self, request: Request, dialect: Dialect, failure: EndpointError
+    ) -> Mapping[str, Any]:
+        complaint = str(failure)
+        if not is_rejection(failure.status, complaint):
+            return {}
+        if failure.status not in COMPLAINTS and not self._is_on_trial(request, dialect):
+            return {}
+        may_lower = request.schema is not None and self._is_auto
+        return dialect.adapted(complaint, may_lower, dialect.format in self._accepted)
+
+    @property
+    def _is_auto(self) -> bool:
+        return self._settings.structured_output == "auto"
+
+    def _is_on_trial(self, request: Request, dialect: Dialect) -> bool:
+        """Whether a failure may mean that the server does not take this way to request JSON."""
+        if request.schema is None or not self._is_auto or dialect.format == "prompt":
+            return False
+        return dialect.format not in self._accepted
+
+    def _dialect_for(self, schema: type[BaseModel] | None) -> Dialect:
+        form = self._formats.get(schema) if schema else None
+        return replace(self._dialect, format=form) if form else self._dialect
+
+    def _learn(self, schema: type[BaseModel] | None, changes: Mapping[str, Any]) -> None:
+        """Keep what the server takes: of a format it took before, for this schema alone."""
+        kept = dict(changes)
+        before = self._dialect.format
+        if schema and before in self._accepted and "format" in kept:
+            self._formats[schema] = kept.pop("format")
+        self._dialect = replace(self._dialect, **kept)
+        if self._dialect.format != before:
+            names = self._settings.base_url, before, self._dialect.format
+            _log.info("%s does not take JSON as %s; it is requested as %s", *names)
+
+    def _note_ignored_schema(self, request: Request, said: _Said) -> None:
+        """Lower the format of a server that passed the schema over in silence.
+
+        A reply without any JSON shows it for all schemas, one of other fields for its own.
+        """
+        dialect = self._dialect_for(request.schema)
+        if not (request.schema and self._is_auto and said.text and dialect.lower_format):
+            return
+        if not set(said.text) & set("{["):
+            if request.schema not in self._formats:
+                self._dialect = replace(self._dialect, format=dialect.lower_format)
+        elif dialect.format not in {"json_object", *self._obeyed} and not has_form(
+            said.text, request.schema
+        ):
+            self._formats[request.schema] = dialect.lower_format
 
 
 def opening(request: Request, dialect: Dialect) -> list[dict[str, str]]:
@@ -201,20 +371,29 @@ def _said(reply: Any) -> _Said:
     return _Said(text, choice.get("finish_reason") or "", message.get("refusal") or "")
 
 
-def _checked(said: _Said, request: Request) -> tuple[str, BaseModel | None]:
-    """Text and parsed value of a reply that can be used."""
+def _checked(said: _Said, request: Request) -> _Checked:
     text, cut_off = without_reasoning(said.text).strip(), said.finish in _CUT_OFF
     if said.finish == "content_filter" or (said.refusal and not text):
         raise _NotAnsweredError(f"refused: {said.refusal or 'filtered by the server'}")
     if request.schema and not cut_off:
-        parsed = parse(text, request.schema, truncated=False)
-        return parsed.model_dump_json(), parsed
+        found = read(text, request.schema, truncated=False)
+        return _Checked(found.value.model_dump_json(), found.value, found.slips)
     long_enough = max(len(text.split()), len(text) // _CHARS_PER_WORD) >= request.max_words
     if cut_off and (request.schema or not long_enough):
         raise _CutOffError("it was cut off before its end")
     if not text:
         raise StructureError("it is empty")
-    return text, None
+    return _Checked(text)
+
+
+def _kept(said: _Said, request: Request) -> _Checked | None:
+    """The complete items of a list that ran on in a circle until it was cut off."""
+    if not request.schema or not repeats_itself(said.text):
+        return None
+    found, slips = salvage(said.text, request.schema)
+    if found is None:
+        return None
+    return _Checked(found.model_dump_json(), found, (*slips, "what it repeated, to be cut off"))
 
 
 def _count(answer: Answer[_Said], messages: list[dict[str, str]], spent: _Spent) -> None:

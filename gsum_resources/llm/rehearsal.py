@@ -9,8 +9,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from gsum_resources.llm.dialect import Dialect
-from gsum_resources.llm.ledger import Ledger, LedgeredModel
+from gsum_resources.llm.ledger import Ledger, LedgeredModel, OnProgress
 from gsum_resources.llm.openai_compatible import estimated_tokens, opening
+from gsum_resources.llm.tokens import Window
 from gsum_resources.parquet_store import ParquetStore
 from gsum_resources.protocols import (
     Completion,
@@ -38,10 +39,14 @@ class Understudy:
     settings : of the model that it stands in for.
     identity : of that model.
     writer : writes the replies.
+    failure_scope : of that model, where it is `Repeating`: what it failed at is not counted again.
     """
 
-    def __init__(self, settings: LlmSettings, identity: str, writer: LanguageModel) -> None:
+    def __init__(
+        self, settings: LlmSettings, identity: str, writer: LanguageModel, failure_scope: str = ""
+    ) -> None:
         self._identity = identity
+        self.failure_scope = failure_scope
         self._writer = writer
         asked = settings.structured_output
         if settings.backend != "openai_compatible":
@@ -123,11 +128,12 @@ class RehearsedModel(LedgeredModel):
         understudy: Understudy,
         store: ParquetStore,
         ledger: Ledger,
-        on_progress: Callable[[int, int], None] | None,
+        on_progress: OnProgress | None,
         on_failure: Callable[[str], None] | None,
         on_recalled: Callable[[Recalled], None],
+        window: Callable[[], Window] | None = None,
     ) -> None:
-        super().__init__(understudy, store, ledger, on_progress, on_failure)
+        super().__init__(understudy, store, ledger, on_progress, on_failure, window)
         self._understudy = understudy
         self._on_recalled = on_recalled
 

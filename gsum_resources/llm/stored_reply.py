@@ -16,7 +16,10 @@ def storable(reply: Reply) -> tuple[Reply, bytes | None]:
         said = well_formed(reply.text)
         return replace(reply, message=well_formed(reply.message), text=said), None
     parsed = reply.parsed.model_dump(mode="json") if reply.parsed else None
-    content = _json(vars(reply) | {"parsed": parsed})
+    fields = vars(reply) | {"parsed": parsed}
+    if not reply.slips:  # as replies were stored before there were any
+        del fields["slips"]
+    content = _json(fields)
     try:
         return reply, content.encode()
     except UnicodeEncodeError:
@@ -30,7 +33,18 @@ def decode(value: bytes, schema: type[BaseModel] | None, cached: bool = False) -
     parsed = fields.pop("parsed")
     if parsed is not None and schema is not None:
         parsed = schema.model_validate(parsed)
-    return Completion(**fields | {"parsed": parsed, "cached": cached})
+    slips = tuple(fields.get("slips", ()))
+    return Completion(**fields | {"parsed": parsed, "cached": cached, "slips": slips})
+
+
+def storable_failure(failure: CompletionError) -> bytes:
+    """What the memo of failures keeps of one; its texts are well-formed."""
+    return _json(vars(failure)).encode()
+
+
+def decode_failure(value: bytes) -> CompletionError:
+    """What `storable_failure` made of a failure."""
+    return CompletionError(**json.loads(value))
 
 
 def well_formed(text: str) -> str:

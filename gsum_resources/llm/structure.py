@@ -1,22 +1,31 @@
 """Structured replies: how JSON is asked for in words, and how a reply becomes a checked object.
 
 Only the schema decides what a reply says. Prose around the JSON, fences, and whatever a document
-or a reply tells its reader to do change nothing. A small slip of syntax is repaired; a value that
-was cut off is not, since nobody knows what would have followed.
+or a reply tells its reader to do change nothing. A small slip of syntax is repaired, one of form is
+mended (`coerce.py`); a value that was cut off is not, since nobody knows what would have followed.
 """
 
 import json
 import re
 from collections.abc import Iterator
 from functools import cache
-from typing import Any, TypeVar
+from typing import Any, Generic, NamedTuple, TypeVar
 
 from pydantic import BaseModel, ValidationError
 
+from gsum_resources.llm.coerce import coerced
+
 Schema = TypeVar("Schema", bound=BaseModel)
+
+DIRECTIONS_VERSION = "2"  # raise it with every change of `json_directions`
+READING_VERSION = "2"  # raise it where a reply that could not be read before can be
 
 _MAX_PROBLEMS = 3  # told in one error: a model that is told all of fifty mends none
 _MAX_PROBLEM_CHARS = 160
+_MAX_WORDS = 10  # of a field's description in the compact form
+_FENCE = re.compile(r"```\w*\n(.*?)\n?```", re.DOTALL)
+_DETAIL = re.compile(r"[.;]\s|\.$|, (?:as|at|in|without|copied|one to)\b")
+_ALTERNATIVES = re.compile(r"\^\(([\w ]+(?:\|[\w ]+)+)\)\$")
 _REASONING = re.compile(r"\s*<think>.*?</think>\s*", re.DOTALL)
 _BRACKETS_AND_STRINGS = re.compile(r'\\.|["{}\[\]]', re.DOTALL)
 _LONE_SURROGATE = re.compile(
@@ -30,14 +39,93 @@ class StructureError(ValueError):
     """A reply that does not have the wanted structure; the message suits a re-ask."""
 
 
+class Read(NamedTuple, Generic[Schema]):
+    """What a reply says, and a line for each kind of item that was left out of a list."""
+
+    value: Schema
+    slips: tuple[str, ...] = ()
+
+
 @cache
 def json_directions(schema: type[BaseModel]) -> str:
-    """Directions for a model that is asked for JSON in words, with the JSON schema."""
+    """Directions for a model that is asked for JSON in words: the names, and a word on each.
+
+    A JSON schema takes four times the tokens, and small models copy it instead of filling it.
+    """
+    described = schema.model_json_schema()
+    return (
+        "Reply with JSON of this form alone, <...> filled in, lists as long as needed:\n"
+        f"{_form(described, described.get('$defs', {}), '')}"
+    )
+
+
+@cache
+def schema_in_full(schema: type[BaseModel]) -> str:
+    """The longest text that a schema can take in a prompt, for budgets.
+
+    A server that enforces JSON schemas may show them to its model whole.
+    """
     described = json.dumps(schema.model_json_schema(), ensure_ascii=False)
     return (
         "Reply with one JSON value and nothing else: no introduction, no comment, no code fence. "
         f"It must satisfy this JSON schema:\n{described}"
     )
+
+
+def _form(part: dict[str, Any], definitions: dict[str, Any], name: str) -> str:
+    """The shape of a JSON schema as JSON, with `<words>` for values."""
+    if "$ref" in part:
+        return _form(definitions[part["$ref"].rpartition("/")[2]], definitions, name)
+    if "anyOf" in part:
+        meant = [one for one in part["anyOf"] if one.get("type") != "null"]
+        rest = {key: value for key, value in part.items() if key != "anyOf"}
+        return _form(rest | meant[0], definitions, name)
+    if choices := _choices(part):
+        return f'"<{" | ".join(choices)}>"'
+    words = _words(part.get("description", ""), name)
+    if part.get("type") == "object":
+        fields = part.get("properties") or {"<name>": part.get("additionalProperties") or {}}
+        inner = (
+            f'"{one}": {_form(field, definitions, one.strip("<>"))}'
+            for one, field in fields.items()
+        )
+        return "{" + ", ".join(inner) + "}"
+    if part.get("type") == "array":
+        item = part.get("items", {})
+        said = item if "description" in item else {**item, "description": words}
+        return f"[{_form(said, definitions, name)}]"
+    if part.get("type") in ("integer", "number"):
+        return f"<{_range(part, words)}>"
+    return "<true or false>" if part.get("type") == "boolean" else f'"<{words}>"'
+
+
+def _choices(part: dict[str, Any]) -> list[str]:
+    alternatives = _ALTERNATIVES.fullmatch(part.get("pattern", ""))
+    given = [part["const"]] if "const" in part else part.get("enum", [])
+    return alternatives[1].split("|") if alternatives else [str(one) for one in given]
+
+
+def _words(description: str, name: str) -> str:
+    """The beginning of a description, or the name of a field that has none."""
+    words = _DETAIL.split(description)[0].split()
+    return " ".join(words[:_MAX_WORDS]) or name.replace("_", " ") or "text"
+
+
+def _range(part: dict[str, Any], words: str) -> str:
+    low, high = part.get("minimum"), part.get("maximum")
+    if low is None or high is None or (str(low) in words and str(high) in words):
+        return words
+    return f"{low} to {high}: {words}"
+
+
+def has_form(text: str, schema: type[BaseModel]) -> bool:
+    """Whether a reply is bare JSON with all required fields, as a server that enforces it sends."""
+    try:
+        value = _load(without_reasoning(text))
+    except ValueError:
+        return False
+    required = schema.model_json_schema().get("required", [])
+    return not required or (isinstance(value, dict) and value.keys() >= set(required))
 
 
 def re_ask(problem: StructureError | str) -> str:
@@ -60,7 +148,12 @@ def without_reasoning(text: str) -> str:
 
 
 def parse(text: str, schema: type[Schema], truncated: bool) -> Schema:
-    """The object that a reply holds.
+    """The object that a reply holds, as `read` gives it."""
+    return read(text, schema, truncated).value
+
+
+def read(text: str, schema: type[Schema], truncated: bool) -> Read[Schema]:
+    """The object that a reply holds, and what was left out of it.
 
     Parameters
     ----------
@@ -76,29 +169,62 @@ def parse(text: str, schema: type[Schema], truncated: bool) -> Schema:
     """
     if truncated:
         raise StructureError("it was cut off before its end")
+    if echo := next((blank for blank in blanks_of(schema) if blank in text), None):
+        raise StructureError(f"it repeats {echo} instead of filling it in")
+    fence = _FENCE.fullmatch(text.strip())
     try:
-        whole = _load(text)
+        whole = _load(fence[1] if fence else text)
     except ValueError:
-        return _parse_among_prose(text, schema)
+        return _read_among_prose(text, schema)
     return _validated(whole, schema)
 
 
-def _parse_among_prose(text: str, schema: type[Schema]) -> Schema:
-    found: list[Schema] = []
-    problems: list[tuple[int, str]] = []
-    for start, end in _spans(text):
+@cache
+def blanks_of(schema: type[BaseModel]) -> list[str]:
+    """The quoted words of the form, which small models copy."""
+    return re.findall(r'"<[^<>]+>"', json_directions(schema))
+
+
+def _read_among_prose(text: str, schema: type[Schema]) -> Read[Schema]:
+    """The one value among prose that satisfies the schema, if need be mended.
+
+    A list in brackets may be a mark such as "[1]", so that none is mended there.
+    """
+    values, problems = _values(text)
+    exact, mended = [], []
+    for size, value in values:
         try:
-            valid = _validated(_load_or_repair(text[start:end]), schema)
-        except StructureError as problem:
-            problems.append((end - start, str(problem)))
-        else:
-            found += [valid] if valid not in found else []
+            exact.append(Read(schema.model_validate(value)))
+        except ValidationError:
+            try:
+                found = _validated(value, schema)
+            except StructureError as problem:
+                problems.append((size, str(problem)))
+            else:
+                if isinstance(value, dict):
+                    mended.append(found)
+                else:
+                    problems.append((size, f"its JSON is of type {_kind(value)}"))
+    found = []
+    for one in exact or mended:
+        found += [one] if one not in found else []
     if len(found) > 1:
         raise StructureError(f"it holds {len(found)} different JSON values; send only one")
     if found:
         return found[0]
     # the longest is the one that was meant
     raise StructureError(max(problems)[1] if problems else "it holds no JSON")
+
+
+def _values(text: str) -> tuple[list[tuple[int, Any]], list[tuple[int, str]]]:
+    """Length and value of each span of JSON, and length and problem of each that is none."""
+    values, problems = [], []
+    for start, end in _spans(text):
+        try:
+            values.append((end - start, _load_or_repair(text[start:end])))
+        except StructureError as problem:
+            problems.append((end - start, str(problem)))
+    return values, problems
 
 
 def _spans(text: str) -> Iterator[tuple[int, int]]:
@@ -151,20 +277,28 @@ def _load(text: str) -> Any:
         raise ValueError("it is nested too deeply") from None
 
 
-def _validated(value: Any, schema: type[Schema]) -> Schema:
+def _validated(value: Any, schema: type[Schema]) -> Read[Schema]:
+    """The value as an object of the schema, slips of form mended where there are any."""
     try:
-        return schema.model_validate(value)
+        return Read(schema.model_validate(value))
+    except ValidationError:
+        mended, slips = coerced(value, schema)
+    try:
+        return Read(schema.model_validate(mended), tuple(slips))
     except ValidationError as error:
         problems = error.errors(include_url=False, include_input=False, include_context=False)
     if len(problems) == 1 and not problems[0]["loc"]:
-        kind = _JSON_NAMES.get(type(value), "number")
-        raise StructureError(f"its JSON is of type {kind}: {_short(problems[0]['msg'])}")
+        raise StructureError(f"its JSON is of type {_kind(value)}: {_short(problems[0]['msg'])}")
     told = [
         _short(f"{'.'.join(str(part) for part in problem['loc'])}: {problem['msg']}")
         for problem in problems[:_MAX_PROBLEMS]
     ]
     more = len(problems) - len(told)
     raise StructureError("; ".join(told) + (f"; and {more} more" if more else ""))
+
+
+def _kind(value: Any) -> str:
+    return _JSON_NAMES.get(type(value), "number")
 
 
 def _short(text: str) -> str:

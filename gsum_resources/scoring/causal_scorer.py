@@ -13,7 +13,7 @@ import numpy as np
 
 from gsum_resources.embedding.batches import equal_form_batches, filled_up
 from gsum_resources.embedding.processor import physical_cores, torch_threads
-from gsum_resources.llm.causal_weights import CausalWeights
+from gsum_resources.llm.packaged import causal_weights
 from gsum_resources.protocols import OnRow, ScorerUnavailableError
 from gsum_resources.scoring import SEPARATOR
 from gsum_resources.settings import ScorerSettings
@@ -56,13 +56,14 @@ class CausalScorer:
     is_pairwise = True
 
     def __init__(self, settings: ScorerSettings, batch_tokens: int | None = None) -> None:
-        self._weights = CausalWeights(settings.model, settings.version, settings.table)
+        self._backend = settings.backend
+        self._weights = causal_weights(settings)
         self._batch_tokens = batch_tokens
 
     @property
     def identity(self) -> str:
-        """The hub id, or a digest of a folder's weights and tokenizer."""
-        return f"transformers_local-{VERSION}/{self._weights.identity}"
+        """The hub id, or a digest of the weights and the tokenizer."""
+        return f"{self._backend}-{VERSION}/{self._weights.identity}"
 
     def score(
         self,

@@ -237,10 +237,12 @@ def test_what_was_made_from_another_version_is_out_of_date(house: House) -> None
     store.write(table, ALL, rows.slice(0, 1), replace(provenance, content_hash=""))
     told = verdicts(house)
     readers = [f"retrieval/{table}" for table in ("rankings", "summaries", "scores")]
-    readers += ["leaderboard", "curves", "comparisons", "costs"]
+    readers += ["query_embeddings", "leaderboard", "curves", "comparisons", "costs"]
     assert {name for name, verdict in told.items() if not verdict.passed} == {
-        f"{asset}:lineage_is_current" for asset in readers
+        "query_embeddings:finite",
+        *(f"{asset}:lineage_is_current" for asset in readers),
     }
+    assert "belong to no question" in told["query_embeddings:finite"].description
     description = told["retrieval/scores:lineage_is_current"].description
     assert "1 of 1 partition are out of date" in description
     assert f"table:queries/corpus={CORPUS} changed" in description

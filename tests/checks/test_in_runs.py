@@ -34,6 +34,7 @@ EXPECTED = {
     "chunks": GENERAL | {"cover_documents"},
     "chunk_embeddings": GENERAL | {"finite"},
     "queries": GENERAL,
+    "query_embeddings": GENERAL | {"finite"},
     "retrieval/index": GENERAL,
     "retrieval/rankings": GENERAL | {"ranks_consecutive"},
     "retrieval/contexts": GENERAL | {"cite_what_exists"},

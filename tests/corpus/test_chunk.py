@@ -1,6 +1,8 @@
 """Chunking: truths by hand, and the invariants on texts of any script."""
 
+import unicodedata
 from itertools import pairwise
+from pathlib import Path
 
 import pytest
 from hypothesis import example, given
@@ -11,9 +13,12 @@ from gsum_assets.corpus.chunk import (
     chunk_by_tokens,
     chunk_documents,
     default_tokenizer,
+    n_word_pieces,
 )
 from gsum_assets.corpus.load import Document
 from gsum_assets.corpus.settings import ChunkingSettings, CorpusSettings
+from gsum_resources.content_hash import hash_texts
+from tests.smollm import smollm_tokenizer
 
 TOKENIZER = default_tokenizer()
 
@@ -62,10 +67,10 @@ def test_overlap_gives_way_to_progress():
 def test_stretches_without_words_stay_bounded():
     long_word = "x" * 4000  # WordPiece sees one [UNK]
     dropped = "\ue000\ue001 " * 500  # WordPiece sees nothing
-    for text, n in ((long_word, 1000), (dropped, 500), (long_word[:101], 26)):
+    for text, n, full in ((long_word, 4000, 100), (dropped, 3000, 96), (long_word[:101], 101, 100)):
         chunks = chunk_by_tokens("d", text, TOKENIZER, 100, 0)
         assert sum(chunk.n_tokens for chunk in chunks) == n
-        assert len(chunks) == -(-n // 100)
+        assert len(chunks) == -(-n // full)
 
 
 def test_characters_that_the_tokenizer_drops_or_splits():
@@ -75,7 +80,56 @@ def test_characters_that_the_tokenizer_drops_or_splits():
     assert _count("한글") == 6
     assert _texts(chunk_by_tokens("d", "한글", TOKENIZER, 1, 0)) == ["한", "글"]
     overlong = f",{'x' * 60}\x0c{'x' * 60},"
-    assert [c.n_tokens for c in chunk_by_tokens("d", overlong, TOKENIZER)] == [1 + 15 + 15 + 1]
+    assert [c.n_tokens for c in chunk_by_tokens("d", overlong, TOKENIZER)] == [1 + 60 + 60 + 1]
+
+
+SCRIPTS = {
+    "Thai": "ประเทศไทยเป็นประเทศที่ตั้งอยู่ในภูมิภาคเอเชียตะวันออกเฉียงใต้ มีกรุงเทพมหานครเป็นเมืองหลวง",
+    "Chinese": "北京是中华人民共和国的首都，位于华北平原的北部。他们昨天讨论了新的预算。",
+    "Korean": "서울은 대한민국의 수도이며 가장 큰 도시이다. 위원회는 예산을 논의했다.",
+    "Arabic": "القاهرة هي عاصمة جمهورية مصر العربية. ناقشت اللجنة أمس الميزانية الجديدة.",
+    "Hindi": "नई दिल्ली भारत की राजधानी है। समिति ने कल नए बजट पर चर्चा की।",
+    "Khmer": "ភ្នំពេញជារដ្ឋធានីនៃប្រទេសកម្ពុជា",
+    "Amharic": "አዲስ አበባ የኢትዮጵያ ዋና ከተማ ናት",
+    "emoji": "😀🎉👨\u200d👩\u200d👧\u200d👦 🏳️\u200d🌈👍🏽 🚀🚀",
+}
+
+
+@pytest.mark.parametrize("text", SCRIPTS.values(), ids=SCRIPTS)
+def test_chunks_hold_for_every_script(text: str) -> None:
+    smollm, whole = smollm_tokenizer(), " ".join([text] * 40)
+    chunks = chunk_by_tokens("d", whole, TOKENIZER, 256, 32)
+    _check(whole, chunks)
+    for chunk in chunks:
+        assert chunk.n_tokens <= 256
+        assert len(smollm.encode(chunk.text)) <= 256
+        assert _count(chunk.text) <= 256
+
+
+@given(st.lists(st.characters(min_codepoint=0x2E80, codec="utf-8"), min_size=1, max_size=40))
+def test_what_is_no_latin_counts_at_least_what_tokenizers_take(characters: list[str]) -> None:
+    text = "".join(characters)
+    n = n_word_pieces([text])[0]
+    n_blanks = sum(c.isspace() for c in text)
+    assert len(smollm_tokenizer().encode(text)) <= n + 3 * n_blanks
+    assert _count(text) <= n or unicodedata.normalize("NFKD", text) != text
+
+
+def test_prompts_and_chunks_count_alike() -> None:
+    for text in (*SCRIPTS.values(), "don't, café: x_1 = 0x7f", "x" * 300, "a\u200bb", "", " \n"):
+        chunks = chunk_by_tokens("d", text, TOKENIZER, 5000, 0)
+        assert n_word_pieces([text]) == [sum(chunk.n_tokens for chunk in chunks)]
+
+
+def test_english_is_counted_in_word_pieces_alone() -> None:
+    """The ids of these chunks are in everyone's index: 4 of their characters are no ASCII."""
+    folder = Path(__file__).parents[2] / "data" / "corpora" / "sample-meetings"
+    texts = [path.read_text() for path in sorted(folder.glob("*.txt"))]
+    assert n_word_pieces(texts) == [_count(text) for text in texts]
+    ids = [c.chunk_id for text in texts for c in chunk_by_tokens("d", text, TOKENIZER)]
+    assert hash_texts(ids) == "94f5fe397622fe3a70116a77951ed777"
+    taken = sum(len(smollm_tokenizer().encode(text)) for text in texts)
+    assert taken <= 1.1 * sum(n_word_pieces(texts))
 
 
 def test_ids_stay_when_another_place_changes():
@@ -168,6 +222,7 @@ _alphabet = st.one_of(
     st.sampled_from(["x" * 120, "\u200b" * 120, "ไทย" * 50]),
     st.characters(codec="utf-8", exclude_characters="\0"),
 )
+_LONGEST = 16
 _document = st.lists(_alphabet, max_size=60).map("".join)
 
 
@@ -194,15 +249,15 @@ def test_token_windows_on_any_text(text, max_tokens, overlap):
     overlap = min(overlap, max_tokens - 1)
     chunks = chunk_by_tokens("d", text, TOKENIZER, max_tokens, overlap)
     _check(text, chunks)
-    # Characters like 한 are three word pieces, and are never cut.
-    assert all(chunk.n_tokens <= max(max_tokens, 4) for chunk in chunks)
+    # A character is never cut: four bytes, and three marks that continue it.
+    assert all(chunk.n_tokens <= max(max_tokens, _LONGEST) for chunk in chunks)
 
 
 @given(_document, st.integers(1, 40), st.integers(0, 5))
 def test_lines_on_any_text(text, max_tokens, overlap_lines):
     chunks = chunk_by_lines("d", text, TOKENIZER, max_tokens, overlap_lines)
     _check(text, chunks)
-    assert all(chunk.n_tokens <= max(max_tokens, 4) for chunk in chunks)
+    assert all(chunk.n_tokens <= max(max_tokens, _LONGEST) for chunk in chunks)
     for one, other in pairwise(chunks):
         if other.start < one.end:
             shared = text[other.start : one.end].split("\n")

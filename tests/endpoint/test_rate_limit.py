@@ -5,13 +5,15 @@ import signal
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
+import sqlalchemy as sa
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gsum_resources.endpoint.attempts import Attempt, AttemptFile
 from gsum_resources.endpoint.rate_limit import MARGIN_S, WINDOW_S, RateLimiter, TokenEstimate
+from gsum_resources.state import ATTEMPTS, State
 from tests.endpoint.clock import JumpingLoop, run_jumping
 
 REQUEST = st.tuples(
@@ -98,13 +100,19 @@ def test_a_hold_stops_everyone_and_then_ends() -> None:
     assert [time for time, _ in sent] == pytest.approx([30, 40], abs=0.1)
 
 
+def sharing(file: Path | str, *limits: Any) -> RateLimiter:
+    """A limiter of the account "a"; `limits` may end with a clock."""
+    state = State(str(file))
+    return RateLimiter(*limits[:2], lambda: state, "a", *limits[2:])
+
+
 @settings(max_examples=30)
 @given(st.lists(REQUEST, min_size=1, max_size=30), st.lists(REQUEST, min_size=1, max_size=30))
 def test_processes_share_the_window(tmp_path_factory, ours: list, theirs: list) -> None:
-    file = tmp_path_factory.mktemp("limits") / "a" / "b.attempts"
+    file = str(tmp_path_factory.mktemp("limits") / "a" / "state.db")
     loop, sent = JumpingLoop(), []
     # two limiters that share nothing but the file, as two processes do
-    limiters = [RateLimiter(5, 1000, file, loop.time) for _ in range(2)]
+    limiters = [sharing(file, 5, 1000, loop.time) for _ in range(2)]
 
     async def both() -> None:
         works = zip(limiters, (ours, theirs), strict=True)
@@ -116,11 +124,13 @@ def test_processes_share_the_window(tmp_path_factory, ours: list, theirs: list) 
 
 
 def test_a_killed_process_counts_on(tmp_path: Path) -> None:
-    file = tmp_path / "x.attempts"
+    file = tmp_path / "state.db"
     code = (
-        "import asyncio, os, pathlib, signal, sys\n"
+        "import asyncio, os, signal, sys\n"
         "from gsum_resources.endpoint.rate_limit import RateLimiter\n"
-        "limiter = RateLimiter(5, 0, pathlib.Path(sys.argv[1]))\n"
+        "from gsum_resources.state import State\n"
+        "state = State(sys.argv[1])\n"
+        "limiter = RateLimiter(5, 0, lambda: state, 'a')\n"
         "async def work():\n"
         "    for _ in range(5): await limiter.admit(0)\n"
         "    os.kill(os.getpid(), signal.SIGKILL)\n"
@@ -128,34 +138,31 @@ def test_a_killed_process_counts_on(tmp_path: Path) -> None:
     )
     killed = subprocess.run([sys.executable, "-c", code, str(file)])
     assert killed.returncode == -signal.SIGKILL
-    with file.open("ab") as torn:
-        torn.write(b"torn")
 
     async def no_room() -> None:
         with pytest.raises(TimeoutError):
             async with asyncio.timeout(0.2):
-                await RateLimiter(5, 0, file).admit(0)
+                await sharing(file, 5, 0).admit(0)
         async with asyncio.timeout(30):
-            await RateLimiter(6, 0, file).admit(0)
+            await sharing(file, 6, 0).admit(0)
 
     asyncio.run(no_room())
 
 
-def test_the_file_of_another_boot_holds_nobody_up(tmp_path: Path) -> None:
-    file = AttemptFile(tmp_path / "x.attempts")
-    with file.locked():
-        file.append(Attempt(1e9, 1, 1))  # the clock began anew since
+def test_attempts_of_another_boot_hold_nobody_up(tmp_path: Path) -> None:
+    state = State(str(tmp_path / "state.db"))
+    with state.writing() as connection:  # the clock began anew since
+        connection.execute(sa.insert(ATTEMPTS).values(account="a", time=1e9, tokens=1))
     loop, sent = JumpingLoop(), []
-    limiter = RateLimiter(1, 0, tmp_path / "x.attempts", loop.time)
+    limiter = RateLimiter(1, 0, lambda: state, "a", loop.time)
     run_jumping(loop, send_all(limiter, loop, [(0, 0, 0, 0, 0)], sent))
     assert sent[0][0] < 1
 
 
-def test_a_large_file_is_replaced_under_its_readers(tmp_path: Path, monkeypatch) -> None:
-    monkeypatch.setattr("gsum_resources.endpoint.attempts._COMPACT_ABOVE", 240)
-    path = tmp_path / "x.attempts"
+def test_only_the_window_is_kept_and_accounts_do_not_share(tmp_path: Path) -> None:
+    state = State(str(tmp_path / "state.db"))
     loop, sent = JumpingLoop(), []
-    limiters = [RateLimiter(5, 0, path, loop.time) for _ in range(2)]
+    limiters = [RateLimiter(5, 0, lambda: state, account, loop.time) for account in "ab"]
     requests = [(7.0 * i, 0, 0, 0, 0) for i in range(40)]
 
     async def both() -> None:
@@ -163,13 +170,15 @@ def test_a_large_file_is_replaced_under_its_readers(tmp_path: Path, monkeypatch)
 
     run_jumping(loop, both())
     assert len(sent) == 80
-    assert most_in_a_window([(time, 1) for time, _ in sent]) <= 5
-    assert loop.now == pytest.approx(15 * (WINDOW_S + MARGIN_S), rel=0.1)  # none counted twice
-    assert path.stat().st_size <= 240 + 24
+    assert most_in_a_window([(time, 1) for time, _ in sent]) <= 10
+    assert loop.now == pytest.approx(7 * (WINDOW_S + MARGIN_S), rel=0.1)
+    with state.reading() as connection:
+        assert len(connection.execute(sa.select(ATTEMPTS)).all()) <= 10
 
 
-def test_without_limits_there_is_no_file(tmp_path: Path) -> None:
-    asyncio.run(RateLimiter(0, 0, tmp_path / "x.attempts").admit(100))
+def test_without_limits_there_is_no_database(tmp_path: Path) -> None:
+    limiter = RateLimiter(0, 0, lambda: State(str(tmp_path / "state.db")))
+    asyncio.run(limiter.admit(100))
     assert list(tmp_path.iterdir()) == []
 
 

@@ -5,9 +5,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gsum_assets.evaluation.bertscore_f1 import bertscore_f1
+from gsum_assets.evaluation.bertscore_f1 import PackageScorer, bertscore_f1
+from gsum_assets.graphs.bertscore import bertscore
 from gsum_resources.embedding.model_files import PACKAGED, model_folder
-from gsum_resources.token_embeddings import LocalTokenEmbedder, RecentTokenEmbedder
+from gsum_resources.token_embeddings import LocalTokenEmbedder
+from tests.embedding.tiny_models import write_bert
 
 ANSWERED = [
     ("The boat was late.", ["The ferry came late.", "Nobody knows the price."]),
@@ -17,16 +19,16 @@ ANSWERED = [
 
 
 class Counting:
-    """The packaged model, and how many texts it was asked for."""
+    """The packaged model, and how many pairs it compared."""
 
     def __init__(self) -> None:
-        self._within = LocalTokenEmbedder(device="cpu", threads=1)
+        self._within = PackageScorer(device="cpu", threads=1)
         self.identity = self._within.identity
-        self.n_texts = 0
+        self.n_pairs = 0
 
-    def embed_tokens(self, texts):
-        self.n_texts += len(texts)
-        return self._within.embed_tokens(texts)
+    def f1(self, pairs):
+        self.n_pairs += len(pairs)
+        return self._within.f1(pairs)
 
 
 class Remembered(dict):
@@ -54,7 +56,7 @@ def package():
 
 
 @pytest.fixture(scope="module")
-def embedder():
+def scorer():
     return Counting()
 
 
@@ -65,31 +67,51 @@ texts = st.one_of(words.map(" ".join), st.text(min_size=1, max_size=60).filter(s
 
 @settings(max_examples=25)
 @given(answer=texts, references=st.lists(texts, min_size=1, max_size=3))
-def test_equal_to_the_package_on_random_texts(package, embedder, answer, references):
-    (found,) = bertscore_f1([(answer, references)], embedder, Remembered())
-    assert found == pytest.approx(package(answer, references), abs=1e-4)
+def test_equal_to_the_package_on_random_texts(package, scorer, answer, references):
+    (found,) = bertscore_f1([(answer, references)], scorer, Remembered())
+    assert found == pytest.approx(package(answer, references), abs=1e-6)
 
 
-def test_remembered_whatever_the_company(package, embedder):
+def test_remembered_whatever_the_company(package, scorer):
     memo = Remembered()
-    found = bertscore_f1(ANSWERED, embedder, memo)
-    assert found == pytest.approx([package(*one) for one in ANSWERED], abs=1e-4)
-    asked = embedder.n_texts
-    again = bertscore_f1(ANSWERED[::-1], embedder, memo)
-    assert embedder.n_texts == asked
+    found = bertscore_f1(ANSWERED, scorer, memo)
+    assert found == pytest.approx([package(*one) for one in ANSWERED], abs=1e-6)
+    compared = scorer.n_pairs
+    again = bertscore_f1(ANSWERED[::-1], scorer, memo)
+    assert scorer.n_pairs == compared
     assert np.array_equal(again, found[::-1])
-    alone = [bertscore_f1([one], embedder, Remembered())[0] for one in ANSWERED]
+    alone = [bertscore_f1([one], scorer, Remembered())[0] for one in ANSWERED]
     assert np.array_equal(alone, found)
 
 
-def test_texts_seen_lately_are_not_embedded_again():
-    within = Counting()
-    recent = RecentTokenEmbedder(within, max_bytes=34_000)
-    first = recent.embed_tokens(["a b", "c d e", "a b"])
-    assert within.n_texts == 2
-    again = recent.embed_tokens(["c d e", "a b"])
-    assert within.n_texts == 2
-    assert all(x is y for x, y in zip(again, first[1:], strict=True))
-    recent.embed_tokens(["long " * 20])  # pushes the others out
-    recent.embed_tokens(["a b"])
-    assert within.n_texts == 4
+def test_equal_to_what_ranks_the_nodes_of_gor():
+    embedder, scorer = LocalTokenEmbedder(device="cpu", threads=1), PackageScorer(device="cpu")
+    texts = [text for answer, references in ANSWERED for text in (answer, *references)]
+    vectors = embedder.embed_tokens(texts)
+    every = scorer.f1([(answer, reference) for reference in texts for answer in texts])
+    np.testing.assert_allclose(every, bertscore(vectors, vectors).f1.ravel(), atol=1e-5)
+
+
+def test_blank_texts_score_nothing(scorer):
+    answered = [(" ", ["A boat."]), ("A boat.", ["\n", "\u200b"]), ("A boat.", ["A boat.", " "])]
+    assert bertscore_f1(answered, scorer, Remembered()).tolist() == [0, 0, 1]
+
+
+@pytest.mark.parametrize("layer", [1, 2])
+def test_takes_the_layer_that_is_set(tmp_path, layer):
+    folder = str(write_bert(tmp_path / "bert"))
+    embedder, scorer = LocalTokenEmbedder(folder, layer, "cpu"), PackageScorer(folder, layer, "cpu")
+    one, other = embedder.embed_tokens(["a b c d", "b a"])
+    np.testing.assert_allclose(
+        scorer.f1([("a b c d", "b a")]), bertscore([other], [one]).f1[0], atol=1e-5
+    )
+    with pytest.raises(ValueError, match=r"bertscore_layer = 3: .* has 2 layers"):
+        PackageScorer(folder, 3, "cpu").f1([("a", "b")])
+
+
+def test_a_folder_that_the_package_takes_for_another_model_is_refused(tmp_path):
+    folder = write_bert(tmp_path / "other")
+    assert PackageScorer(str(folder), device="cpu").f1([("a", "a")]) == pytest.approx(1)
+    moved = folder.rename(tmp_path / "part5")
+    with pytest.raises(ValueError, match="by the 't5' in its path; copy the folder"):
+        PackageScorer(str(moved), device="cpu").f1([("a", "a")])

@@ -5,7 +5,7 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from gsum_assets.evaluation.costs import costs, index_assets
+from gsum_assets.evaluation.costs import costs, shared_assets
 from gsum_assets.tables import TABLES
 from gsum_resources.parquet_store import ParquetStore, Partition, Provenance
 
@@ -74,17 +74,26 @@ def test_index_and_questions_apart() -> None:
         call("gor/responses", "b", 0.5),
         call("elsewhere", "c", 9.0),
     )
-    embedded = batches(("chunk_embeddings", 1000, 0.125), ("elsewhere", 5000, 9.0))
+    embedded = batches(
+        ("chunk_embeddings", 1000, 0.125), ("query_embeddings", 40, 0.5), ("elsewhere", 5000, 9.0)
+    )
     seconds = {("gor", "q"): 3.0, ("gor", "p"): 4.0}
-    indexes = {"gor": {"gor/responses", "chunk_embeddings", "chunks"}}
-    found = costs(summaries(q=1, p=2), seconds, ledger, embedded, indexes, 7).to_pylist()
+    shared = {"gor": {"gor/responses", "chunk_embeddings", "chunks", "query_embeddings"}}
+    found = costs(summaries(q=1, p=2), seconds, ledger, embedded, shared, 7).to_pylist()
     index, query = sorted(found, key=lambda row: row["stage"])
     assert (index["n"], index["calls"], index["tokens_out"]) == (7, 2, 40)
     assert index["tokens_in"] == 2 * 100 + 1000
     assert index["cost_usd"] == pytest.approx(0.25 + 0.5 + 0.125)
     assert index["latency_s"] == pytest.approx(2 * 2.0 + 1.5)
-    assert (query["n"], query["calls"], query["tokens_in"], query["tokens_out"]) == (2, 3, 30, 3)
-    assert (query["latency_s"], query["cost_usd"]) == (7.0, 1.5)
+    assert (query["n"], query["calls"], query["tokens_out"]) == (2, 3, 3)
+    assert query["tokens_in"] == 30 + 40  # the answers', and the questions' own
+    assert (query["latency_s"], query["cost_usd"]) == (7.0 + 1.5, 1.5 + 0.5)
+
+
+def test_questions_are_embedded_at_the_price_of_those_that_read_the_vectors() -> None:
+    embedded = batches(("query_embeddings", 40, 0.5))
+    found = costs(summaries(q=1), {}, calls(), embedded, {"gor": {"chunks"}}, 7).to_pylist()
+    assert {row["stage"]: row["tokens_in"] for row in found} == {"index": 0, "query": 10}
 
 
 def test_a_method_without_calls_costs_nothing_to_index() -> None:
@@ -111,8 +120,17 @@ def test_the_index_is_what_the_files_say_that_they_rest_on(tmp_path: Path) -> No
     made("queries", "queries", "generated_questions")
     made("rankings", "retrieval/rankings", "chunks", "queries", method="bm25")
     made("contexts", "retrieval/contexts", "rankings", "chunks", method="bm25")
-    made("rankings", "retrieval/rankings", "chunk_embeddings", "queries", method="dense")
+    made("query_embeddings", "query_embeddings", "queries")
+    made(
+        "rankings",
+        "retrieval/rankings",
+        "chunk_embeddings",
+        "queries",
+        "query_embeddings",
+        method="dense",
+    )
     made("contexts", "retrieval/contexts", "rankings", method="dense")
-    assert index_assets(store, "tales", "bm25") == {"chunks", "documents"}
-    assert index_assets(store, "tales", "dense") == {"chunks", "documents", "chunk_embeddings"}
-    assert index_assets(store, "tales", "unknown") == set()
+    assert shared_assets(store, "tales", "bm25") == {"chunks", "documents"}
+    vectors = {"chunk_embeddings", "query_embeddings"}
+    assert shared_assets(store, "tales", "dense") == {"chunks", "documents", *vectors}
+    assert shared_assets(store, "tales", "unknown") == set()

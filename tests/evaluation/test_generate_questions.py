@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from gsum_assets.corpus.settings import CorpusError, checked_section
+from gsum_assets.evaluation.asked import Result
 from gsum_assets.evaluation.generate_questions import (
-    GeneratedQuestions,
     QuestionError,
     QuestionsSettings,
     generate_questions,
@@ -39,7 +39,7 @@ def writer(body: dict) -> str:
 
 def generated(
     tmp_path: Path, says: Callable[[dict], str], settings: QuestionsSettings = SETTINGS, **script
-) -> GeneratedQuestions:
+) -> Result:
     with judging(tmp_path, says, 0, **script) as (model, _):
         return generate_questions(settings, model)
 

@@ -67,13 +67,14 @@ def forgotten(house: House, document_id: str, retrain: bool = False) -> Oblivion
 
 
 def traces(house: House) -> set[str]:
-    """Places under the home that hold a sentence of the document: `_memo`, `documents`, …"""
+    """Places under the home that hold a sentence of the document: `state.db`, `documents`, …"""
     found = find_traces(house.home, CORPUS, sentences_of(TEXT))
-    return {Path(trace.path).relative_to(house.home.root).parts[1] for trace in found}
+    parts = [Path(trace.path).relative_to(house.home.root).parts[:2] for trace in found]
+    return {part[-1] for part in parts}
 
 
 def test_a_deleted_file_leaves_no_trace_after_the_next_run(indexed: House) -> None:
-    assert traces(indexed) >= {"documents", "chunks", "summaries", "_memo", "history"}
+    assert traces(indexed) >= {"documents", "chunks", "summaries", "state.db", "history"}
     (indexed.folder / f"{SECRET}.txt").unlink()
     (indexed.folder / f"{OTHER}.txt").rename(indexed.folder / "renamed.txt")
     queries = indexed.folder / "queries.jsonl"
@@ -81,7 +82,7 @@ def test_a_deleted_file_leaves_no_trace_after_the_next_run(indexed: House) -> No
     assert forget_gone(indexed) is None  # nothing is looked at yet
     before = asked_of(indexed).total()
     assert indexed.run().is_complete
-    assert traces(indexed) == {"_memo", "history"}
+    assert traces(indexed) == {"state.db", "history"}
     done = forget_gone(indexed)
     assert done
     assert done.documents == {CORPUS: sorted([SECRET, OTHER])}

@@ -3,7 +3,7 @@
 import pyarrow as pa
 import pytest
 
-from gsum_assets.forgetting.replies import FORGOTTEN, Present, replies_to_forget, without_names
+from gsum_assets.forgetting.replies import FORGOTTEN, Present, replies_to_forget
 from gsum_assets.tables import TABLES
 
 CALLS = TABLES["llm_calls"]
@@ -50,14 +50,3 @@ def test_another_place_that_rests_on_the_same_request_keeps_it() -> None:
         "others": calls(("moved", "facts", "elsewhere", "any")),
     }
     assert replies_to_forget(ledgers, {"tales": LEFT}) == {"lost"}
-
-
-def test_the_ledger_keeps_what_was_paid_and_no_name() -> None:
-    rows = calls(("a1", "facts", "gone", "r"), ("a2", "facts", "kept", "r"), ("a3", "x", "", "r"))
-    left = without_names(rows, {"kept"})
-    assert left["document_id"].to_pylist() == [FORGOTTEN, "kept", ""]
-    assert left["error"].to_pylist() == [FORGOTTEN, "no JSON", "no JSON"]
-    untouched = [n for n in rows.column_names if n not in ("document_id", "error")]
-    assert left.select(untouched).equals(rows.select(untouched))
-    assert left.schema == rows.schema
-    assert without_names(left, {"kept"}).equals(left)

@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 from gsum_assets.gae import reconstruction
-from gsum_assets.gae.autoencoder import adjacency_of, embed_graph
+from gsum_assets.gae.autoencoder import adjacency_of, embed_graph, passage_graph
+from gsum_assets.gae.encoders import GraphEncoder
 from gsum_assets.gae.graph_edges import Edges
 from gsum_assets.gae.reconstruction import reconstruction_loss
 from gsum_assets.gae.settings import TrainingSettings
@@ -37,7 +38,7 @@ def test_loss_and_gradient_are_those_of_all_pairs_at_once(
     import torch
 
     monkeypatch.setattr(reconstruction, "_CELLS_AT_ONCE", cells)
-    adjacency = adjacency_of(N, drawn_edges())
+    adjacency = adjacency_of(passage_graph(N, drawn_edges()))
     blocked, whole = start(), start()
     loss, expected = reconstruction_loss(blocked, adjacency), dense_loss(whole, adjacency)
     loss.backward()
@@ -49,7 +50,7 @@ def test_loss_and_gradient_are_those_of_all_pairs_at_once(
 def test_drawn_columns_estimate_loss_and_gradient_without_bias() -> None:
     import torch
 
-    adjacency = adjacency_of(N, drawn_edges())
+    adjacency = adjacency_of(passage_graph(N, drawn_edges()))
     whole = start()
     expected = dense_loss(whole, adjacency)
     expected.backward()
@@ -63,6 +64,29 @@ def test_drawn_columns_estimate_loss_and_gradient_without_bias() -> None:
         gradients.append(z.grad)
     assert np.mean(losses) == pytest.approx(expected.item(), abs=1e-5)
     torch.testing.assert_close(torch.stack(gradients).mean(0), whole.grad, atol=1e-5, rtol=1e-4)
+
+
+def test_every_edge_stands_both_ways_once_with_each_node_beside_itself() -> None:
+    edges = Edges(np.array([0, 1, 1, 2, 0]), np.array([1, 0, 2, 2, 1]), np.ones(5))
+    adjacency = adjacency_of(passage_graph(4, edges)).to_dense()
+    assert adjacency.tolist() == [[1, 1, 0, 0], [1, 1, 1, 0], [0, 1, 1, 0], [0, 0, 0, 1]]
+
+
+def test_the_encoder_is_what_dense_matrices_say() -> None:
+    import torch
+
+    settings = TrainingSettings(hidden=5, dim=3)
+    encoder = GraphEncoder(6, settings).eval().double()
+    graph = passage_graph(N, drawn_edges())
+    x = np.random.default_rng(0).standard_normal((N, 6))
+    adjacency = adjacency_of(graph).to_dense().double().numpy()
+    root = adjacency.sum(1) ** -0.5
+    spread = root[:, None] * adjacency * root
+    first, second = (conv.weight.detach().numpy() for conv in encoder.convs)
+    hidden = np.maximum(spread @ x @ first / np.sqrt(1 + 1e-5), 0)  # batch norm, untrained
+    expected = spread @ hidden @ second
+    found = encoder(graph, torch.from_numpy(x)).detach()
+    np.testing.assert_allclose(found, expected - expected.mean(0), atol=1e-9)
 
 
 def test_a_small_graph_is_learnt_from_the_first_epochs() -> None:

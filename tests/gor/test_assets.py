@@ -263,8 +263,8 @@ def test_a_table_of_the_settings_concerns_the_assets_that_read_it(
     by_method, by_bucket = Partition(CORPUS, method="gor"), Partition(CORPUS, bucket_of(LONG))
     made = {
         "contexts": (by_method, "1"),
-        "gor.model": (by_method, "2"),
-        "gor.historical_responses": (by_bucket, "1"),
+        "gor.model": (by_method, "3"),
+        "gor.historical_responses": (by_bucket, "2"),
     }
     with copy_of(indexed, tmp_path) as house, house.instance() as instance:
         settings = house.folder / "corpus.toml"

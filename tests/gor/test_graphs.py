@@ -83,24 +83,31 @@ def test_the_order_of_rows_does_not_matter(seed):
             np.testing.assert_array_equal(getattr(one, name), getattr(other, name))
 
 
-def test_every_node_hears_itself_and_its_neighbours():
+def edges_of(graph):
+    return sorted(zip(*(end.tolist() for end in graph.edges()), strict=True))
+
+
+def test_messages_reach_neighbours_by_direction_and_every_node_itself():
     _, b = training_graphs(*tables())
-    heard = {way: b.messages(way).T.tolist() for way in ("both", "to_response", "to_retrieved")}
-    itself = [[i, i] for i in range(5)]
-    assert sorted(heard["to_response"]) == sorted([*itself, [0, 3], [2, 4], [3, 4]])
-    assert sorted(heard["to_retrieved"]) == sorted([*itself, [3, 0], [4, 2], [4, 3]])
-    assert [target for _, target in heard["both"]] == [0, 0, 1, 2, 2, 3, 3, 3, 4, 4, 4]
+    itself, used = [(i, i) for i in range(5)], [(0, 3), (2, 4), (3, 4)]
+    back = [(target, source) for source, target in used]
+    assert edges_of(b.as_dgl("to_response")) == sorted([*itself, *used])
+    assert edges_of(b.as_dgl("to_retrieved")) == sorted([*itself, *back])
+    assert edges_of(b.as_dgl("both")) == sorted([*itself, *used, *back])
+    assert b.as_dgl("both").ndata["feat"].tolist() == b.features.tolist()
 
 
 def test_graphs_side_by_side_number_nodes_through():
     a, b = training_graphs(*tables())
     batch = side_by_side([a, b], "both")
-    assert batch.sources.tolist() == [0, 1, 0, 1, *(b.messages("both")[0] + 2)]
-    assert batch.offsets.tolist() == [0, 2, *(4 + np.array([0, 2, 3, 5, 8]))]
+    shifted = [(source + 2, target + 2) for source, target in edges_of(b.as_dgl("both"))]
+    assert edges_of(batch.graph) == edges_of(a.as_dgl("both")) + shifted
+    assert batch.features.tolist() == [*a.features.tolist(), *b.features.tolist()]
+    assert batch.queries.tolist() == [*a.queries.tolist(), *b.queries.tolist()]
     assert batch.ranked_shapes == ((1, 2), (2, 5))
     scores = np.arange(3 * 7).reshape(3, 7)
     expected = [0, 1, *(7 + 2 + b.rankings[0]), *(14 + 2 + b.rankings[1])]
-    assert scores.ravel()[batch.ranked].tolist() == expected
+    assert scores.ravel()[batch.ranked.numpy()].tolist() == expected
 
 
 def test_no_rows_are_no_graphs():

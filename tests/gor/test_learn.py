@@ -1,10 +1,18 @@
 """Which documents a network learns from, and what it keeps of them."""
 
+import numpy as np
 import pyarrow as pa
 import pytest
 
-from gsum_assets.gor.learn import graphs_to_learn_from, learnt_hash, trained_tables
+from gsum_assets.corpus.embed import vector_column
+from gsum_assets.gor.learn import (
+    graphs_to_learn_from,
+    learnt_hash,
+    trained_tables,
+    with_global_questions,
+)
 from gsum_assets.gor.settings import EncoderSettings, TrainingSettings
+from gsum_resources.token_embeddings import TokenVectors
 from tests.gor.toy_graphs import toy_graph
 
 GRAPHS = [toy_graph(name) for name in ("a", "b", "c")]
@@ -63,3 +71,36 @@ def test_a_model_keeps_hashes_of_the_documents_that_it_learnt_from():
     assert set(kept(settings)) == {learnt_hash("a"), learnt_hash("b")}
     untrained = settings.model_copy(update={"encoder": EncoderSettings(name="none")})
     assert kept(untrained) == []
+
+
+class OneToken:
+    """A text is one token: equal texts match, and different ones do not."""
+
+    identity = "one"
+
+    def embed_tokens(self, texts):
+        known = ["chunk 1", "chunk 2", "other"]
+        places = [known.index(text) if text in known else len(known) - 1 for text in texts]
+        return [TokenVectors(np.eye(3, dtype=np.float32)[[i]], np.array([True])) for i in places]
+
+
+def test_global_questions_come_with_their_own_vectors_and_the_ranks_of_their_reference():
+    chosen = {"a-1": "chunk 1", "a-2": "chunk 2"}
+    ids = [node for graph in GRAPHS for node in graph.node_ids.tolist()]
+    nodes = pa.table({"node_id": ids, "text": [chosen.get(node, "-") for node in ids]})
+    rows = [
+        {"query_id": "p", "kind": "general", "document_id": "b", "references": []},
+        {"query_id": "q", "kind": "general", "document_id": "a", "references": ["chunk 2"]},
+        {"query_id": "r", "kind": "general", "document_id": "a", "references": ["chunk 1"]},
+        {"query_id": "s", "kind": "specific", "document_id": "c", "references": ["chunk 1"]},
+    ]
+    vectors = np.arange(8, dtype=np.float32).reshape(4, 2)
+    embeddings = pa.table({"query_id": list("srqp"), "embedding": vector_column(vectors)})
+    asked = pa.Table.from_pylist(rows)
+    (graph,) = with_global_questions(GRAPHS, nodes, asked, embeddings, OneToken())
+    assert graph.document_id == "a"
+    assert graph.query_ids.tolist() == ["q", "r"]
+    np.testing.assert_array_equal(graph.queries, [[4, 5], [2, 3]])
+    assert graph.rankings[:, 0].tolist() == [2, 1]
+    with pytest.raises(ValueError, match="no document to learn from has a general question"):
+        with_global_questions(GRAPHS, nodes, asked.slice(3), embeddings, OneToken())

@@ -37,7 +37,7 @@ def found(graphs, chosen=AS_PUBLISHED, nodes=None):
     import torch
 
     batch = side_by_side(graphs, "both")
-    return losses(torch.from_numpy(batch.features if nodes is None else nodes), batch, chosen)
+    return losses(batch.features if nodes is None else torch.from_numpy(nodes), batch, chosen)
 
 
 def test_three_nodes_by_hand():
@@ -76,13 +76,11 @@ def test_each_part_can_be_switched_off():
 
 @pytest.mark.parametrize("temperature", [0.05, 1.0])
 def test_equals_the_plain_formulation_with_gradients(temperature):
-    import torch
-
     graphs = [toy_graph(f"d{i}", n_chunks=4 + 3 * i, n_queries=1 + i) for i in range(5)]
     batch = side_by_side(graphs, "both")
     gradients = []
     for plain in (True, False):
-        nodes = torch.from_numpy(batch.features).double().requires_grad_()
+        nodes = batch.features.double().requires_grad_()
         if plain:
             contrastive, ranking = published_losses(nodes, graphs, temperature)
         else:

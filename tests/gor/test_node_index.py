@@ -12,7 +12,7 @@ from gsum_assets.gor.rank import rank
 from gsum_assets.tables import TABLES
 from gsum_resources.arrow import pc
 from gsum_resources.parquet_store import ParquetStore, Partition, Provenance, StoreError
-from tests.gor.toy_documents import Lookup, shuffled
+from tests.gor.toy_documents import shuffled
 
 DIMENSION = 16
 EDGES = TABLES["gor.record_edges"].empty()
@@ -59,8 +59,8 @@ def ranked(variant, documents, nodes, node_embeddings, question, document_id):
     """(id, score) of the nodes that `rank` finds for one question, best first."""
     row = {"query_id": "q", "retrieval_text": "?", "document_id": document_id}
     asked = pa.Table.from_pylist([row], pa.schema([(name, pa.string()) for name in row]))
-    embedder = Lookup({"?": question}, DIMENSION)
-    found = rank(variant, documents, nodes, EDGES, node_embeddings, asked, embedder)
+    vectors = pa.table({"query_id": ["q"], "embedding": vector_column(question[None])})
+    found = rank(variant, documents, nodes, EDGES, node_embeddings, asked, vectors)
     found = found.filter(pc.equal(found["level"], "node"))
     return list(zip(found["item_id"].to_pylist(), found["score"].to_pylist(), strict=True))
 

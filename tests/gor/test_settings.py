@@ -42,10 +42,10 @@ def test_the_published_variant_keeps_dropout_and_alpha_of_the_corpus():
     chosen = TrainingSettings(encoder=EncoderSettings(dropout=0.1), loss=LossSettings(alpha=0.4))
     published = training_settings("gor-published", chosen)
     assert (published.encoder.direction, published.loss.pairs) == ("to_response", "mean")
-    assert (published.encoder.joined, published.encoder.cosine) == ("concatenated", True)
+    assert (published.encoder.attention_dropout, published.encoder.cosine) == (0.1, True)
     paper = training_settings("gor-paper", chosen)
     assert (paper.encoder.direction, paper.loss.pairs) == ("both", "sum")
-    assert (paper.encoder.joined, paper.encoder.cosine) == ("averaged", False)
+    assert (paper.encoder.attention_dropout, paper.encoder.cosine) == (None, False)
     for settings in (published, paper):
         assert (settings.encoder.dropout, settings.loss.alpha) == (0.1, 0.4)
         assert (settings.encoder.residual, settings.encoder.unit_length) == (False, False)

@@ -1,11 +1,12 @@
 """Training: it learns, the same way each time, and goes on as if nothing had happened."""
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
-from gsum_assets.gor.gnn import new_encoder
+from gsum_assets.gor.encoders import new_encoder
 from gsum_assets.gor.infer import infer, load_encoder
 from gsum_assets.gor.settings import EncoderSettings, LossSettings, TrainingSettings
 from gsum_assets.gor.source_ranks import source_ranks
@@ -160,6 +161,14 @@ def test_a_checkpoint_serves_documents_never_seen():
         load_encoder(content, "model-a", 384)
     with pytest.raises(CheckpointError, match="'model-b'"):
         load_encoder(content, "model-b", 16)
+
+
+def test_a_checkpoint_with_settings_of_an_older_version_is_to_be_made_again():
+    kept = train(GRAPHS, SHORT).checkpoint("model-a")
+    encoder = {**kept.settings["encoder"], "joined": "averaged"}
+    old = replace(kept, settings={**kept.settings, "encoder": encoder})
+    with pytest.raises(CheckpointError, match=r"\('encoder.joined'\); materialize gor/model again"):
+        load_encoder(old.to_bytes(), "model-a", 16)
 
 
 def test_the_learning_rate_falls_along_a_cosine():

@@ -60,7 +60,10 @@ def shuffled(table: pa.Table, seed: int = 1) -> pa.Table:
 
 
 class Scripted:
-    """A language model whose reply to a request is `say(request)`; None is a failure."""
+    """A language model whose reply to a request is `say(request)`.
+
+    None is a failure, and so is a structured reply that ends before its last brace.
+    """
 
     identity = "scripted"
 
@@ -80,6 +83,8 @@ class Scripted:
         text = self._say(request)
         if text is None:
             return CompletionError("the server is tired", self.identity)
+        if request.schema and not text.endswith("}"):
+            return CompletionError("it was cut off", self.identity, text=text)
         parsed = request.schema.model_validate_json(text) if request.schema else None
         return Completion(text, self.identity, 10, len(text.split()), 0.0, parsed)
 

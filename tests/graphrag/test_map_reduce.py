@@ -207,6 +207,21 @@ def test_a_failing_pack_costs_itself_alone() -> None:
     assert len(done.finals.asked[0].passages) == 7
 
 
+def test_of_a_reply_that_was_cut_off_the_partial_answer_is_kept_if_it_is_whole() -> None:
+    whole, cut = helping(50), helping(50, "It was Lin and nobody else.")
+
+    def say(request: Request) -> str:
+        return cut[:30] if sentence(30) in request.passages else f"{whole[:-1]}, "
+
+    done = run(passages(60), say)
+    lost = [problem for problem in done.problems if "no partial answer" in problem]
+    assert (done.partial.num_rows, len(done.problems), len(lost)) == (7, 8, 1)
+    assert "nothing of it could be used" in lost[0]
+    assert set(done.partial["answer"].to_pylist()) == {"It was Lin."}
+    kept = [["it was cut off (what can be read is kept)"]]
+    assert done.partial["problems"].to_pylist() == kept * 7
+
+
 def test_where_every_pack_fails_there_is_no_answer() -> None:
     done = run(passages(60), lambda request: None)
     assert (done.partial.num_rows, done.reduced.num_rows, len(done.problems)) == (0, 0, 8)

@@ -8,7 +8,7 @@ import pyarrow as pa
 import pytest
 
 from gsum_assets.corpus.chunk import n_word_pieces
-from gsum_assets.evaluation.asked import Asked
+from gsum_assets.evaluation.asked import Result
 from gsum_assets.graphrag.descriptions import Described, merge_descriptions
 from gsum_assets.graphrag.merge import merge_entities, merge_relationships
 from gsum_assets.graphrag.settings import MergingSettings
@@ -53,7 +53,7 @@ def entities(
     say: Callable[[Request], str | None] = lambda request: "Merged.",
     settings: MergingSettings = SETTINGS,
     names: dict[str, list[str]] = NAMES,
-) -> tuple[Asked, Scripted]:
+) -> tuple[Result, Scripted]:
     model = Scripted(say)
     merged = merge_entities(
         table_of_rows(TABLES["graphrag.entity_mentions"], mentions),
@@ -81,7 +81,7 @@ def relationships(mentions: Rows, related: Rows) -> tuple[dict[tuple[str, str], 
     return {(row["source_id"], row["target_id"]): row for row in merged.rows.to_pylist()}, model
 
 
-def by_id(merged: Asked) -> dict[str, dict]:
+def by_id(merged: Result) -> dict[str, dict]:
     return {row["entity_id"]: row for row in merged.rows.to_pylist()}
 
 
@@ -121,7 +121,7 @@ def test_mentions_by_another_name_are_of_the_same_entity() -> None:
     assert (row["calls"], row["model"]) == (1, "scripted")
     (request,) = model.asked
     assert request.passages == ("A doctor.", "She sails.")
-    assert '"Lin"' in request.instructions
+    assert ": Lin" in request.ending
 
 
 def test_degree_counts_others_once_and_never_itself() -> None:
@@ -151,7 +151,7 @@ def test_relationship_is_as_heavy_as_its_mentions() -> None:
     assert (row["n_descriptions"], row["description"]) == (2, "Merged.")
     assert rows["e-lamp", "e-boat"]["description"] == "Aboard."
     assert [request.passages for request in model.asked] == [("Lin has it.", "Lin sold it.")]
-    assert '"Lin and Boat"' in model.asked[0].instructions
+    assert ": Lin and Boat" in model.asked[0].ending
 
 
 def test_of_both_directions_equally_often_the_smaller_id_is_first() -> None:
@@ -290,7 +290,7 @@ def test_without_a_reply_descriptions_are_joined_and_cut(reply: str | None) -> N
     lamp = [mention("Lamp", f"d0.{i}", "", f"Lamp is {i}.") for i in range(2)]
 
     def say(request: Request) -> str | None:
-        return "Merged." if "Lamp" in request.instructions else reply
+        return "Merged." if "Lamp" in request.ending else reply
 
     merged, _ = entities([*lin, *boat, *lamp], say=say, settings=MergingSettings(max_words=30))
     rows = by_id(merged)

@@ -210,6 +210,22 @@ def test_a_part_without_a_report_is_told_by_its_elements() -> None:
     assert {text[0] for text in shown if "(thing)" in text} == {"b", "s"}
 
 
+def test_of_a_report_that_was_cut_off_the_whole_findings_are_kept() -> None:
+    text = report(finding(1), finding(2))
+    cut = text[: text.rindex("references")]
+    done = run(graph([("a", "b"), ("b", "c")]), lambda request: cut)
+    (row,) = done.written.reports.to_pylist()
+    assert (row["title"], row["n_findings"], row["n_unsupported"]) == ("A report", 1, 0)
+    assert row["problems"] == ["it was cut off (what can be read is kept)"]
+    (problem,) = done.written.problems
+    assert problem.endswith("has a report of which a part is missing: " + row["problems"][0])
+
+    early = run(graph([("a", "b"), ("b", "c")]), lambda request: cut[: cut.index("findings")])
+    assert early.written.reports.num_rows == 0
+    (problem,) = early.written.problems
+    assert "has no report: it was cut off (nothing" in problem
+
+
 def test_a_part_is_not_told_by_a_report_that_is_longer() -> None:
     given, found = _large()
 

@@ -8,14 +8,14 @@ import pyarrow as pa
 
 from gsum_assets.corpus.chunk import n_word_pieces
 from gsum_assets.tables import TABLES
-from gsum_resources.llm.structure import json_directions
+from gsum_resources.llm.structure import schema_in_full
 from gsum_resources.protocols import Request
 from tests.graphrag.harbour import Rows, table_of_rows
 
 
 def prompt_length(request: Request) -> int:
     """Word pieces of all that a model is shown for a request."""
-    schema = json_directions(request.schema) if request.schema else ""
+    schema = schema_in_full(request.schema) if request.schema else ""
     return n_word_pieces([f"{request.instructions}\n\n{schema}\n\n{request.render()}"])[0]
 
 

@@ -17,6 +17,7 @@ from gsum_assets.automation.currency import Look
 from gsum_assets.definitions import Pipeline, pipeline_for
 from gsum_assets.run import drive
 from gsum_assets.tables import TABLES, table_of
+from gsum_resources import state
 from gsum_resources.content_hash import content_hash
 from gsum_resources.home import Home
 from gsum_resources.llm.extractive import ExtractiveModel
@@ -99,6 +100,7 @@ class Place:
         for name in ("embedder", "scorer", "_language_models"):  # with their memos
             vars(pipeline.models).pop(name, None)
         pipeline.store._footers.clear()
+        state._states.clear()
         return pipeline
 
     def wipe(self) -> None:

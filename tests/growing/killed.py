@@ -1,7 +1,7 @@
 """A child process that kills itself in the midst of its work, at a step that is given by number.
 
 A step is whatever leaves something behind or takes something in: a file put in its place, renamed
-or removed, an event of Dagster's log, a call of a model.
+or removed, a transaction, an event of Dagster's log, a call of a model.
 """
 
 import os
@@ -11,6 +11,8 @@ import time
 import traceback
 from collections.abc import Callable
 from typing import Any
+
+from sqlalchemy.engine.default import DefaultDialect
 
 from gsum_resources.event_log import EventLog
 from gsum_resources.scoring.unigram import UnigramScorer
@@ -23,6 +25,7 @@ _STEPS = (
     (os, "rename"),
     (os, "unlink"),
     (EventLog, "store_event"),
+    (DefaultDialect, "do_commit"),
     (HashEmbedder, "embed"),
     (Faltering, "complete"),
     (UnigramScorer, "score"),

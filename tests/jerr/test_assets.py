@@ -56,9 +56,10 @@ OWN = [name for name in TABLES if name.startswith("jerr.")]
 ANSWERED_FROM = [*OWN, "jerr.rankings", "jerr.contexts"]
 READ = [*READ_TOGETHER, "jerr.line_chunks", "jerr.synopses"]
 READ += ["jerr.atomic_facts", "jerr.elements", "jerr.relations"]
-ALL_READ = [*READ, "chunks", "chunk_embeddings", "generated_questions", "queries"]
-ALL_READ += ANSWERED_FROM
-COMPARED = ["documents", "chunks", "chunk_embeddings", "queries", "rankings", "contexts", *OWN]
+ALL_READ = [*READ, "chunks", "chunk_embeddings", "generated_questions"]
+ALL_READ += ["queries", "query_embeddings", *ANSWERED_FROM]
+COMPARED = ["documents", "chunks", "chunk_embeddings", "queries", "query_embeddings"]
+COMPARED += ["rankings", "contexts", *OWN]
 QUESTION = "Which jetty did Marit Olsen close at Tarnholt?"
 
 

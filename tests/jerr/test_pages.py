@@ -8,7 +8,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from gsum_assets.evaluation.asked import Asked
+from gsum_assets.evaluation.asked import Result
 from gsum_assets.jerr.pages import paginate
 from gsum_assets.jerr.schemas import Pause
 from gsum_assets.jerr.settings import PageSettings
@@ -65,7 +65,7 @@ def documents(*texts: str) -> pa.Table:
     )
 
 
-def texts_of(paged: Asked) -> list[str]:
+def texts_of(paged: Result) -> list[str]:
     return paged.rows["text"].to_pylist()
 
 

@@ -1,20 +1,19 @@
-"""What was paid for once is never asked for again, what failed is never remembered, and every
-call is on record: also when the run is killed, the model gives up, or text is malformed."""
+"""What was paid for once is never asked for again, what failed only if it may not fail again, and
+every call is on record: also when the run is killed, the model gives up, or text is malformed."""
 
-import json
 import threading
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import duckdb
 import pytest
 from pydantic import BaseModel
 
 from gsum_assets.tables import TABLES
-from gsum_resources import journal as journals
 from gsum_resources.catalogue import define_views
 from gsum_resources.llm import ledger as ledgers
-from gsum_resources.llm.ledger import Ledger, LedgeredModel, fold_orphans
+from gsum_resources.llm.ledger import Ledger, LedgeredModel, export_calls
 from gsum_resources.llm.render import prompt_hash
 from gsum_resources.parquet_store import ParquetStore
 from gsum_resources.protocols import (
@@ -26,6 +25,7 @@ from gsum_resources.protocols import (
     Reply,
     Request,
 )
+from gsum_resources.state import state_of
 from tests.models import FirstWords
 
 TABLE = TABLES["llm_calls"]
@@ -89,10 +89,9 @@ class Threaded(FirstWords):
 
 
 @pytest.fixture(params=["file", "object"])
-def store(request, tmp_path: Path, monkeypatch) -> ParquetStore:
-    monkeypatch.setattr(journals, "_GROUP_S", 0.01)
+def store(request, tmp_path: Path) -> ParquetStore:
     root = tmp_path if request.param == "file" else f"memory://{tmp_path}"
-    return ParquetStore(str(root))
+    return ParquetStore(str(root), str(tmp_path / "state.db"))
 
 
 def ledgered(store: ParquetStore, model: LanguageModel, **told) -> LedgeredModel:
@@ -157,13 +156,15 @@ def test_everybody_is_told_of_every_request(store):
     model = ledgered(
         store,
         inner,
-        on_progress=lambda done, total: progress.append((done, total)),
+        on_progress=lambda *told: progress.append(told),
         on_failure=failed.append,
     )
     requests = [BAD, GOOD, *asked(2), BAD]
     replies = model.complete(requests, told.__setitem__)
-    assert [done for done, _ in progress] == [1, 3, 4, 5]  # the known one, `BAD` twice at once
-    assert {total for _, total in progress} == {len(requests)}
+    assert [done for done, *_ in progress] == [1, 3, 4, 5]  # the known one, `BAD` twice at once
+    assert {total for _, total, _ in progress} == {len(requests)}
+    assert progress[0][2] == ""  # what was known took nothing
+    assert "tokens a second" in progress[-1][2]
     assert failed == ["bad", "bad"]
     assert [told[place] for place in range(len(requests))] == replies
 
@@ -184,60 +185,59 @@ def test_what_was_answered_before_a_model_gave_up_is_kept(store):
     assert again.n_asked == 3
 
 
-def test_orphans_are_entered_once_wherever_folding_was_cut_off(store, monkeypatch):
+def test_calls_are_in_the_table_once_wherever_its_writing_was_cut_off(store, monkeypatch):
     with monkeypatch.context() as patch:
-        for folding in (ledgers._Record, "fold"), (journals._FileJournal, "remove"):
-            patch.setattr(*folding, lambda self: None)
+        patch.setattr(ledgers, "export_calls", lambda *_: None)
         with pytest.raises(Killed):
             ledgered(store, GivesUp(3, Killed())).complete(asked(3))
     assert calls(store) == []
-    waiting = {path: store.fs.cat_file(path) for path in store.fs.find(store.root)}
-    dead = ParquetStore(store.url)  # the lock of the patched call is still held
-    if store.is_local:
-        for path, content in waiting.items():
-            Path(path).rename(path + ".copy")
-            Path(path).write_bytes(content)
-    monkeypatch.setattr(journals, "ORPHAN_AFTER_S", 0)
-    assert fold_orphans(dead, TABLE) == 3
-    for path, content in waiting.items():  # as if killed before the journal was removed
-        store.fs.pipe_file(path, content)
-    assert fold_orphans(dead, TABLE) == 3
-    assert fold_orphans(dead, TABLE) == 0
+    write = ledgers._write_calls
+
+    def written_and_killed(*args: Any) -> None:
+        write(*args)
+        raise Killed
+
+    for n in (3, 1):  # the whole table, and one file more
+        with monkeypatch.context() as patch:
+            patch.setattr(ledgers, "_write_calls", written_and_killed)
+            with pytest.raises(Killed):
+                export_calls(store, TABLE)
+        before = len(calls(store))
+        ledgered(store, FirstWords()).complete(asked(4))
+        assert len(calls(store)) == before + 4  # those that were known, and in the end a new one
+        export_calls(store, TABLE)
+        assert len(calls(store)) == before + 4
+        with monkeypatch.context() as patch:
+            patch.setattr(ledgers, "export_calls", lambda *_: None)
+            ledgered(store, FirstWords()).complete(asked(n))
     rows = calls(store)
-    assert [(row["asset"], row["cached"], row["error"]) for row in rows] == 3 * [
-        ("asset", False, None)
-    ]
-    inner = FirstWords()
-    assert all(reply.cached for reply in ledgered(store, inner).complete(asked(3)))
-    assert inner.n_asked == 0
+    assert sum(not row["cached"] for row in rows) == 4
+    assert {(row["asset"], row["error"]) for row in rows} == {("asset", None)}
 
 
-def test_a_journal_from_before_a_column_was_added_is_read(tmp_path):
+def test_what_cannot_be_stored_is_asked_again(tmp_path, monkeypatch):
     store = ParquetStore(str(tmp_path))
-    model = ledgered(store, FirstWords())
-    model.complete(asked(1))
-    journal = model._memo.open_journal()
-    row = model._ledger.row(b"k" * 16, GOOD, Completion("a", "m", 1, 1, 0.0))
-    del row["retries"], row["latency_s"]
-    note = json.dumps(row | {"corpus": "tales", "removed_column": 1}).encode()
-    journal.append(journals.Entry(b"k" * 16, None, note))
-    journal.close()
-    assert fold_orphans(store, TABLE) == 1
-    assert [row["retries"] for row in calls(store)] == [0, None]
-
-
-def test_what_cannot_be_folded_stays_for_the_next(tmp_path, monkeypatch):
-    store = ParquetStore(str(tmp_path))
+    told = []
     with monkeypatch.context() as patch:
         patch.setattr(Ledger, "enter", _full)
         with pytest.raises(OSError, match="full"):
-            ledgered(store, FirstWords()).complete(asked(2))
-    assert fold_orphans(store, TABLE) == 2
-    assert len(calls(store)) == 2
+            ledgered(store, FirstWords()).complete(asked(2), lambda *reply: told.append(reply))
+    assert told == calls(store) == []
+    ledgered(store, FirstWords()).complete(asked(2))
+    assert [row["cached"] for row in calls(store)] == [False, False]
 
 
 def _full(*_: object) -> None:
     raise OSError("disk full")
+
+
+def test_a_reply_is_told_when_it_is_stored_and_not_before(tmp_path: Path) -> None:
+    store = ParquetStore(str(tmp_path))
+    model = ledgered(store, Threaded())
+    keys = [bytes.fromhex(prompt_hash(model.identity, request)) for request in asked(20)]
+    stored: list[bool] = []
+    model.complete(asked(20), lambda place, _: stored.append(bool(model.known([keys[place]])[0])))
+    assert stored == [True] * 20
 
 
 @pytest.mark.parametrize(
@@ -256,7 +256,11 @@ def test_malformed_text_breaks_neither_memo_nor_ledger(tmp_path, text):
     if "\ude00" in text:
         assert fresh.text == "😀 both"
     ledgered(store, Fixed(CompletionError(text, "fixed"))).complete([GOOD])
-    assert [row["error"] for row in calls(store)] == [None, None, fresh.text]
+    assert [row["error"] for row in calls(store)] == [
+        None,
+        None,
+        fresh.text.replace("\0", "\ufffd"),
+    ]
     unusable = CompletionError("no JSON", "fixed", text=text)
     (reply,) = ledgered(store, Fixed(unusable)).complete([BAD])
     assert isinstance(reply, CompletionError)
@@ -281,3 +285,61 @@ def test_whatever_the_reply_depends_on_tells_requests_apart(other):
     assert prompt_hash("model", one) != prompt_hash("model 2", one)
     named = Request("answer", "go", "q", ("a", "bc"), document_id="d")
     assert prompt_hash("model", one) == prompt_hash("model", named)
+
+
+class FailsAlike(Fixed):
+    """A model that says the same again, so that a failure repeats."""
+
+    def __init__(self, repeats: bool = True, scope: str = "repairs=2") -> None:
+        said = CompletionError("no", "m", calls=3, tokens_in=7, text="half", repeats=repeats)
+        super().__init__(said)
+        self.failure_scope = scope
+        self.n_asked = 0
+
+    def complete(self, requests: Sequence[Request], on_reply: OnReply | None = None) -> list[Reply]:
+        self.n_asked += len(requests)
+        return super().complete(requests, on_reply)
+
+
+def test_a_failure_that_repeats_is_not_asked_for_again(tmp_path: Path) -> None:
+    store = ParquetStore(str(tmp_path))
+    ledger = Ledger(store, TABLE, "tales", "a")
+    failed: list[str] = []
+    first = FailsAlike()
+    asked = LedgeredModel(first, store, ledger).complete([BAD, GOOD])
+    again = FailsAlike()
+    model = LedgeredModel(again, store, ledger, on_failure=failed.append)
+    heard: list[Reply] = []
+    assert model.complete([BAD, GOOD], lambda _, reply: heard.append(reply)) == asked == heard
+    assert (first.n_asked, again.n_asked) == (2, 0)
+    assert failed == ["bad", "good"]
+    rows = [(row["cached"], row["error"]) for row in calls(store)]
+    assert sorted(rows) == [(False, "no")] * 2 + [(True, "no")] * 2
+    # other re-asks, or a forgotten prompt, are a new chance
+    more = FailsAlike(scope="repairs=3")
+    LedgeredModel(more, store, ledger).complete([BAD])
+    assert more.n_asked == 1
+    with state_of(store).writing() as connection:
+        assert ledgers.forget_replies(connection, [prompt_hash("fixed", BAD)]) == 2
+    LedgeredModel(again, store, ledger).complete([BAD])
+    assert again.n_asked == 1
+
+
+@pytest.mark.parametrize("model", [FailsAlike(repeats=False), Fixed(CompletionError("no", "m"))])
+def test_other_failures_are_asked_for_again(tmp_path: Path, model: LanguageModel) -> None:
+    store = ParquetStore(str(tmp_path))
+    for _ in range(2):
+        ledgered = LedgeredModel(model, store, Ledger(store, TABLE, "tales", "a"))
+        ledgered.complete([BAD])
+    assert [row["cached"] for row in calls(store)] == [False, False]
+
+
+def test_slips_are_remembered(tmp_path: Path) -> None:
+    store = ParquetStore(str(tmp_path))
+    said = Completion("w", "m", 1, 1, 0.0, Words(words=["w"]), slips=("words: no text",))
+    request = Request("facts", "go", schema=Words)
+    for cached in (False, True):
+        model = LedgeredModel(Fixed(said), store, Ledger(store, TABLE, "tales", "a"))
+        (reply,) = model.complete([request])
+        assert isinstance(reply, Completion)
+        assert (reply.cached, reply.slips) == (cached, ("words: no text",))

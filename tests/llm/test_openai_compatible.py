@@ -93,7 +93,12 @@ def test_tokens_are_estimated_where_the_server_counts_none(log: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("rejected", "settled"), [((), 0), (("json_schema",), 1), (("json_schema", "json_object"), 2)]
+    ("rejected", "settled"),
+    [
+        ((), 0),
+        (("json_schema",), 1),
+        (("json_schema", "json_object"), 2),  # `guided_json` is ignored, the prompt has the form
+    ],
 )
 def test_structure_is_asked_for_as_the_server_takes_it(
     log: Path, rejected: tuple[str, ...], settled: int
@@ -190,6 +195,25 @@ def test_a_text_cut_off_is_asked_again_with_more_room(log: Path) -> None:
         assert completed(model.complete([long_enough]))[0].calls == 1
 
 
+def test_of_a_list_that_runs_in_a_circle_the_complete_items_are_kept(log: Path) -> None:
+    circle = '{"title": "Boats", "lines": [' + '"one of the boats", ' * 4000
+
+    with model_of(log, {}, says=lambda body: circle) as (model, server):
+        (reply,) = completed(model.complete([structured()]))
+        assert len(server.lines()) == reply.calls == 1
+    assert reply.parsed.title == "Boats"
+    assert set(reply.parsed.lines) == {"one of the boats"}
+    assert reply.slips == ("what it repeated, to be cut off",)
+
+
+def test_a_circle_of_which_nothing_can_be_kept_gets_no_more_room(log: Path) -> None:
+    with model_of(log, {}, says=lambda body: '{"title": "' + "a boat, " * 9000) as (model, server):
+        (reply,) = model.complete([structured()])
+        assert len(server.lines()) == 1
+    assert isinstance(reply, CompletionError)
+    assert "cut off" in reply.message
+
+
 @pytest.mark.parametrize(
     "text",
     [
@@ -257,7 +281,7 @@ def test_a_dialect_learns_from_complaints_to_the_end() -> None:
     dialect, n_changes = Dialect(), 0
     while change := dialect.adapted("no", may_lower_format=True):
         dialect, n_changes = Dialect(**{**vars(dialect), **change}), n_changes + 1
-    assert (dialect.format, n_changes) == ("prompt", 2)
+    assert (dialect.format, n_changes) == ("prompt", 4)
     assert Dialect().adapted("the prompt is too long", may_lower_format=False) == {}
     newer = "Unsupported parameter: 'max_tokens'. Use 'max_completion_tokens' instead."
     assert Dialect().adapted(newer, True) == {"room": "max_completion_tokens"}

@@ -1,15 +1,20 @@
 """A reply is read by its schema alone: what is whole is taken, what is cut off never is."""
 
 import json
+from typing import Any, Literal
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from pydantic import BaseModel, RootModel
+from pydantic import BaseModel, Field, RootModel
 
-from gsum_resources.llm.results import Entities, Score
+from gsum_assets.corpus.chunk import n_word_pieces
+from gsum_assets.graphrag.schemas import extraction_schema
+from gsum_assets.graphrag.settings import ExtractionSettings
+from gsum_resources.llm.results import Entities, Score, TopicScore
 from gsum_resources.llm.structure import (
     StructureError,
+    has_form,
     json_directions,
     parse,
     re_ask,
@@ -81,13 +86,13 @@ def test_what_the_server_cut_off_is_not_taken_even_if_it_parses() -> None:
         ("", "holds no JSON"),
         ("I cannot do that.", "holds no JSON"),
         ('{"title": "t"}', "lines: Field required"),
-        ('{"title": "t", "lines": "x"}', "lines: Input should be a valid list"),
+        ('{"title": "t", "lines": null}', "lines: Input should be a valid list"),
         (f"[{JSON}]", "of type array"),
         (f"Here: [{JSON}]", "of type array"),
         ('"a string"', "of type string"),
         ("17", "of type number"),
         ("null", "of type null"),
-        ('{"title": "t", "lines": [], "weight": NaN}', "weight"),
+        ('{"title": "t", "lines": [], "weight": "x"}', "weight"),
         ('{"title": , "lines": []}', "not valid JSON"),
         (JSON + JSON.replace("雪", "snow"), "2 different JSON values"),
         ("[" * 100_000 + "]" * 100_000, "nested too deeply|not valid JSON"),
@@ -140,10 +145,52 @@ def test_every_value_survives(note: Note, ascii_only: bool) -> None:
     assert parse(f"Here:\n```json\n{text}\n```\n", Note, truncated=False) == note
 
 
-def test_directions_hold_the_schema() -> None:
-    directions = json_directions(Entities)
-    schema = json.loads(directions[directions.index("\n") + 1 :])
-    assert schema == Entities.model_json_schema()
+def test_directions_name_every_field_and_say_a_word_on_it() -> None:
+    class Kind(BaseModel):
+        kind: Literal["old", "new"]
+        state: str = Field(pattern="^(true|false)$")
+        is_good: bool
+        long_name: str | None = None
+        numbers: list[int] = Field(description="Numbers of passages. Never more than three.")
+        rank: int = Field(ge=1, le=3, description="How good it is, as far as known.")
+        free: dict[str, str] = Field(default_factory=dict)
+
+    form = json_directions(Kind).splitlines()[-1]
+    assert form == (
+        '{"kind": "<old | new>", "state": "<true | false>", "is_good": <true or false>, '
+        '"long_name": "<long name>", "numbers": [<Numbers of passages>], '
+        '"rank": <1 to 3: How good it is>, "free": {"<name>": "<name>"}}'
+    )
+    form = json_directions(Entities).splitlines()[-1]
+    assert form.startswith('{"entities": [{"name": "<Name as the text writes it>", "type": ')
+    listed: Any = Names
+    assert json_directions(listed).endswith('["<A list at the top>"]')
+
+
+def test_a_form_that_is_sent_back_is_no_reply() -> None:
+    with pytest.raises(StructureError, match='repeats "<A title of at most eight words>"'):
+        parse('{"topic": "<A title of at most eight words>", "relevance": 3}', TopicScore, False)
+
+
+def test_the_largest_form_is_short() -> None:
+    schema = extraction_schema(tuple(ExtractionSettings().entity_types), claims=True)
+    assert n_word_pieces([json_directions(schema)])[0] < 280  # of its JSON schema: over 700
+    assert n_word_pieces([json.dumps(schema.model_json_schema())])[0] > 700
+
+
+@pytest.mark.parametrize(
+    ("text", "has"),
+    [
+        (JSON, True),
+        (f"<think>so</think>{JSON}", True),
+        (f"```json\n{JSON}\n```", False),
+        ('{"title": "t"}', False),
+        ("[]", False),
+        ("No.", False),
+    ],
+)
+def test_a_reply_shows_whether_its_server_enforced_the_schema(text: str, has: bool) -> None:
+    assert has_form(text, Note) is has
 
 
 @pytest.mark.parametrize(

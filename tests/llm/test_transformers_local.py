@@ -4,7 +4,9 @@ Two tiny models stand in for a real one: a random GPT-2 whose text means nothing
 whose weights make each token say the next, so that what it replies is known.
 """
 
+import threading
 from collections import Counter
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +23,7 @@ CONTEXT = 700
 WRONG, RIGHT = '{"winner": "nobody"}', '```{"winner": 7}```'
 SECOND_ASKED = "{{ 'B' if messages|length > 3 else 'A' }}"
 CHAT = "{% for m in messages %}{{ m.role }}: {{ m.content }}\n{% endfor %}"
+ASSISTANT = f"{CHAT}{{% if add_generation_prompt %}}assistant: {{% endif %}}"
 NO_SYSTEM_ROLE = (
     "{% if messages[0].role == 'system' %}{{ raise_exception('no system') }}{% endif %}"
 )
@@ -147,6 +150,30 @@ def test_a_reply_does_not_depend_on_what_is_asked_beside_it(random_folder, tempe
     assert len(set(together)) > 1
 
 
+def test_requests_of_a_small_model_run_at_once_and_each_is_told_as_it_ends(
+    random_folder, monkeypatch
+):
+    apart, told = model_in(random_folder), []
+    first_waits = threading.Event()
+    requests = [ask("Who?"), ask("What?")]
+    expected = [text(reply) for reply in apart.complete(requests)]
+    one, reply_to = model_in(random_folder), TransformersModel._reply
+    monkeypatch.setattr(TransformersModel, "_at_once", 2)
+
+    def slow(self, request):
+        if request == requests[0]:
+            assert first_waits.wait(30)
+        return reply_to(self, request)
+
+    def on_reply(place, reply):
+        told.append(place)
+        first_waits.set()
+
+    monkeypatch.setattr(TransformersModel, "_reply", slow)
+    assert [text(reply) for reply in one.complete(requests, on_reply)] == expected
+    assert told == [1, 0]
+
+
 def test_a_seed_is_a_sample_and_greedy_has_none(random_folder):
     model = model_in(random_folder)
     sampled = model.complete([ask("Who?", temperature=1.0, seed=seed) for seed in range(3)])
@@ -205,16 +232,47 @@ def test_a_structured_reply_is_asked_for_again_when_it_is_wrong(tmp_path, templa
     request = Request("score", "Judge.", "Who wins?", ("A boat.",), 5, schema=Verdict)
     # without a system role, two turns and the first re-ask are three messages
     repairs = 2 if template else 1
-    (reply,) = model_in(folder, max_repairs=repairs).complete([request])
+    prompt = {"structured_output": "prompt"}  # no grammar
+    (reply,) = model_in(folder, max_repairs=repairs, **prompt).complete([request])
     assert isinstance(reply, Completion), reply
     assert reply.parsed == Verdict(winner=7)
     assert reply.text == '{"winner": 7}'
     assert reply.calls == 1 + repairs
     assert reply.tokens_out == 2 * reply.calls  # the JSON, which is one token, and the end
-    (error,) = model_in(folder, max_repairs=0).complete([request])
+    (error,) = model_in(folder, max_repairs=0, **prompt).complete([request])
     assert isinstance(error, CompletionError)
     assert "winner" in error.message
     assert (error.calls, error.text) == (1, WRONG)
+
+
+def test_a_grammar_leaves_a_model_no_wrong_structure(tmp_path):
+    folder = write_chain(tmp_path / "chain", {"A": WRONG}, "")
+    request = Request("score", "Judge.", "Who wins?", ("A boat.",), 5, schema=Verdict)
+    model = model_in(folder)
+    (reply,) = model.complete([request])
+    assert isinstance(reply, Completion), reply
+    assert isinstance(reply.parsed, Verdict)
+    assert (reply.calls, model.structure) == (1, "grammar")
+    assert model.identity != model_in(folder, structured_output="prompt").identity
+
+
+def test_a_loop_ends_early_and_is_not_written_out(tmp_path):
+    folder = write_chain(tmp_path / "chain", {"A": "b", "b": "c", "c": "b"}, "")
+    (reply,) = model_in(folder).complete([ask("Who?", max_words=300)])
+    assert (text(reply), reply.tokens_out) == ("bc", 38)
+
+
+def test_constant_instructions_are_read_once(tmp_path, monkeypatch):
+    model = model_in(write_random(tmp_path, template=ASSISTANT))
+    constant = Request("answer", "Answer in a few words. " * 3, "Who?", ("The boat.",), 5)
+    replies = model.complete([constant, replace(constant, question="What?"), constant])
+    assert len({text(reply) for reply in replies}) == 2
+    assert text(replies[0]) == text(replies[2])
+    assert len(model._loaded._prefixes) == 1
+    monkeypatch.setattr("gsum_resources.llm.causal_model._LEAST_PREFIX", 10**6)
+    unsplit = model_in(tmp_path)
+    assert text(unsplit.complete([constant])[0]) == text(replies[0])
+    assert not unsplit._loaded._prefixes
 
 
 def test_a_document_cannot_end_its_turn(tmp_path):

@@ -36,9 +36,10 @@ def asked(house: House, question: str = QUESTION, method: str = "dense", **scope
 
 
 def files(house: House) -> dict[str, tuple[int, int]]:
-    """Time and size of every file of the home."""
+    """Time and size of every file of the home but the database of replies."""
     root = house.home.root
-    stats = {path: path.stat() for path in root.rglob("*") if path.is_file()}
+    found = (path for path in root.rglob("*") if not path.name.startswith("state.db"))
+    stats = {path: path.stat() for path in found if path.is_file()}
     return {str(p.relative_to(root)): (s.st_mtime_ns, s.st_size) for p, s in stats.items()}
 
 

@@ -84,7 +84,7 @@ def test_first_run_makes_everything_once(first_run: tuple[House, RunReport]) -> 
     expected += [f"{asset}[{method}]" for asset in RESULTS for method in METHODS]
     expected.append("retrieval/index[]")
     judged = ["generated_questions[]", "judgements[]", "win_rates[]"]  # once, and empty
-    assert made == sorted([*expected, "queries[]", *judged, *BOARD])
+    assert made == sorted([*expected, "queries[]", "query_embeddings[]", *judged, *BOARD])
 
 
 def test_nothing_changed_makes_nothing(indexed: House) -> None:
@@ -142,7 +142,7 @@ def test_changed_embedding_model_makes_its_descendants_only(indexed: House) -> N
     made = made_by(indexed.run())
     expected = [f"chunk_embeddings[0{b}]" for b in range(8)]
     expected += [f"{asset}[dense]" for asset in RESULTS]
-    expected.append("retrieval/index[]")
+    expected += ["query_embeddings[]", "retrieval/index[]"]
     assert made == sorted([*expected, *BOARD])
     kind = indexed.table("chunk_embeddings").schema.field("embedding").type
     assert kind == pa.list_(pa.float32(), 12)

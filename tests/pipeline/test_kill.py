@@ -63,8 +63,8 @@ def survivor(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Survivor]:
 
 
 def visible(house: House) -> Visible:
-    """Files in the store by table or memo, each read whole, journals, and rows by view."""
-    n_files = Counter({("journals",): len(list(Path(house.store.root).rglob("*.journal")))})
+    """Files in the store by table or memo, each read whole, and rows by view."""
+    n_files: Counter[tuple[str, ...]] = Counter()
     for path in Path(house.store.root).rglob("*.parquet"):
         pq.ParquetFile(path).read()
         n_files[path.relative_to(house.store.root).parts[: 2 if "_memo" in path.parts else 1]] += 1
@@ -87,12 +87,9 @@ def test_each_kill_found_the_run_in_the_midst_of_its_step(survivor: Survivor) ->
     assert in_chunks[0]["chunks"] == 1
     assert "_memo/embeddings" not in in_chunks[0]
     assert in_embeddings[0]["chunks"] > 1
-    assert in_embeddings[0]["_memo/embeddings"] == 1
+    assert in_embeddings[0]["_memo/embeddings"] in (1, 2)  # two texts, of one shard or of two
     assert "chunk_embeddings" not in in_embeddings[0]
     assert in_summaries[0]["chunk_embeddings"] == N_BUCKETS
-    assert in_embeddings[0]["journals"] == 0
-    assert in_summaries[0]["journals"] == 1
-    assert "_memo/completions" not in in_summaries[0]
     assert "summaries" not in in_summaries[0]
 
 
@@ -123,9 +120,8 @@ def test_what_was_saved_before_a_kill_is_not_computed_again(survivor: Survivor) 
 
 
 def test_every_call_is_on_record_once_also_those_before_the_kill(survivor: Survivor) -> None:
-    house, (*_, in_summaries, at_the_end) = survivor
-    assert in_summaries[1]["llm_calls"] == 0  # three replies are in the journal alone
-    assert at_the_end[0]["journals"] == 0
+    house, (*_, in_summaries, _) = survivor
+    assert in_summaries[1]["llm_calls"] == 0  # three replies are in the database alone
     rows = ds.dataset(f"{house.store.root}/llm_calls").to_table().to_pylist()
     called = Counter(row["prompt_hash"] for row in rows if not row["cached"])
     assert set(called.values()) == {1}

@@ -11,6 +11,9 @@ from gsum_assets.automation.currency import Requests
 from gsum_assets.corpus.settings import CorpusError
 from gsum_assets.definitions import pipeline_for
 from gsum_assets.execute import look_at_sources
+from gsum_assets.retrieval.collection import Collection
+from gsum_assets.retrieval.dense import Dense
+from gsum_assets.retrieval.variants import RETRIEVERS
 from gsum_assets.run import (
     DriveError,
     RunReport,
@@ -43,10 +46,13 @@ BUCKETS = [f"0{i}" for i in range(8)]
 
 
 class BrokenEmbedder(HashEmbedder):
-    """Fails whatever it is given."""
+    """Fails on passages."""
 
     def embed(self, texts: Sequence[str]) -> np.ndarray:
         raise RuntimeError(f"no memory for {len(texts)} texts")
+
+    def embed_queries(self, texts: Sequence[str]) -> np.ndarray:
+        return HashEmbedder().embed_queries(texts)
 
 
 @pytest.fixture
@@ -137,21 +143,19 @@ def test_a_failing_step_leaves_its_descendants_and_the_next_run_makes_them(fresh
     assert made_by(mended) == sorted([*expected, "retrieval/index[]", *BOARD])
 
 
-class BrokenForQuestions(HashEmbedder):
-    """Embeds passages, and fails on questions."""
+def test_one_method_that_fails_leaves_the_others(
+    changeable: House, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def broken(collection: Collection) -> Dense:
+        raise RuntimeError(f"no memory for {len(collection.chunk_ids)} chunks")
 
-    def embed_queries(self, texts: Sequence[str]) -> np.ndarray:
-        raise RuntimeError(f"no memory for {len(texts)} questions")
-
-
-def test_one_method_that_fails_leaves_the_others(changeable: House) -> None:
-    changeable.embedder = BrokenForQuestions()
+    monkeypatch.setitem(RETRIEVERS, "dense", lambda collection, _: broken(collection))
     report = changeable.run(["tfidf", "dense"])
     (error,) = report.errors
     assert error.startswith("retrieval/rankings: ")
-    assert "no memory for 1 questions" in error
+    assert "no memory for" in error
     assert set(changeable.table("leaderboard")["method"].to_pylist()) == {"bm25", "tfidf"}
-    changeable.embedder = HashEmbedder()
+    monkeypatch.undo()
     made = made_by(changeable.run())
     assert made == sorted([*(f"{asset}[dense]" for asset in RESULTS), *BOARD])
     assert set(changeable.table("leaderboard")["method"].to_pylist()) == {"bm25", "dense", "tfidf"}
@@ -192,15 +196,16 @@ def test_what_two_ask_for_at_once_is_all_kept(
     fresh: House, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     one, other = Requests(fresh.store), Requests(fresh.store)
-    write = fresh.store.replace_file
+    known = one.of
 
-    def write_late(path: str, content: bytes) -> None:
+    def meanwhile(corpus: str) -> frozenset[str] | None:
         """The other one asks when this one has read what was asked for, and not yet written."""
+        found = known(corpus)
         other.add(CORPUS, ["dense"])
-        write(path, content)
+        return found
 
     one.add(CORPUS, ["rrf"])
-    monkeypatch.setattr(one._store, "replace_file", write_late)
+    monkeypatch.setattr(one, "of", meanwhile)
     one.add(CORPUS, ["bm25"])
     assert other.of(CORPUS) == {"rrf", "bm25", "dense"}
     one.forget(CORPUS)
@@ -279,24 +284,17 @@ def test_an_unavailable_embedder_does_not_stop_what_asks_the_language_model(
     changeable.embedder = AwayEmbedder("away")
     changeable.model = ExtractiveModel(HashEmbedder())  # type: ignore[assignment]
     report = changeable.run(["readagent"])
-    (error,) = report.errors
-    assert error == "chunk_embeddings: server 'away' does not answer; start it"
+    said = "server 'away' does not answer; start it"
+    assert report.errors == [f"chunk_embeddings: {said}", f"query_embeddings: {said}"]
     assert report.not_made == set()
     assert changeable.table("jerr.pages").num_rows > 0
     assert asked_of(changeable)["jerr/pages"] > 0
 
 
-class LeavingEmbedder(HashEmbedder):
-    """Its server goes away before the questions are embedded."""
-
-    def embed_queries(self, texts: Sequence[str]) -> np.ndarray:
-        raise EmbedderUnavailableError("server 'away' does not answer; start it")
-
-
 def test_an_unavailable_embedder_is_told_once(
     changeable: House, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    changeable.embedder = LeavingEmbedder("leaving")
+    changeable.embedder = AwayEmbedder("away")
     with Console() as console, changeable.instance() as instance:
         report = drive(
             changeable.pipeline(), instance, CORPUS, ["dense", "hybrid"], on_made=console.made

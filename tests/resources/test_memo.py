@@ -1,12 +1,21 @@
 """What was computed once is known from then on, to every process."""
 
+import hashlib
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
+import pyarrow.parquet as pq
 import pytest
 
-from gsum_resources.journal import Entry
-from gsum_resources.memo import MERGE_AT, Memo, MemoizedEmbedder
+from gsum_resources.memo import (
+    _MERGE_AT,
+    Memo,
+    MemoizedEmbedder,
+    memo_folder,
+    shard_segments,
+    write_segment,
+)
 from gsum_resources.parquet_store import ParquetStore
 from tests.models import HashEmbedder
 
@@ -31,31 +40,55 @@ def test_many_segments_are_merged_and_nothing_is_lost(store: ParquetStore) -> No
     memo, early = Memo(store, "kind", "model"), Memo(store, "kind", "model")
     memo.put({key(0): b"0"})
     assert early.get([key(0)]) == {key(0): b"0"}
-    for i in range(1, MERGE_AT + 20):
+    for i in range(1, _MERGE_AT + 20):
         memo.put({key(i): str(i).encode()})
     files = list(Path(store.root).rglob("*.parquet"))
-    assert len(files) < MERGE_AT
-    wanted = {key(i): str(i).encode() for i in range(MERGE_AT + 20)}
+    assert len(files) <= _MERGE_AT
+    wanted = {key(i): str(i).encode() for i in range(_MERGE_AT + 20)}
     assert Memo(store, "kind", "model").get(wanted) == wanted
     assert early.get(wanted) == wanted
 
 
-def test_a_journal_is_read_while_it_grows_and_after_it_was_folded(store: ParquetStore) -> None:
-    mine, theirs = Memo(store, "kind", "model"), Memo(store, "kind", "model")
-    journal = mine.open_journal()
-    wanted = [key(i) for i in range(3)]
-    assert theirs.get(wanted) == {}
-    journal.append(Entry(key(0), b"zero", b"a note"))
-    assert theirs.get(wanted) == {key(0): b"zero"}
-    journal.append(Entry(key(1), b"", b""))
-    journal.append(Entry(key(2), None, b"an error"))
-    known = {key(0): b"zero", key(1): b""}
-    assert theirs.get(wanted) == known
-    mine.put(known)
-    journal.remove()
-    journal.close()
-    assert theirs.get(wanted) == known
-    assert Memo(store, "kind", "model").get(wanted) == known
+def test_several_writers_lose_nothing(store: ParquetStore) -> None:
+    """Each merges what the others have just put, or finds it merged."""
+    memos = [Memo(store, "kind", "model") for _ in range(4)]
+
+    def put_all(nth: int) -> None:
+        for i in range(40):
+            memos[nth].put({key(1000 * nth + i): str(i).encode()})
+            memos[nth].get([key(1000 * other + i) for other in range(4)])
+
+    with ThreadPoolExecutor(4) as pool:
+        list(pool.map(put_all, range(4)))
+    wanted = {key(1000 * nth + i): str(i).encode() for nth in range(4) for i in range(40)}
+    assert Memo(store, "kind", "model").get(wanted) == wanted
+
+
+def test_a_look_up_reads_and_keeps_what_is_wanted(store: ParquetStore, monkeypatch) -> None:
+    values = {hashlib.md5(bytes([i % 256, i // 256])).digest(): bytes(2000) for i in range(20_000)}
+    Memo(store, "kind", "model").put(values)
+    assert len(list(Path(store.root).glob("_memo/kind/*/*/*.parquet"))) == 16
+    monkeypatch.setattr("gsum_resources.memo._RECENT_BYTES", 10_000)
+    memo, groups = Memo(store, "kind", "model"), []
+    read = pq.ParquetFile.read_row_group
+    monkeypatch.setattr(
+        pq.ParquetFile, "read_row_group", lambda file, n: groups.append(n) or read(file, n)
+    )
+    some = dict(list(values.items())[:3])
+    assert memo.get(some) == some
+    assert len(groups) <= 3
+    assert memo.get(values) == values
+    assert memo._recent._n_bytes <= 10_000
+
+
+def test_segments_of_an_older_layout_are_put_into_shards(store: ParquetStore) -> None:
+    folder = memo_folder(store, "kind", "model")
+    values = {bytes([16 * i]) + bytes(15): b"%d" % i for i in range(16)}
+    write_segment(store, folder, values)
+    for _ in range(2):
+        shard_segments(store, folder)
+        assert Memo(store, "kind", "model").get(values) == values
+    assert list(Path(folder).glob("*.parquet")) == []
 
 
 def test_each_distinct_text_is_embedded_once(store: ParquetStore) -> None:

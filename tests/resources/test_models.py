@@ -68,3 +68,23 @@ def test_a_missing_key_is_told_before_any_work(
 
 def test_local_models_need_no_check(tmp_path: Path) -> None:
     models(tmp_path).check()
+
+
+def test_a_kind_of_work_has_the_language_model_unless_it_has_a_table(tmp_path: Path) -> None:
+    served = {**SERVED, "api_key_env": "", "base_url": "http://here/v1"}
+    own = models(tmp_path, llm=served, models={"extraction": {"backend": "extractive"}})
+    assert own.identity("extraction").startswith("extractive")
+    assert own.identity("reports") == own.identity("answers") == own.identity("language_model")
+    assert own._language_model("reports") is own._language_model("language_model")
+    apart = models(tmp_path, llm=served, models={"reports": {"model": "large"}})
+    assert apart.identity("reports") == "openai_compatible-1/large"
+    assert apart.identity("judge_model") == apart.identity("language_model")
+    judged = models(tmp_path, llm=served, models={"judge": {"model": "strict"}})
+    assert judged.identity("judge_model") == "openai_compatible-1/strict"
+
+
+def test_what_prompts_are_cut_by_is_part_of_the_version_alone(tmp_path: Path) -> None:
+    plain = models(tmp_path, llm=SERVED)
+    limited = models(tmp_path, llm={**SERVED, "context_tokens": 4096, "tokenizer": "server"})
+    assert plain.version("answers") == plain.identity("answers") == limited.identity("answers")
+    assert limited.version("answers") == f"{plain.identity('answers')}/context=4096/server"

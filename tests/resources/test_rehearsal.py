@@ -46,7 +46,7 @@ def test_a_prompt_is_counted_with_the_directions_that_it_is_sent_with() -> None:
     assert Understudy(SERVED, "m", FirstWords()).prompt_tokens(plain) == 4
     assert Understudy(SERVED, "m", FirstWords()).prompt_tokens(structured) == 4
     prompted = SERVED.model_copy(update={"structured_output": "prompt"})
-    assert Understudy(prompted, "m", FirstWords()).prompt_tokens(structured) > 60
+    assert Understudy(prompted, "m", FirstWords()).prompt_tokens(structured) > 30
 
 
 def test_what_the_writer_cannot_say_still_counts() -> None:
@@ -75,6 +75,25 @@ def test_the_memo_tells_what_the_real_model_took(tmp_path: Path) -> None:
     rows = read_appended(store, TABLES["llm_calls"], "c").to_pylist()
     paid = [row for row in rows if not row["cached"] and row["model"] == UNDERSTUDY]
     assert sorted(row["tokens_in"] for row in paid) == sorted(estimated[2:])
+
+
+def test_what_a_model_failed_at_for_sure_is_not_planned_again(tmp_path: Path) -> None:
+    class Greedy(FirstWords):
+        failure_scope = "repairs=2"
+
+        def complete(self, requests, on_reply=None):
+            return [CompletionError("no", "m", repeats=True) for _ in requests]
+
+    store = ParquetStore(str(tmp_path))
+    ledger = Ledger(store, TABLES["llm_calls"], "c", "a")
+    LedgeredModel(Greedy("m"), store, ledger).complete([asking(TEXTS[0])])
+    for scope, n_asked in [("repairs=3", 1), ("repairs=2", 0)]:
+        ledger = Ledger(store, TABLES["llm_calls"], scope, "a")
+        understudy = Understudy(SERVED, "m", FirstWords("writer", refuses="the"), scope)
+        model = RehearsedModel(understudy, store, ledger, None, None, lambda one: None)
+        model.complete([asking(TEXTS[0])])
+        rows = read_appended(store, TABLES["llm_calls"], scope).to_pylist()
+        assert [row["cached"] for row in rows] == [not n_asked]
 
 
 def test_an_understudy_of_an_embedder_fits_what_the_memo_has(

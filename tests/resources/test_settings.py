@@ -20,7 +20,7 @@ def loaded(home: Path, text: str = "", **environment: str) -> Settings:
 def test_the_shipped_file_shows_every_key_with_its_default(tmp_path: Path) -> None:
     assert loaded(tmp_path, SHIPPED) == Settings()
     shown = re.sub(r"^# (?=\w+ = )", "", SHIPPED, flags=re.MULTILINE)
-    assert tomllib.loads(shown) == Settings().model_dump()
+    assert tomllib.loads(shown) == Settings().model_dump(exclude_none=True)
 
 
 def test_the_environment_goes_before_the_file(tmp_path: Path) -> None:
@@ -83,6 +83,80 @@ def test_a_home_without_the_file_has_the_defaults(tmp_path: Path) -> None:
 def test_a_mistake_is_named(tmp_path: Path, text: str, environment: dict, told: str) -> None:
     with pytest.raises(SettingsError, match=told):
         loaded(tmp_path, text, **environment)
+
+
+LLM = """[llm]
+backend = "openai_compatible"
+model = "small"
+base_url = "http://here/v1"
+api_key_env = "MINE"
+usd_per_million_tokens_in = 3.0
+context_tokens = 4096
+"""
+
+
+@pytest.mark.parametrize(
+    ("own", "expected"),
+    [  # model, server, key, price, context
+        ("max_retries = 1", ("small", "http://here/v1", "MINE", 3.0, 4096)),
+        ('model = "large"', ("large", "http://here/v1", "MINE", 0.0, 0)),
+        (
+            'model = "large"\nbase_url = "http://there/v1"',
+            ("large", "http://there/v1", "OPENAI_API_KEY", 0.0, 0),
+        ),
+        (
+            'backend = "extractive"',
+            ("", "https://api.openai.com/v1", "OPENAI_API_KEY", 0.0, 0),
+        ),
+    ],
+)
+def test_a_kind_of_work_takes_from_llm_what_holds_for_it(
+    tmp_path: Path, own: str, expected: tuple
+) -> None:
+    found = loaded(tmp_path, f"{LLM}[models.reports]\n{own}\n").models.reports
+    assert found is not None
+    keys = ("model", "base_url", "api_key_env", "usd_per_million_tokens_in", "context_tokens")
+    assert tuple(getattr(found, key) for key in keys) == expected
+
+
+def test_a_kind_of_work_is_set_by_the_environment_too(tmp_path: Path) -> None:
+    models = loaded(tmp_path, LLM, GSUM_MODELS_REPORTS_MODEL="large").models
+    assert models.reports is not None
+    assert (models.reports.model, models.reports.api_key_env) == ("large", "MINE")
+    assert models.answers is None
+
+
+def test_the_judge_may_stand_among_the_models(tmp_path: Path) -> None:
+    judge = loaded(tmp_path, f'{LLM}[models.judge]\nmodel = "strict"\n').judge
+    assert (judge.backend, judge.model, judge.api_key_env) == (
+        "openai_compatible",
+        "strict",
+        "MINE",
+    )
+    with pytest.raises(SettingsError, match=r"\[judge\] and \[models.judge\] are the same"):
+        loaded(tmp_path, f'{LLM}[judge]\nmax_retries = 1\n[models.judge]\nmodel = "strict"\n')
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        (
+            "[models.report]\nmodel = 'x'",
+            r"unknown key 'models\.report'; did you mean 'models",
+        ),
+        (
+            "[models.reports]\nmodl = 'x'",
+            r"unknown key 'models\.reports\.modl'; did you mean 'model'",
+        ),
+        ("[models.reports]\nmodel = 'x'", r"\[models\.reports\]: model is 'x', but backend is"),
+        ("[models.reports]\nmax_retries = 'x'", r"'models\.reports\.max_retries' is 'x'.*correct"),
+        ("[models.reports]\napi_key = 'sk'", r"\[models\.reports\] api_key: a key is never"),
+        ("[models.reports]\nreasoning_effort = 'hi'", "reasoning_effort' is 'hi'; .*'high'|known"),
+    ],
+)
+def test_a_mistake_in_a_kind_of_work_is_named(tmp_path: Path, text: str, told: str) -> None:
+    with pytest.raises(SettingsError, match=told):
+        loaded(tmp_path, text)
 
 
 @pytest.mark.parametrize("key", ["api_key", "api_key_env"])

@@ -1,5 +1,6 @@
 import math
 from collections import Counter
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -15,14 +16,14 @@ word = st.sampled_from(["ore", "sun", "fox", "elm", "ivy"])
 text = st.lists(word, max_size=8).map(" ".join)
 
 
-def formula(query, texts, k1, b):
-    """BM25 as Lucene has it, word by word."""
-    counts = [Counter(t.split()) for t in texts]
+def formula(query, texts, k1, b, words):
+    """BM25 as Lucene has it, term by term."""
+    counts = [Counter(words.split(t)) for t in texts]
     mean_length = sum(sum(c.values()) for c in counts) / len(texts)
     row = []
     for count in counts:
         total = 0.0
-        for term in query.split():
+        for term in words.split(query):
             n = sum(term in c for c in counts)
             idf = math.log(1 + (len(texts) - n + 0.5) / (n + 0.5))
             norm = k1 * (1 - b + b * sum(count.values()) / mean_length) if mean_length else k1
@@ -36,10 +37,12 @@ def formula(query, texts, k1, b):
     query=text,
     k1=st.sampled_from([0.9, 1.5]),
     b=st.sampled_from([0.0, 0.4, 1.0]),
+    words=st.sampled_from([PLAIN, replace(PLAIN, bigrams=True)]),
 )
-def test_scores_are_the_formula(texts, query, k1, b):
-    found = Bm25Index(texts, Bm25Settings(k1=k1, b=b, words=PLAIN)).scores([query])
-    np.testing.assert_allclose(found, [formula(query, texts, k1, b)], rtol=1e-5, atol=1e-6)
+def test_scores_are_the_formula(texts, query, k1, b, words):
+    found = Bm25Index(texts, Bm25Settings(k1=k1, b=b, words=words)).scores([query, query])
+    expected = [formula(query, texts, k1, b, words)] * 2
+    np.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-6)
 
 
 @pytest.mark.parametrize("query", ["", "zyzzyva", "the of and"])

@@ -2,7 +2,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from gsum_assets.retrieval.collection import Collection, scopes, unanswerable
+from gsum_assets.retrieval.collection import Collection, Questions, scopes, unanswerable
 from gsum_assets.retrieval.vectors import vectors_of
 from tests.retrieval.toys import CHUNKS, collection, questions, tables
 
@@ -68,6 +68,21 @@ def test_a_slice_of_a_table_gives_its_own_vectors():
         {"chunk_id": ["a", "b", "c"], "embedding": pa.FixedSizeListArray.from_arrays(values, 2)}
     )
     np.testing.assert_array_equal(vectors_of(rows.slice(1), ["b", "c"]), [[2, 3], [4, 5]])
+
+
+def test_questions_get_their_vectors_by_id():
+    row = {"retrieval_text": "?", "document_id": None}
+    queries = pa.Table.from_pylist([{"query_id": q, **row} for q in ("b", "a")])
+    values = pa.array(np.arange(6, dtype=np.float32))
+    vectors = pa.table(
+        {"query_id": ["a", "b", "c"], "embedding": pa.FixedSizeListArray.from_arrays(values, 2)}
+    )
+    asked = Questions.from_tables(queries, vectors)
+    assert asked.ids == ["b", "a"]
+    np.testing.assert_array_equal(asked.embeddings, [[2, 3], [0, 1]])
+    with pytest.raises(ValueError, match=r"query_embeddings: 1 of 2 queries .*first: b"):
+        Questions.from_tables(queries, vectors.slice(0, 1))
+    assert len(Questions.from_tables(queries.slice(2), vectors.slice(3))) == 0
 
 
 def test_questions_share_a_scope_by_the_document_they_ask_about():

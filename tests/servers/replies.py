@@ -5,7 +5,8 @@ import json
 import re
 from typing import Any
 
-_SCHEMA_FOLLOWS = "JSON schema:\n"
+_FORM_FOLLOWS = "lists as long as needed:\n"
+_BLANK = re.compile(r'("?)<([^<>]*)>"?')
 
 
 def tokens_of(text: str) -> int:
@@ -19,15 +20,36 @@ def text_for(said: str, digest: str) -> str:
 
 
 def wanted_schema(body: dict) -> dict | None:
-    """The schema of `response_format`, or of the directions in the messages, or None."""
+    """The schema of `response_format` or beside it, or of the form in the messages, or None."""
     given = body.get("response_format") or {}
     if given.get("type") == "json_schema":
         return given["json_schema"]["schema"]
+    if "schema" in given or "guided_json" in body:
+        return given.get("schema") or body["guided_json"]
     for message in body["messages"]:
-        _, found, rest = message["content"].partition(_SCHEMA_FOLLOWS)
+        _, found, rest = message["content"].partition(_FORM_FOLLOWS)
         if found:
-            return json.JSONDecoder().raw_decode(rest)[0]
+            form, _ = json.JSONDecoder().raw_decode(_BLANK.sub(_blank, rest))
+            return _schema_of(form)
     return None
+
+
+def _blank(found: re.Match) -> str:
+    """A blank of the form as JSON: text of text, a number as a text that begins with "#"."""
+    return json.dumps(("" if found[1] else "#") + found[2])
+
+
+def _schema_of(form: Any) -> dict:
+    if isinstance(form, dict):
+        fields = {name: _schema_of(value) for name, value in form.items()}
+        return {"type": "object", "properties": fields}
+    if isinstance(form, list):
+        return {"type": "array", "items": _schema_of(form[0])}
+    if form.startswith("#"):
+        bounds = [int(n) for n in re.findall(r"\d+", form)][:2]
+        names = ("minimum", "maximum") if len(bounds) == 2 else ()
+        return {"type": "integer"} | dict(zip(names, sorted(bounds), strict=False))
+    return {"enum": form.split(" | ")} if " | " in form else {"type": "string"}
 
 
 def value_for(schema: dict, digest: str) -> Any:

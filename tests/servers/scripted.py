@@ -17,7 +17,8 @@ short), `few` (a vector too few); of completions alone `mute` (no log-probabilit
 (of the token written alone, as servers answer that do not know `echo`).
 
 What a chat reply says may also be given by a function of the request's body (`says`), and what a
-prompt's tokens are by a function of the prompt (`reads`); faults are done to that.
+prompt's tokens are by a function of the prompt (`reads`); faults are done to that. What a known
+server rejects is a function, too (`rejects`, see `rejections.py`).
 """
 
 import argparse
@@ -51,6 +52,8 @@ from tests.servers.replies import (
 HOST = "127.0.0.1"
 Says = Callable[[dict], str]
 """Text of a chat reply, from the request's body."""
+Rejects = Callable[[dict], tuple[int, dict] | None]
+"""Status and body of the answer to a request that the server does not take, from its body."""
 Reads = Callable[[str], tuple[list[str], list[float | None]]]
 """Tokens of a prompt and their log-probabilities."""
 
@@ -118,9 +121,15 @@ class App:
     """The ASGI application."""
 
     def __init__(
-        self, script: Script, log: Path, says: Says | None = None, reads: Reads = logprobs_of
+        self,
+        script: Script,
+        log: Path,
+        says: Says | None = None,
+        reads: Reads = logprobs_of,
+        rejects: Rejects = lambda body: None,
     ) -> None:
         self.script = script
+        self._rejects = rejects
         self._says = says
         self._reads = reads
         self._log = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
@@ -208,6 +217,8 @@ class App:
         if script.models and body["model"] not in script.models:
             missing = f"The model `{body['model']}` does not exist."
             return 404, _error(missing, "model_not_found")
+        if rejection := self._rejects(body):
+            return rejection
         wanted = (body.get("response_format") or {}).get("type", "text")
         if wanted in script.reject_formats:
             return 400, _error(f"response_format of type '{wanted}' is not supported.", "")
@@ -379,6 +390,7 @@ def scripted_server(
     log: Path,
     says: Says | None = None,
     reads: Reads = logprobs_of,
+    rejects: Rejects = lambda body: None,
     port: int = 0,
     **script: Any,
 ) -> Iterator[ScriptedServer]:
@@ -390,7 +402,7 @@ def scripted_server(
     """
     log.touch()
     with socket.create_server((HOST, port)) as listening:
-        server = uvicorn.Server(_config(App(Script(**script), log, says, reads)))
+        server = uvicorn.Server(_config(App(Script(**script), log, says, reads, rejects)))
         thread = threading.Thread(target=server.run, args=([listening],), daemon=True)
         thread.start()
         try:

@@ -1,12 +1,14 @@
 """Answers to verdicts: everything that is to be judged, in one batch."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 
 import pyarrow as pa
 
+from gsum_assets.corpus.prompts import Prompts
+from gsum_assets.evaluation.asked import Result
 from gsum_assets.evaluation.judges.material import Question, questions_to_judge
 from gsum_assets.evaluation.judges.pairwise import Comparison, comparisons
+from gsum_assets.evaluation.judges.prompts import PROMPTS
 from gsum_assets.evaluation.judges.ratings import (
     RatedAnswer,
     accept_what_is_strictly_right,
@@ -18,14 +20,6 @@ from gsum_assets.tables import TABLES
 from gsum_resources.protocols import LanguageModel, Reply
 
 _TABLE = TABLES["judgements"]
-
-
-@dataclass(frozen=True)
-class Judgements:
-    """Rows of `judgements` ordered by its key, and what could not be judged or read."""
-
-    rows: pa.Table
-    problems: Sequence[str]
 
 
 def judges_skipped(settings: JudgesSettings, model_identity: str) -> str | None:
@@ -60,7 +54,8 @@ def judge_answers(
     read: pa.Table,
     model: LanguageModel,
     settings: JudgesSettings,
-) -> Judgements:
+    prompts: Prompts = PROMPTS,
+) -> Result:
     """Ask `model` for every pairwise verdict and every rating that the settings name.
 
     Parameters
@@ -69,14 +64,19 @@ def judge_answers(
     summaries, read : rows of several methods, with their column `method`, in any order; `read` is
         what the answers were written from, `contexts` or what a method refined them to.
 
+    Returns
+    -------
+    Result
+        Rows of `judgements` ordered by its key.
+
     Raises
     ------
     ModelUnavailableError
         If asking on is of no use. A reply without a verdict raises nothing: it is counted.
     """
     questions = questions_to_judge(queries, summaries, read, settings)
-    compared = list(comparisons(questions, settings)) if settings.pairwise else []
-    rated = list(ratings(questions, settings)) if settings.ratings else []
+    compared = list(comparisons(questions, settings, prompts)) if settings.pairwise else []
+    rated = list(ratings(questions, settings, prompts)) if settings.ratings else []
     open_cases = [*(case for case in compared if not case.is_settled), *rated]
     replies = model.complete([case.request for case in open_cases])
     judged = list(zip(open_cases, replies, strict=True))
@@ -85,7 +85,7 @@ def judge_answers(
     accept_what_is_strictly_right(rows)
     rows.sort(key=lambda row: tuple(row[name] or "" for name in _TABLE.key))
     problems = [*_unanswered(questions, settings), *_cut(rated, settings), *_unparsed(judged)]
-    return Judgements(pa.Table.from_pylist(rows, _TABLE.schema), problems)
+    return Result(pa.Table.from_pylist(rows, _TABLE.schema), problems)
 
 
 def _unanswered(questions: Sequence[Question], settings: JudgesSettings) -> Iterator[str]:

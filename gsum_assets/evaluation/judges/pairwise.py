@@ -5,9 +5,10 @@ from dataclasses import dataclass
 from functools import cached_property
 from itertools import combinations, product
 
+from gsum_assets.corpus.prompts import Prompts
 from gsum_assets.evaluation.judges.material import Question, mark_of, marked, seed_of
 from gsum_assets.evaluation.judges.own_judge import is_own_judge
-from gsum_assets.evaluation.judges.prompts import pairwise_instructions
+from gsum_assets.evaluation.judges.prompts import PROMPTS, criteria_text
 from gsum_assets.evaluation.judges.settings import JudgesSettings
 from gsum_assets.evaluation.judges.verdicts import (
     CRITERIA,
@@ -41,6 +42,7 @@ class Comparison:
     repeat: int
     temperature: float
     criteria: tuple[str, ...] = CRITERIA
+    prompts: Prompts = PROMPTS
 
     judge = "pairwise"
 
@@ -68,7 +70,7 @@ class Comparison:
         alone = self.criteria if self.criteria != CRITERIA else ()
         return Request(
             task="score",
-            instructions=pairwise_instructions(self.criteria),
+            instructions=self.prompts.text("pairwise", criteria=criteria_text(self.criteria)),
             question=self.question.text,
             passages=marked("answer", self._shown, self._mark),
             max_words=_MAX_WORDS * len(self.criteria),
@@ -120,7 +122,9 @@ class Comparison:
         }
 
 
-def comparisons(questions: Sequence[Question], settings: JudgesSettings) -> Iterator[Comparison]:
+def comparisons(
+    questions: Sequence[Question], settings: JudgesSettings, prompts: Prompts = PROMPTS
+) -> Iterator[Comparison]:
     """Each two methods on each question that both answered, in both orders, every repeat."""
     calls = [(one,) for one in CRITERIA] if settings.one_criterion_per_call else [CRITERIA]
     for question in questions:
@@ -128,5 +132,12 @@ def comparisons(questions: Sequence[Question], settings: JudgesSettings) -> Iter
         for (method, opponent), criteria in product(pairs, calls):
             for first, repeat in product((method, opponent), range(1, settings.repeats + 1)):
                 yield Comparison(
-                    question, method, opponent, first, repeat, settings.temperature, criteria
+                    question,
+                    method,
+                    opponent,
+                    first,
+                    repeat,
+                    settings.temperature,
+                    criteria,
+                    prompts,
                 )

@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from gsum_assets.corpus.prompts import Prompts
 from gsum_assets.evaluation.judges.material import (
     Question,
     mark_of,
@@ -14,11 +15,8 @@ from gsum_assets.evaluation.judges.own_judge import is_own_judge
 from gsum_assets.evaluation.judges.prompts import (
     BY_QUESTION,
     BY_REFERENCES,
-    CONSISTENCY,
     OMITTED,
-    PERMISSIVE,
-    RELEVANCE,
-    STRICT,
+    PROMPTS,
 )
 from gsum_assets.evaluation.judges.settings import JudgesSettings
 from gsum_assets.evaluation.judges.verdicts import (
@@ -113,31 +111,35 @@ class RatedAnswer:
         }
 
 
-def ratings(questions: Sequence[Question], settings: JudgesSettings) -> Iterator[RatedAnswer]:
+def ratings(
+    questions: Sequence[Question], settings: JudgesSettings, prompts: Prompts = PROMPTS
+) -> Iterator[RatedAnswer]:
     """Every rating of every answer, every repeat."""
     for question in questions:
         for method in sorted(question.answers):
             for repeat in range(1, settings.repeats + 1):
-                for asked in _asked(question, method, settings.max_passage_characters):
+                for asked in _asked(question, method, settings.max_passage_characters, prompts):
                     yield RatedAnswer(question, method, *asked, repeat, settings.temperature)
 
 
 def _asked(
-    question: Question, method: str, max_characters: int
+    question: Question, method: str, max_characters: int, prompts: Prompts
 ) -> Iterator[tuple[str, str, str, Schema, str, tuple[str, ...], float | None]]:
     """Judge, criterion, instructions, schema, the texts beside the answer, and their share."""
     if passages := question.passages.get(method):
         shown, n_omitted, share = within_budget(passages, max_characters)
         omitted = OMITTED.format(n=len(passages), n_omitted=n_omitted) if n_omitted else ""
-        told = CONSISTENCY.format(omitted=omitted)
+        told = prompts.text("consistency", omitted=omitted)
         yield "g_eval", "consistency", told, Rating, "passage", tuple(shown), share
     references = question.references
     source, texts = BY_REFERENCES if references else BY_QUESTION
-    told = RELEVANCE.format(source=source, texts=texts)
+    told = prompts.text("relevance", source=source, texts=texts)
     yield "g_eval", "relevance", told, Rating, "reference", references, None
     if references:
-        yield "llm_rater", "lr1", STRICT, StrictRating, "reference", references, None
-        yield "llm_rater", "lr2", PERMISSIVE, PermissiveRating, "reference", references, None
+        told = prompts.text("strict")
+        yield "llm_rater", "lr1", told, StrictRating, "reference", references, None
+        told = prompts.text("permissive")
+        yield "llm_rater", "lr2", told, PermissiveRating, "reference", references, None
 
 
 def accept_what_is_strictly_right(rows: list[dict]) -> None:

@@ -6,7 +6,8 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from gsum_assets.evaluation.judges.judge import Judgements, judge_answers
+from gsum_assets.evaluation.asked import Result
+from gsum_assets.evaluation.judges.judge import judge_answers
 from gsum_assets.evaluation.judges.own_judge import judged_by_writer, own_judge_note
 from gsum_assets.evaluation.judges.position_bias import position_bias
 from gsum_assets.evaluation.judges.settings import JudgesSettings
@@ -36,13 +37,13 @@ GOOD_AND_BAD: Answers = {
 }
 
 
-def judged(model: LanguageModel, answers: Answers = GOOD_AND_BAD, **settings) -> Judgements:
+def judged(model: LanguageModel, answers: Answers = GOOD_AND_BAD, **settings) -> Result:
     chosen = JudgesSettings(methods=list(answers), **{"ratings": False} | settings)
     asked = toys.queries(*QUESTIONS, document_id="d")
     return judge_answers(asked, toys.summaries(answers), toys.contexts({}), model, chosen)
 
 
-def overall(found: Judgements, method: str = "bm25") -> dict:
+def overall(found: Result, method: str = "bm25") -> dict:
     (row,) = (
         row
         for row in win_rates(found.rows).to_pylist()
@@ -51,7 +52,7 @@ def overall(found: Judgements, method: str = "bm25") -> dict:
     return row
 
 
-def bias(found: Judgements) -> dict:
+def bias(found: Result) -> dict:
     return position_bias(found.rows).to_pylist()[-1]
 
 
@@ -100,7 +101,18 @@ def test_a_judge_that_sees_no_difference(tmp_path: Path) -> None:
 
 
 def test_replies_that_can_be_mended_or_asked_again_count(tmp_path: Path) -> None:
-    faults = ("fence", "partial", "invalid", "empty", "garbage", "truncate", "fence", "partial")
+    # "fence" is valid: no request meets three faults in a row, whatever the order
+    faults = (
+        "fence",
+        "partial",
+        "fence",
+        "invalid",
+        "fence",
+        "empty",
+        "fence",
+        "truncate",
+        "fence",
+    )
     with judging(tmp_path, judge(good_one), first=faults) as (model, _):
         found = judged(model)
     assert found.problems == []

@@ -5,8 +5,9 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
+from gsum_assets.evaluation.asked import Result
 from gsum_assets.evaluation.judge_assets import _of_methods
-from gsum_assets.evaluation.judges.judge import Judgements, judge_answers
+from gsum_assets.evaluation.judges.judge import judge_answers
 from gsum_assets.evaluation.judges.rating_scores import SCHEMA, rating_scores
 from gsum_assets.evaluation.judges.settings import JudgesSettings
 from gsum_assets.families import FAMILIES
@@ -21,7 +22,7 @@ ANSWERS = {"gor": {"q1": "an answer"}}
 PASSAGES = {"gor": {"q1": ["first passage", "second passage"]}}
 
 
-def judged(model: LanguageModel, references: list[str], **settings) -> Judgements:
+def judged(model: LanguageModel, references: list[str], **settings) -> Result:
     chosen = JudgesSettings(methods=["gor"], **settings)
     asked = toys.queries("q1", references=references)
     return judge_answers(asked, toys.summaries(ANSWERS), toys.contexts(PASSAGES), model, chosen)
@@ -35,7 +36,7 @@ def criterion_of(body: dict) -> str:
     return "lr2" if "partly" in told else "lr1"
 
 
-def by_criterion(found: Judgements) -> dict[str, tuple]:
+def by_criterion(found: Result) -> dict[str, tuple]:
     return {
         row["criterion"]: (row["judge"], row["verdict"], row["value"])
         for row in found.rows.to_pylist()

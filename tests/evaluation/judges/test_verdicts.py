@@ -46,7 +46,7 @@ def test_no_rating(rating: object) -> None:
         parse(one(rating=rating), Rating, truncated=False)
 
 
-@pytest.mark.parametrize("said", ["maybe", True, 1, "", None, ["yes"]])
+@pytest.mark.parametrize("said", ["maybe", True, 1, "", None, ["yes", "no"]])
 def test_neither_yes_nor_no(said: object) -> None:
     for schema in (StrictRating, PermissiveRating):
         with pytest.raises(StructureError):

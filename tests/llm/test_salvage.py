@@ -1,4 +1,4 @@
-"""Of a malformed reply, all that is good is kept, and what is not is told."""
+"""Of a malformed reply, all that is good is kept, and what is not is named."""
 
 import json
 from typing import Any
@@ -7,8 +7,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gsum_assets.graphrag.salvage import salvage
-from gsum_assets.graphrag.schemas import extraction_schema
+from gsum_assets.graphrag.schemas import Report, extraction_schema
+from gsum_assets.jerr.schemas import Extraction
+from gsum_resources.llm.results import PartialAnswer
+from gsum_resources.llm.salvage import salvage, usable
+from gsum_resources.protocols import Completion, CompletionError
 
 SCHEMA = extraction_schema(("person", "place"), True)
 
@@ -68,25 +71,29 @@ def test_slips_around_and_between_items_lose_none(text: str) -> None:
         (
             of(entities=[LIN, entity("Rex", "dog")]),
             ["Lin", "Rex"],
-            ["entities, type: an unknown type"],
+            [],
         ),
         (
             of(entities=[entity("Rex", "dog"), entity("Tom", "cat")]),
             ["Rex", "Tom"],
-            ["2 of entities, type: an unknown type"],
+            [],
         ),
-        (of(entities=[LIN, entity("Rex", None)]), ["Lin", "Rex"], ["entities, type: Input"]),
-        (of(entities=[LIN, entity("")]), ["Lin"], ["entities, name: a name without letter"]),
-        (of(entities=[LIN, entity("***")]), ["Lin"], ["entities, name: a name without letter"]),
-        (of(entities=[LIN, entity("x" * 10_000)]), ["Lin"], ["entities, name: a name that is too"]),
-        (of(entities=[LIN, entity(["Ann"])]), ["Lin"], ["entities, name: Input should be"]),
-        (of(entities=[entity("", "dog"), LIN]), ["Lin"], ["entities, name: a name without letter"]),
-        (of(entities=[LIN, "Ann", None, 7]), ["Lin"], ["3 of entities, item: Input should be"]),
+        (of(entities=[LIN, entity("Rex", None)]), ["Lin", "Rex"], []),
+        (of(entities=[LIN, entity("")]), ["Lin"], ["entities, name: the name holds no letter"]),
+        (of(entities=[LIN, entity("***")]), ["Lin"], ["entities, name: the name holds no letter"]),
+        (of(entities=[LIN, entity("x" * 10_000)]), ["Lin"], ["entities, name: the name"]),
+        (of(entities=[LIN, entity(["Ann"])]), ["Lin", "Ann"], []),
+        (
+            of(entities=[entity("", "dog"), LIN]),
+            ["Lin"],
+            ["entities, name: the name holds no letter"],
+        ),
+        (of(entities=[LIN, "Ann", None, 7]), ["Lin"], ["2 of entities: Input should be"]),
         (of(entities=[LIN, {"name": "Ann"}]), ["Lin"], ["entities, type: Field required"]),
-        (of(entities=[LIN], relationships="none"), ["Lin"], ["relationships: not a list"]),
+        (of(entities=[LIN], relationships="none"), ["Lin"], ["relationships: Input should be"]),
         (of(entities=[LIN], relationships=None, other=[1]), ["Lin"], []),
         (json.dumps([LIN, ANN]), ["Lin", "Ann"], []),
-        (WHOLE[: WHOLE.index('"Ann"') + 3], ["Lin"], ["entities, "]),
+        (WHOLE[: WHOLE.index('"Ann"') + 3], ["Lin"], []),
         (WHOLE[: WHOLE.index(', {"name": "Ann"') + 1], ["Lin"], []),
         (of(entities=[entity("**李雷**"), entity("<b>محمد</b>")]), ["李雷", "محمد"], []),
         (of(entities=[entity("राम"), entity("Анна & Lin")]), ["राम", "Анна & Lin"], []),
@@ -102,10 +109,9 @@ def test_good_entities_are_kept(text: str, names: list[str], slips: list[str]) -
 @pytest.mark.parametrize(
     ("relationship", "slip"),
     [
-        (related("Lin", "LIN"), "relationships, item: related to itself"),
-        (related("Lin", " **lin**."), "relationships, item: related to itself"),
-        (related("Lin", ""), "relationships, target: a name without letter or digit"),
-        (related("Lin", "Ann", strength=11), "relationships, strength: Input should be less"),
+        (related("Lin", "LIN"), "relationships: is related to itself"),
+        (related("Lin", " **lin**."), "relationships: is related to itself"),
+        (related("Lin", ""), "relationships, target: the name holds no letter or digit"),
         (
             related("Lin", "Ann", strength="much"),
             "relationships, strength: Input should be a valid",
@@ -183,8 +189,7 @@ def test_a_reply_cut_off_anywhere_keeps_its_whole_items(length: int) -> None:
     )
     entities = found[0] if found else []
     assert entities == names[: len(entities)]
-    # of an item that is cut off in its last words, the description is cut off as well
-    assert n_whole <= len(entities) <= n_whole + 1
+    assert len(entities) == n_whole
 
 
 @given(st.text(max_size=200) | st.text(st.sampled_from('{}[]":,\\ nametypientrs1'), max_size=200))
@@ -192,3 +197,70 @@ def test_any_text_is_looked_through(text: str) -> None:
     found, slips = salvage(text, SCHEMA)
     assert found is None or any(vars(found).values())
     assert all(isinstance(line, str) for line in slips)
+
+
+FINDING = {"summary": "Ann rules.", "explanation": "As [1] says.", "references": [1, 12]}
+REPORT = {"title": "Lin", "summary": "All of it.", "rating": 7, "findings": [FINDING, FINDING]}
+
+
+@given(st.integers(0, len(json.dumps(REPORT))))
+def test_a_report_cut_off_anywhere_keeps_its_whole_findings(length: int) -> None:
+    text = json.dumps(REPORT)
+    one = json.dumps(FINDING)
+    n_whole = text[:length].count(one)
+    report, _ = salvage(text[:length], Report)
+    assert (report is not None) == bool(n_whole)
+    if report is not None:
+        assert (report.title, report.summary, report.rating) == ("Lin", "All of it.", 7)
+        assert [found.model_dump() for found in report.findings] == [FINDING] * n_whole
+
+
+@pytest.mark.parametrize("lacking", ["title", "summary", "rating"])
+def test_of_a_report_without_title_summary_or_rating_nothing_is_kept(lacking: str) -> None:
+    text = json.dumps({name: value for name, value in REPORT.items() if name != lacking})
+    assert salvage(text[:-1], Report)[0] is None
+
+
+@pytest.mark.parametrize(
+    ("text", "helpfulness"),
+    [
+        ('{"answer": "Ann rules.", "helpfulness": 80, "answer', 80),
+        ('{"answer": "Ann rules.", "helpfulness": "80"', 80),
+        ('{"answer": "Ann rules.", "helpfulness": 8', None),  # it may have been 80
+        ('{"answer": "Ann rules."', None),
+        ('{"helpfulness": 80, "answer": "Ann ru', None),
+        ('{"helpfulness": 80, "answer": "Ann rules [1]', None),
+        ('{"answer": "<answer>", "helpfulness": 80}', None),  # the form, not filled in
+    ],
+)
+def test_a_partial_answer_is_kept_whole_or_not_at_all(text: str, helpfulness: int | None) -> None:
+    partial, _ = salvage(text, PartialAnswer)
+    assert (partial and partial.helpfulness) == helpfulness
+    assert partial is None or partial.answer == "Ann rules."
+
+
+def test_facts_before_the_cut_are_kept() -> None:
+    facts = ["Ann rules York.", "Lin met Ann."]
+    text = json.dumps({"facts": [*facts, "Lin left for the North."]})
+    found, _ = salvage(text[: text.index("North")], Extraction)
+    assert found is not None
+    assert (found.facts, found.elements, found.relations) == (facts, [], [])
+
+
+def test_a_valid_reply_is_used_as_it_is_and_names_what_was_left_out() -> None:
+    partial = PartialAnswer(answer="a", helpfulness=1)
+    reply = Completion("", "m", 1, 1, 0.0, partial)
+    assert usable(reply, PartialAnswer) == (partial, "")
+    slipped = Completion("", "m", 1, 1, 0.0, partial, slips=("one", "two"))
+    assert usable(slipped, PartialAnswer) == (partial, "left out: one; two")
+
+
+def test_a_failed_reply_names_its_problem_and_what_became_of_it() -> None:
+    cut = CompletionError("cut off", "m", text='{"answer": "a", "helpfulness": 5, ')
+    partial, problem = usable(cut, PartialAnswer)
+    assert partial == PartialAnswer(answer="a", helpfulness=5)
+    assert problem == "cut off (what can be read is kept)"
+    lost = usable(CompletionError("away", "m"), PartialAnswer)
+    assert lost == (None, "away")
+    prose = usable(CompletionError("no JSON", "m", text="Well."), PartialAnswer)
+    assert prose == (None, "no JSON (nothing of it could be used)")

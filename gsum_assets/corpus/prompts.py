@@ -1,0 +1,248 @@
+"""The instructions that language models are given, and the files that override them.
+
+A prompt has a family and a name: `prompts/gor/response.md` in the folder of a corpus, or else in
+the home, stands in place of the built-in `response` of `gor`.
+"""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from string import Formatter
+from typing import Any, Protocol
+
+from gsum_assets.corpus.settings import CorpusError
+from gsum_resources.suggest import did_you_mean
+
+PROMPTS_FOLDER = "prompts"
+_SUFFIX = ".md"
+_LANGUAGES = {
+    "ar": "Arabic",
+    "bg": "Bulgarian",
+    "bn": "Bengali",
+    "ca": "Catalan",
+    "cs": "Czech",
+    "da": "Danish",
+    "de": "German",
+    "el": "Greek",
+    "es": "Spanish",
+    "et": "Estonian",
+    "eu": "Basque",
+    "fa": "Persian",
+    "fi": "Finnish",
+    "fr": "French",
+    "ga": "Irish",
+    "he": "Hebrew",
+    "hi": "Hindi",
+    "hr": "Croatian",
+    "hu": "Hungarian",
+    "hy": "Armenian",
+    "id": "Indonesian",
+    "is": "Icelandic",
+    "it": "Italian",
+    "ja": "Japanese",
+    "ka": "Georgian",
+    "ko": "Korean",
+    "lt": "Lithuanian",
+    "lv": "Latvian",
+    "ms": "Malay",
+    "nb": "Norwegian",
+    "ne": "Nepali",
+    "nl": "Dutch",
+    "nn": "Norwegian Nynorsk",
+    "no": "Norwegian",
+    "pl": "Polish",
+    "pt": "Portuguese",
+    "ro": "Romanian",
+    "ru": "Russian",
+    "sk": "Slovak",
+    "sl": "Slovenian",
+    "sr": "Serbian",
+    "sv": "Swedish",
+    "sw": "Swahili",
+    "ta": "Tamil",
+    "th": "Thai",
+    "tr": "Turkish",
+    "uk": "Ukrainian",
+    "ur": "Urdu",
+    "vi": "Vietnamese",
+    "zh": "Chinese",
+}
+
+
+@dataclass(frozen=True)
+class Prompt:
+    """A built-in prompt.
+
+    Attributes
+    ----------
+    text : with placeholders in braces, as `str.format` takes them.
+    writes : whether the reply is prose, so that its language has to be named.
+    """
+
+    text: str
+    writes: bool = False
+
+    @property
+    def placeholders(self) -> frozenset[str]:
+        """Names of the placeholders, each of which an override has as well."""
+        return frozenset(_placeholders(self.text))
+
+
+class Prompts:
+    """The prompts of one family.
+
+    Parameters
+    ----------
+    built_in : by name.
+    read : returns the text of a prompt, with placeholders; None: the built-in one.
+    """
+
+    def __init__(
+        self, built_in: Mapping[str, Prompt], read: Callable[[str], str] | None = None
+    ) -> None:
+        self.built_in = built_in
+        self._read = read
+        self._texts: dict[str, str] = {}
+
+    def text(self, name: str, **values: object) -> str:
+        """The prompt with its placeholders replaced; from now on it is an input of the step."""
+        if self._read is None:
+            return self.built_in[name].text.format(**values)
+        if name not in self._texts:
+            self._texts[name] = self._read(name)
+        return self._texts[name].format(**values)
+
+
+class SectionReader(Protocol):
+    """Reads settings of a corpus, and records what is read."""
+
+    def section(self, corpus: str, name: str) -> Any:
+        """A section as plain values."""
+        ...
+
+
+def prompts_of(reader: SectionReader, corpus: str, family: str) -> Prompts:
+    """The prompts of a family as a corpus has them; each is read when it is first used."""
+    return Prompts({}, lambda name: reader.section(corpus, f"{PROMPTS_FOLDER}.{family}.{name}"))
+
+
+def prompt_text(
+    known: Mapping[str, Prompts], family: str, name: str, folders: Sequence[Path], language: str
+) -> str:
+    """The text of a prompt, with placeholders, and with the language of the reply where it matters.
+
+    Parameters
+    ----------
+    known : the prompts that there are, by family.
+    folders : of the corpus and of the home, whose folder `prompts` may override it; the first
+        that does counts.
+    language : of the corpus, BCP 47. English is not named: it is what models write anyway.
+
+    Raises
+    ------
+    CorpusError
+        If the file is empty or not UTF-8, or has other placeholders than the built-in prompt; if
+        a file beside it has no prompt to override.
+    """
+    prompt, text = known[family].built_in[name], ""
+    for folder in folders:
+        _check_names(folder / PROMPTS_FOLDER, known, family)
+        file = folder / PROMPTS_FOLDER / family / f"{name}{_SUFFIX}"
+        if not text and file.is_file():
+            text = _checked(file, prompt)
+    return (text or prompt.text) + (_in_language(language) if prompt.writes else "")
+
+
+def overrides(known: Mapping[str, Prompts], folders: Sequence[Path]) -> dict[str, Path]:
+    """The files that override a prompt, by its family and name; "gor.response"."""
+    found = {}
+    for family, name in names_of(known):
+        files = [folder / PROMPTS_FOLDER / family / f"{name}{_SUFFIX}" for folder in folders]
+        found |= {f"{family}.{name}": file for file in files[::-1] if file.is_file()}
+    return found
+
+
+def write_prompts(known: Mapping[str, Prompts], folder: Path) -> list[Path]:
+    """Write the built-in prompts into a folder `prompts`; files that are there stay as they are.
+
+    Returns
+    -------
+    The files that were written.
+    """
+    written = []
+    for family, name in names_of(known):
+        file = folder / PROMPTS_FOLDER / family / f"{name}{_SUFFIX}"
+        if not file.exists():
+            file.parent.mkdir(parents=True, exist_ok=True)
+            file.write_text(known[family].built_in[name].text + "\n", encoding="utf-8")
+            written.append(file)
+    return written
+
+
+def names_of(known: Mapping[str, Prompts]) -> Iterator[tuple[str, str]]:
+    """Family and name of each prompt."""
+    return ((family, name) for family in known for name in known[family].built_in)
+
+
+def _check_names(folder: Path, known: Mapping[str, Prompts], family: str) -> None:
+    """Raise `CorpusError` for a file that overrides nothing: its name may be a slip."""
+    families = _visible(folder)
+    for child in families:
+        if child.name not in known:
+            raise CorpusError(_unknown(child, "family of prompts", list(known)))
+    names = known[family].built_in
+    for file in _visible(folder / family):
+        if file.suffix != _SUFFIX or file.stem not in names:
+            raise CorpusError(_unknown(file, f"prompt of {family}", [n + _SUFFIX for n in names]))
+
+
+def _visible(folder: Path) -> list[Path]:
+    children = folder.iterdir() if folder.is_dir() else ()
+    return sorted(one for one in children if not one.name.startswith((".", "~")))
+
+
+def _unknown(path: Path, kind: str, known: Sequence[str]) -> str:
+    near = did_you_mean(path.name, known).removeprefix("; ")
+    listed = ", ".join(known)
+    return (
+        f"{path}: no {kind} has this name; {near if near.endswith('?') else 'rename it'} Known: "
+        f"{listed}. What is no prompt must stand outside the folder '{PROMPTS_FOLDER}'"
+    )
+
+
+def _checked(file: Path, prompt: Prompt) -> str:
+    try:
+        text = file.read_bytes().decode("utf-8-sig").strip()
+    except UnicodeDecodeError as error:
+        raise CorpusError(f"{file}: not UTF-8 at byte {error.start}; save it as UTF-8") from error
+    if not text:
+        raise CorpusError(f"{file}: it is empty; write the prompt into it, or remove it")
+    try:
+        found = set(_placeholders(text))
+    except ValueError as error:
+        raise CorpusError(f"{file}: {error}; write {{{{ and }}}} for braces in the text") from error
+    if unknown := sorted(found - prompt.placeholders):
+        known = ", ".join(f"{{{one}}}" for one in sorted(prompt.placeholders)) or "none"
+        raise CorpusError(
+            f"{file}: unknown placeholder {{{unknown[0]}}}; this prompt has {known}. Correct it, "
+            "or write {{ and }} for braces in the text"
+        )
+    if missing := sorted(prompt.placeholders - found):
+        raise CorpusError(
+            f"{file}: placeholder {{{missing[0]}}} is missing; write it where its value belongs"
+        )
+    return text
+
+
+def _placeholders(text: str) -> Iterator[str]:
+    """Names between braces; what else stands there is part of the name, and so is unknown."""
+    for _, name, how, conversion in Formatter().parse(text):
+        if name is not None:
+            yield name + (f"!{conversion}" if conversion else "") + (f":{how}" if how else "")
+
+
+def _in_language(language: str) -> str:
+    code = language.replace("_", "-").partition("-")[0].lower()
+    if code == "en":
+        return ""
+    return f" Write in {_LANGUAGES.get(code, f'the language with the code {code}')}."

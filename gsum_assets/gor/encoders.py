@@ -1,0 +1,157 @@
+"""The graph networks (paper, 2.1, A.4, A.7) as torch modules over `dgl` graphs.
+
+Every graph has a self-loop at each node, so that isolated nodes keep what they are (A.4). A module
+runs where its weights and its graph are. It imports torch and dgl, which takes seconds: import this
+file inside functions.
+"""
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+
+import numpy as np
+import torch
+from dgl import DGLGraph
+from dgl.nn.pytorch import GATConv, GINConv, GraphConv, JumpingKnowledge, SAGEConv, SGConv
+from torch import Tensor, nn
+from torch.nn.functional import batch_norm, normalize
+
+from gsum_assets.gor.settings import EncoderSettings
+from gsum_resources.checkpoints import CheckpointError
+
+
+class Encoder(nn.Module):
+    """A graph network in the form that the settings name.
+
+    The residual form is the node's features plus a learned gate times the network's output.
+
+    Parameters
+    ----------
+    dimension : of node embeddings, in and out.
+    """
+
+    def __init__(self, settings: EncoderSettings, dimension: int) -> None:
+        super().__init__()
+        self.settings = settings
+        self.dimension = dimension
+        self.network: nn.Module | None = None
+        if settings.name == "sgc":
+            self.network = Hops(settings, dimension)
+        elif settings.name != "none":
+            self.network = Layers(settings, dimension)
+        is_residual = settings.residual and self.network is not None
+        self.gate = nn.Parameter(torch.tensor(settings.gate)) if is_residual else None
+
+    def forward(self, graph: DGLGraph, nodes: Tensor) -> Tensor:
+        """Return node embeddings, `(n_nodes, dim)` as `nodes` are."""
+        if self.network is None:
+            return nodes
+        found = self.network(graph, nodes)
+        if self.gate is not None:
+            found = nodes + self.gate * found
+        return normalize(found) if self.settings.unit_length else found
+
+    def arrays(self) -> dict[str, np.ndarray]:
+        """Return weights and running statistics by name, for a checkpoint."""
+        return {
+            name: part.detach().cpu().numpy().copy() for name, part in self.state_dict().items()
+        }
+
+    def load_arrays(self, arrays: Mapping[str, np.ndarray]) -> "Encoder":
+        """Take the weights and statistics of a checkpoint, and return self.
+
+        Raises
+        ------
+        CheckpointError
+            If an array is missing or of another shape.
+        """
+        state = self.state_dict()
+        for name, part in state.items():
+            if name not in arrays or arrays[name].shape != tuple(part.shape):
+                found = f"of shape {arrays[name].shape}" if name in arrays else "missing"
+                raise CheckpointError(
+                    f"checkpoint: '{name}' of encoder '{self.settings.name}' is {found}, "
+                    f"expected {tuple(part.shape)}; materialize gor/model again"
+                )
+        self.load_state_dict({name: torch.from_numpy(arrays[name].copy()) for name in state})
+        return self
+
+
+class Layers(nn.Module):
+    """Layers with dropout, batch norm and PReLU; their outputs are joined by the maximum.
+
+    The heads of GAT are concatenated between layers, and averaged in each layer's output.
+    """
+
+    def __init__(self, settings: EncoderSettings, dimension: int) -> None:
+        super().__init__()
+        self.dimension = dimension
+        width = dimension * (settings.heads if settings.name == "gat" else 1)
+        inputs = [dimension, *[width] * (settings.layers - 1)]
+        self.convs = nn.ModuleList(convolution(settings, n, dimension) for n in inputs)
+        self.norms = nn.ModuleList(NodeNorm(width) for _ in inputs)
+        self.activations = nn.ModuleList(nn.PReLU(width) for _ in inputs)
+        self.dropout = nn.Dropout(settings.dropout)
+        self.jump = JumpingKnowledge("max")
+
+    def forward(self, graph: DGLGraph, nodes: Tensor) -> Tensor:
+        """Return `(n_nodes, dim)` of `(n_nodes, dim)`."""
+        outputs = []
+        for conv, norm, activation in zip(self.convs, self.norms, self.activations, strict=True):
+            nodes = conv(graph, self.dropout(nodes)).flatten(1)  # (n_nodes, heads * dim)
+            nodes = activation(norm(nodes))
+            outputs.append(nodes.unflatten(1, (-1, self.dimension)).mean(1))  # over heads
+        return self.jump(outputs)
+
+
+class Hops(nn.Module):
+    """SGC (Wu et al., 2019): hops with nothing between them, and one matrix at the end."""
+
+    def __init__(self, settings: EncoderSettings, dimension: int) -> None:
+        super().__init__()
+        self.dropout = nn.Dropout(settings.dropout)
+        self.conv = SGConv(dimension, dimension, k=settings.layers)
+
+    def forward(self, graph: DGLGraph, nodes: Tensor) -> Tensor:
+        """Return `(n_nodes, dim)` of `(n_nodes, dim)`."""
+        return self.conv(graph, self.dropout(nodes))
+
+
+class NodeNorm(nn.BatchNorm1d):
+    """Batch norm over nodes; a single node, which has no variance, is taken as in inference."""
+
+    def forward(self, input: Tensor) -> Tensor:
+        """Return `(n_nodes, dim)` of `(n_nodes, dim)`."""
+        if len(input) > 1:
+            return super().forward(input)
+        return batch_norm(input, self.running_mean, self.running_var, self.weight, self.bias)
+
+
+def convolution(settings: EncoderSettings, n_inputs: int, dimension: int) -> nn.Module:
+    """Return one layer of message passing, from `n_inputs` to `dimension` (GAT: a head)."""
+    if settings.name == "gat":
+        dropout = settings.attention_dropout
+        dropout = settings.dropout if dropout is None else dropout
+        return GATConv(n_inputs, dimension, settings.heads, attn_drop=dropout)
+    if settings.name == "gcn":
+        return GraphConv(n_inputs, dimension)
+    if settings.name == "gin":
+        perceptron = nn.Sequential(
+            nn.Linear(n_inputs, dimension), nn.ReLU(), nn.Linear(dimension, dimension)
+        )
+        # epsilon begins at -1, since the self-loop adds the node itself once already
+        return GINConv(perceptron, "sum", init_eps=-1, learn_eps=True)
+    return SAGEConv(n_inputs, dimension, "mean")
+
+
+def new_encoder(settings: EncoderSettings, dimension: int, seed: int = 0) -> Encoder:
+    """Return a network with first weights drawn by `seed`, ready for inference."""
+    with seeded(seed):
+        return Encoder(settings, dimension).eval()
+
+
+@contextmanager
+def seeded(seed: int) -> Iterator[None]:
+    """Make torch draw what follows from `seed`, and give its generators back as they were."""
+    with torch.random.fork_rng(devices=range(torch.cuda.device_count())):
+        torch.manual_seed(seed)
+        yield

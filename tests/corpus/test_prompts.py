@@ -1,0 +1,150 @@
+"""A file overrides a prompt; a slip in it is an error that names file, placeholder and remedy."""
+
+from pathlib import Path
+
+import pytest
+
+from gsum_assets.corpus.folder import read_records
+from gsum_assets.corpus.prompts import (
+    Prompt,
+    Prompts,
+    names_of,
+    overrides,
+    prompt_text,
+    prompts_of,
+    write_prompts,
+)
+from gsum_assets.corpus.settings import CorpusError
+from gsum_assets.families import PROMPTS
+
+KNOWN = {
+    "gor": Prompts({"response": Prompt("Answer in {max_words} words.", writes=True)}),
+    "gae": Prompts({"topic": Prompt("Name it."), "edit": Prompt("Edit it.")}),
+}
+
+
+def put(folder: Path, name: str, text: str) -> Path:
+    file = folder / "prompts" / name
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_text(text)
+    return file
+
+
+@pytest.fixture
+def folders(tmp_path: Path) -> list[Path]:
+    """That of a corpus, and the home."""
+    return [tmp_path / "corpora" / "tales", tmp_path]
+
+
+def response(folders: list[Path], language: str = "en") -> str:
+    return prompt_text(KNOWN, "gor", "response", folders, language)
+
+
+def test_the_corpus_comes_before_the_home_and_the_home_before_what_is_built_in(
+    folders: list[Path],
+) -> None:
+    assert response(folders) == "Answer in {max_words} words."
+    put(folders[1], "gor/response.md", "At home: {max_words}.\n")
+    assert response(folders) == "At home: {max_words}."
+    put(folders[0], "gor/response.md", "In the corpus: {max_words}.")
+    assert response(folders) == "In the corpus: {max_words}."
+    assert prompt_text(KNOWN, "gae", "topic", folders, "en") == "Name it."
+    assert overrides(KNOWN, folders) == {"gor.response": folders[0] / "prompts/gor/response.md"}
+
+
+@pytest.mark.parametrize(
+    ("text", "error"),
+    [
+        ("Say {max_word}.", r"response.md: unknown placeholder \{max_word\}; .*\{max_words\}"),
+        ("Say {max_words} and {}.", r"unknown placeholder \{\}"),
+        ("Say {max_words:>100000}.", r"unknown placeholder \{max_words:>100000\}"),
+        ("Say {max_words!r}.", r"unknown placeholder \{max_words!r\}"),
+        ("Say {max_words.real}.", r"unknown placeholder \{max_words.real\}"),
+        ("Say it.", r"response.md: placeholder \{max_words\} is missing; write it"),
+        ('Say {"a": 1} {max_words}.', r'unknown placeholder \{"a": 1\}.*write \{\{ and \}\}'),
+        ("Say } {max_words}.", r"response.md: .*write \{\{ and \}\}"),
+        (" \n", r"response.md: it is empty; write the prompt into it, or remove it"),
+    ],
+)
+def test_a_slip_in_a_file_is_named(folders: list[Path], text: str, error: str) -> None:
+    put(folders[1], "gor/response.md", text)
+    with pytest.raises(CorpusError, match=error):
+        response(folders)
+    assert prompt_text(KNOWN, "gae", "topic", folders, "en") == "Name it."
+
+
+def test_a_file_that_is_not_utf8_is_named(folders: list[Path]) -> None:
+    put(folders[0], "gor/response.md", "").write_bytes(b"\xff\xfe")
+    with pytest.raises(CorpusError, match=r"response.md: not UTF-8 at byte 0; save it as UTF-8"):
+        response(folders)
+
+
+@pytest.mark.parametrize(
+    ("name", "error"),
+    [
+        ("gor/respones.md", r"did you mean 'response.md'\? Known: response.md"),
+        ("gor/response.txt", r"no prompt of gor has this name"),
+        ("goer/response.md", r"goer: no family of prompts has this name; did you mean 'gor'\?"),
+        ("notes.md", r"notes.md: no family .* must stand outside the folder 'prompts'"),
+    ],
+)
+def test_a_file_that_overrides_nothing_is_an_error(
+    folders: list[Path], name: str, error: str
+) -> None:
+    put(folders[0], "gor/response.md", "{max_words}")
+    put(folders[1], "gae/.topic.md.swp", "an editor's")
+    assert response(folders) == "{max_words}"
+    put(folders[1], name, "{max_words}")
+    with pytest.raises(CorpusError, match=error):
+        response(folders)
+
+
+@pytest.mark.parametrize(
+    ("language", "end"),
+    [
+        ("en", "words."),
+        ("en-GB", "words."),
+        ("de", "words. Write in German."),
+        ("pt-BR", "words. Write in Portuguese."),
+        ("ZH_hant", "words. Write in Chinese."),
+        ("tlh", "words. Write in the language with the code tlh."),
+    ],
+)
+def test_the_language_of_prose_is_named(folders: list[Path], language: str, end: str) -> None:
+    assert response(folders, language).endswith(end)
+    assert prompt_text(KNOWN, "gae", "topic", folders, language) == "Name it."
+    put(folders[0], "gor/response.md", "Antworte in {max_words} words.")
+    assert response(folders, language).endswith(end)
+
+
+def test_a_prompt_is_read_once_and_only_if_it_is_used() -> None:
+    read: list[tuple[str, str]] = []
+
+    class Reader:
+        def section(self, corpus: str, name: str) -> str:
+            read.append((corpus, name))
+            return "{{{max_words}}}"
+
+    prompts = prompts_of(Reader(), "tales", "gor")
+    assert not read
+    assert [prompts.text("response", max_words=n) for n in (5, 6)] == ["{5}", "{6}"]
+    assert read == [("tales", "prompts.gor.response")]
+
+
+def test_what_is_written_out_is_what_is_built_in(folders: list[Path]) -> None:
+    kept = put(folders[0], "gor/question.md", "Mine.")
+    written = write_prompts(PROMPTS, folders[0])
+    assert kept not in written
+    assert len(written) == len(list(names_of(PROMPTS))) - 1
+    assert kept.read_text() == "Mine."
+    for family, name in names_of(PROMPTS):
+        built_in = prompt_text(PROMPTS, family, name, [], "en")
+        text = prompt_text(PROMPTS, family, name, folders, "en")
+        assert text == ("Mine." if (family, name) == ("gor", "question") else built_in.strip())
+    assert write_prompts(PROMPTS, folders[0]) == []
+
+
+def test_prompts_are_no_documents(tmp_path: Path) -> None:
+    put(tmp_path, "gor/response.md", "Answer.")
+    (tmp_path / "a.md").write_text("A boat.")
+    assert [record.file for record in read_records(tmp_path, 1000)] == ["a.md"]

@@ -1,0 +1,231 @@
+"""The networks: against dense matrices, on any order of nodes, on graphs never seen."""
+
+import os
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from gsum_assets.gor.encoders import NodeNorm, convolution, new_encoder
+from gsum_assets.gor.graphs import side_by_side
+from gsum_assets.gor.infer import infer
+from gsum_assets.gor.settings import EncoderSettings
+from gsum_resources.checkpoints import CheckpointError
+from tests.gor.toy_graphs import permuted, toy_graph
+
+NAMES = ("gat", "gcn", "sgc", "gin", "sage")
+DIMENSION, HEADS = 16, 4
+RAW = {"residual": False, "unit_length": False}
+
+
+def encoder_of(name, **changes):
+    return new_encoder(EncoderSettings(name=name, **changes), DIMENSION, seed=7)
+
+
+def outputs_of(encoder, graphs, direction="both"):
+    batch = side_by_side(graphs, direction)
+    return encoder(batch.graph, batch.features)
+
+
+def dense(graph, direction="both"):
+    """1 where the node of the row receives a message of the node of the column, or is it."""
+    receives = np.eye(graph.n_nodes)
+    if direction != "to_response":
+        receives[graph.edges[0], graph.edges[1]] = 1
+    if direction != "to_retrieved":
+        receives[graph.edges[1], graph.edges[0]] = 1
+    return receives
+
+
+def dense_gat(x, receives, own):
+    """Heads side by side (Velickovic et al., 2018)."""
+    outputs = []
+    for head, weight in enumerate(own["fc.weight"].reshape(HEADS, -1, x.shape[1])):
+        values = x @ weight.T
+        logits = (values @ own["attn_r"][0, head])[:, None] + values @ own["attn_l"][0, head]
+        powers = np.exp(np.where(logits > 0, logits, 0.2 * logits)) * receives
+        outputs.append(powers / powers.sum(1, keepdims=True) @ values)
+    return np.concatenate(outputs, 1) + own["bias"]
+
+
+def dense_gcn(x, receives, own):
+    """Weights of one over the root of what a node receives times what the other sends."""
+    shares = receives.sum(1)[:, None] ** -0.5 * receives * receives.sum(0) ** -0.5
+    return shares @ x @ own["weight"] + own["bias"]
+
+
+def dense_gin(x, receives, own):
+    summed = receives @ x + own["eps"] * x + x
+    hidden = summed @ own["apply_func.0.weight"].T + own["apply_func.0.bias"]
+    return np.maximum(hidden, 0) @ own["apply_func.2.weight"].T + own["apply_func.2.bias"]
+
+
+def dense_sage(x, receives, own):
+    mean = receives @ x / receives.sum(1, keepdims=True)
+    return x @ own["fc_self.weight"].T + own["fc_self.bias"] + mean @ own["fc_neigh.weight"].T
+
+
+DENSE = {"gat": dense_gat, "gcn": dense_gcn, "gin": dense_gin, "sage": dense_sage}
+
+
+def numbers(module):
+    return {name: part.double().numpy() for name, part in module.state_dict().items()}
+
+
+@pytest.mark.parametrize("direction", ["both", "to_response", "to_retrieved"])
+@pytest.mark.parametrize("name", DENSE)
+def test_a_layer_is_what_dense_matrices_say(name, direction):
+    import torch
+
+    graph = toy_graph("d", dimension=DIMENSION)
+    layer = convolution(EncoderSettings(name=name), DIMENSION, DIMENSION).eval().double()
+    for weight in layer.parameters():
+        torch.nn.init.normal_(weight, generator=torch.Generator().manual_seed(weight.numel()))
+    features = torch.from_numpy(graph.features).double()
+    with torch.inference_mode():
+        found = layer(graph.as_dgl(direction), features).flatten(1)
+    expected = DENSE[name](graph.features.astype(float), dense(graph, direction), numbers(layer))
+    np.testing.assert_allclose(found, expected, rtol=1e-9, atol=1e-9)
+
+
+def test_dgl_finds_its_backend_without_a_file_in_the_users_folder():
+    assert os.environ["DGLBACKEND"] == "pytorch"  # else it writes one, and says so
+
+
+def test_gin_counts_a_node_once_at_first():
+    assert encoder_of("gin").network.convs[0].eps.item() == -1  # and once by its self-loop
+
+
+def test_sgc_is_hops_and_one_matrix():
+    graph, encoder = toy_graph("d"), encoder_of("sgc", **RAW)
+    share = dense(graph).sum(1) ** -0.5
+    hop = share[:, None] * dense(graph) * share
+    expected = hop @ hop @ graph.features @ encoder.network.conv.fc.weight.detach().numpy().T
+    np.testing.assert_allclose(outputs_of(encoder, [graph]).detach(), expected, atol=1e-5)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_the_order_of_nodes_only_moves_rows(name):
+    graph = toy_graph("d")
+    order = np.random.default_rng(3).permutation(graph.n_nodes)
+    one, other = infer(encoder_of(name), [graph, permuted(graph, order)])
+    np.testing.assert_allclose(other[order], one, atol=1e-6)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_graph_is_alone_among_others(name):
+    encoder, graphs = encoder_of(name), [toy_graph("a"), toy_graph("b", n_chunks=3)]
+    alone = [infer(encoder, [graph])[0] for graph in graphs]
+    for one, other in zip(alone, reversed(infer(encoder, graphs[::-1])), strict=True):
+        np.testing.assert_array_equal(one, other)
+    together = outputs_of(encoder, graphs, encoder.settings.direction).detach()
+    np.testing.assert_allclose(together, np.concatenate(alone), atol=1e-6)
+    np.testing.assert_allclose(np.linalg.norm(together, axis=1), 1, atol=1e-6)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_node_without_edges_depends_on_itself_alone(name):
+    encoder, graph = encoder_of(name), toy_graph("d")
+    lonely = replace(graph, edges=np.empty((2, 0), np.int64))
+    changed = replace(lonely, features=np.roll(lonely.features, 1, axis=0))
+    one, other = infer(encoder, [lonely, changed])
+    np.testing.assert_allclose(np.roll(one, 1, axis=0), other, atol=1e-6)
+
+
+def test_messages_go_the_way_that_is_set():
+    graph = toy_graph("d")
+    quiet = replace(graph, edges=np.empty((2, 0), np.int64))
+    chunks = graph.kinds == "chunk"
+    for direction, unmoved in [("to_response", chunks), ("to_retrieved", ~chunks)]:
+        with_edges, without = infer(encoder_of("gat", direction=direction), [graph, quiet])
+        moved = np.abs(with_edges - without).max(1)
+        assert moved[unmoved].max() < 1e-6
+        assert moved[~unmoved].max() > 1e-4
+
+
+@pytest.mark.parametrize("name", DENSE)
+def test_layers_are_joined_by_their_maximum_and_heads_averaged_at_the_end(name):
+    import torch
+
+    graph, encoder = toy_graph("d"), encoder_of(name, direction="to_retrieved", **RAW)
+    (found,) = infer(encoder, [graph])
+    heads, x, outputs = HEADS if name == "gat" else 1, graph.features, []
+    for layer in encoder.network.convs:  # without training, batch norm and PReLU are known
+        x = DENSE[name](x, dense(graph, "to_retrieved"), numbers(layer)) / np.sqrt(1 + 1e-5)
+        x = np.where(x > 0, x, 0.25 * x)
+        assert x.shape == (graph.n_nodes, heads * DIMENSION)  # heads go on to the next layer
+        outputs.append(x.reshape(graph.n_nodes, heads, DIMENSION).mean(1))
+    np.testing.assert_allclose(found, np.maximum(*outputs), atol=1e-5)
+    cosine = encoder_of(name, direction="to_retrieved", cosine=True, **RAW)
+    trained = outputs_of(cosine, [graph], "to_retrieved").detach()
+    assert torch.equal(trained, torch.from_numpy(found))  # by inner product
+    lengths = np.linalg.norm(found, axis=1, keepdims=True)
+    np.testing.assert_allclose(infer(cosine, [graph])[0], found / lengths, atol=1e-6)
+
+
+def test_no_gate_and_no_network_leave_nodes_as_they_are():
+    graph = toy_graph("d")
+    (closed,) = infer(encoder_of("gat", gate=0.0), [graph])
+    np.testing.assert_allclose(closed, graph.features, atol=1e-6)
+    (untrained,) = infer(encoder_of("none"), [graph])
+    np.testing.assert_array_equal(untrained, graph.features)
+
+
+def test_dropout_and_batch_statistics_are_for_training():
+    import torch
+
+    encoder, graphs, found = encoder_of("gat", dropout=0.5).train(), [toy_graph("d")], []
+    for seed in (1, 1, 2):
+        with torch.random.fork_rng(devices=[]):
+            torch.manual_seed(seed)
+            found.append(outputs_of(encoder, graphs))
+    assert torch.equal(found[0], found[1])
+    assert not torch.equal(found[0], found[2])
+    before = encoder.arrays()
+    outputs_of(encoder.eval(), graphs)
+    for name, array in encoder.arrays().items():
+        np.testing.assert_array_equal(array, before[name])
+    assert np.abs(before["network.norms.0.running_mean"]).max() > 0
+
+
+def test_the_dropout_of_attention_is_its_own_where_it_is_set():
+    def attention(**changes):
+        return encoder_of("gat", dropout=0.5, **changes).network.convs[1].attn_drop.p
+
+    assert attention() == 0.5
+    assert attention(attention_dropout=0.1) == 0.1
+
+
+def test_one_node_trains_without_a_variance():
+    import torch
+
+    graph = toy_graph("d", n_chunks=1, n_queries=0, k=1)
+    assert outputs_of(encoder_of("gat").train(), [graph]).isfinite().all()
+    norm = NodeNorm(2).train()
+    norm(torch.ones(1, 2))
+    assert norm.running_mean.tolist() == [0, 0]
+
+
+def test_first_weights_follow_the_seed_and_leave_the_generator_of_torch_alone():
+    import torch
+
+    before = torch.get_rng_state()
+    first, again, other = (
+        new_encoder(EncoderSettings(), DIMENSION, seed).arrays()["network.convs.0.fc.weight"]
+        for seed in (1, 1, 2)
+    )
+    assert np.array_equal(first, again)
+    assert not np.array_equal(first, other)
+    assert torch.equal(torch.get_rng_state(), before)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_weights_come_back(name):
+    encoder = encoder_of(name)
+    other = new_encoder(encoder.settings, DIMENSION, seed=8).load_arrays(encoder.arrays())
+    graph = toy_graph("d")
+    np.testing.assert_array_equal(infer(encoder, [graph])[0], infer(other, [graph])[0])
+    with pytest.raises(CheckpointError, match=rf"'.*' of encoder '{name}' is missing, expected"):
+        encoder.load_arrays({})
+    with pytest.raises(CheckpointError, match=r"is of shape \(.*16.*, expected \(.*8"):
+        new_encoder(encoder.settings, 8).load_arrays(encoder.arrays())

@@ -1,0 +1,226 @@
+"""Known servers end with a valid structured reply, and are not asked more than they must be."""
+
+import json
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+from pydantic import BaseModel, Field
+
+from gsum_resources.endpoint import Endpoint
+from gsum_resources.llm.dialect import is_rejection, is_unexplained
+from gsum_resources.llm.openai_compatible import OpenAICompatibleModel
+from gsum_resources.protocols import Completion, ModelUnavailableError, Request
+from gsum_resources.settings import LlmSettings
+from tests.servers import rejections
+from tests.servers.replies import value_for, wanted_schema
+from tests.servers.scripted import scripted_server
+
+
+class Note(BaseModel):
+    title: str
+    weight: int = Field(ge=1, le=10)
+
+
+class Names(BaseModel):
+    names: list[str]
+
+
+class Server:
+    """A model behind a server that rejects like a known one, and what was sent to it."""
+
+    def __init__(self, model: OpenAICompatibleModel, sent: list[dict], log: Path) -> None:
+        self.model, self.sent, self._log = model, sent, log
+
+    @property
+    def statuses(self) -> list[int]:
+        return [json.loads(line)["status"] for line in self._log.read_text().splitlines()]
+
+    @property
+    def format(self) -> str:
+        return self.model._dialect.format
+
+    def ask(self, *schemas: type[BaseModel] | None) -> list[Completion]:
+        requests = [
+            Request("facts", "Say so.", passages=(f"text {i}",), schema=schema)
+            for i, schema in enumerate(schemas)
+        ]
+        replies = self.model.complete(requests)
+        for reply, schema in zip(replies, schemas, strict=True):
+            assert isinstance(reply, Completion), reply
+            assert schema is None or isinstance(reply.parsed, schema)
+        return replies  # type: ignore[return-value]
+
+
+Rejects = Callable[[dict], tuple[int, dict] | None]
+
+
+@contextmanager
+def serving(
+    tmp_path: Path,
+    rejects: Rejects = lambda body: None,
+    says: Callable[[dict], str] | None = None,
+    max_retries: int = 3,
+) -> Iterator[Server]:
+    sent: list[dict] = []
+
+    def noted(body: dict) -> tuple[int, dict] | None:
+        sent.append(body)
+        return rejects(body)
+
+    log = tmp_path / "requests.jsonl"
+    with scripted_server(log, says, rejects=noted) as server:
+        settings = LlmSettings(
+            backend="openai_compatible",
+            base_url=server.base_url,
+            model="m",
+            api_key_env="",
+            max_retries=max_retries,
+        )
+        endpoint = Endpoint(settings, backoff_s=0.02)
+        try:
+            yield Server(OpenAICompatibleModel(settings, endpoint), sent, log)
+        finally:
+            endpoint.close()
+
+
+@pytest.mark.parametrize(
+    ("rejects", "format_", "statuses"),
+    [
+        (rejections.llama_cpp_python, "json_object_schema", [500]),
+        (rejections.litellm_proxy, "guided_json", [500, 500]),
+        # twice the same, a plain request, then each other form once
+        (rejections.wordless, "guided_json", [500, 500, 200, 500, 500]),
+    ],
+)
+def test_a_format_that_the_server_fails_at_is_lowered(
+    tmp_path: Path, rejects: Rejects, format_: str, statuses: list[int]
+) -> None:
+    with serving(tmp_path, rejects) as server:
+        # several at once: the first finds out for all
+        server.ask(*[Note] * 6)
+        assert server.statuses == [*statuses, *[200] * 6]
+        server.ask(Names)
+        assert server.statuses == [*statuses, *[200] * 7]
+        assert server.format == format_
+
+
+def test_the_schema_goes_along_in_every_form(tmp_path: Path) -> None:
+    with serving(tmp_path, rejections.llama_cpp_python) as server:
+        server.ask(Note)
+        assert server.sent[-1]["response_format"]["schema"]["properties"]["weight"]["maximum"] == 10
+        assert '"weight": <1 to 10: weight>' in server.sent[-1]["messages"][0]["content"]
+    with serving(tmp_path, rejections.wordless) as server:
+        server.ask(Note)
+        assert server.sent[-1]["guided_json"] == server.sent[-1]["json_schema"]
+
+
+def test_a_schema_that_the_server_does_not_take_lowers_the_format_for_itself(
+    tmp_path: Path,
+) -> None:
+    with serving(tmp_path, rejections.vllm) as server:
+        server.ask(Names)
+        server.ask(Note)
+        assert server.statuses == [200, 400, 400, 200]
+        server.ask(Names, Note)
+        assert server.statuses[4:] == [200, 200]
+        assert server.format == "json_schema"
+
+
+def test_reasoning_models_of_openai(tmp_path: Path) -> None:
+    with serving(tmp_path, rejections.openai_reasoning) as server:
+        server.ask(Note)
+        server.ask(Names, None)
+        assert server.statuses == [400, 400, 200, 200, 200]
+        assert server.format == "json_schema"
+        assert "max_completion_tokens" in server.sent[-1]
+        assert "temperature" not in server.sent[-1]
+
+
+@pytest.mark.parametrize("ignored", ['{"note": "A boat."}', "A boat of weight {7}.", "A boat."])
+def test_a_format_that_is_ignored_in_silence_is_lowered(tmp_path: Path, ignored: str) -> None:
+    """Older servers of Ollama take `json_schema` and pass it over."""
+
+    def says(body: dict) -> str:
+        if body.get("response_format", {}).get("type") == "json_schema":
+            return ignored
+        return json.dumps(value_for(wanted_schema(body) or {}, "d"))
+
+    with serving(tmp_path, says=says) as server:
+        assert [reply.calls for reply in server.ask(Note)] == [2]
+        assert [reply.calls for reply in server.ask(Note)] == [1]
+
+
+@pytest.mark.parametrize("status", [429, 500, 502, 503])
+def test_an_outage_never_lowers_the_format(tmp_path: Path, status: int) -> None:
+    words = "The schema service is overloaded." if status == 503 else "Overloaded."
+    left = [3]
+
+    def rejects(body: dict) -> tuple[int, dict] | None:
+        left[0] -= 1
+        return (status, {"error": {"message": words}}) if left[0] >= 0 else None
+
+    with serving(tmp_path, rejects) as server:
+        server.ask(Note)
+        assert server.format == "json_schema"
+        assert "response_format" in server.sent[-1]
+        assert server.statuses[:3] == [status] * 3
+
+
+def test_an_outage_after_a_first_reply_is_waited_for(tmp_path: Path) -> None:
+    away = [False]
+    with serving(tmp_path, lambda body: (500, {}) if away[0] else None, max_retries=1) as server:
+        server.ask(Note)
+        away[0] = True
+        with pytest.raises(ModelUnavailableError):
+            server.model.complete([Request("facts", "Say so.", schema=Note)] * 20)
+        away[0] = False
+        server.ask(Note)
+        assert server.format == "json_schema"
+        assert all("response_format" in body for body in server.sent)
+
+
+def test_nobody_there_is_no_rejection(tmp_path: Path) -> None:
+    settings = LlmSettings(
+        backend="openai_compatible",
+        base_url="http://127.0.0.1:9/v1",
+        model="m",
+        api_key_env="",
+        max_retries=1,
+    )
+    model = OpenAICompatibleModel(settings, Endpoint(settings, backoff_s=0.02))
+    with pytest.raises(ModelUnavailableError):
+        model.complete([Request("facts", "Say so.", schema=Note)] * 4)
+    assert model._dialect.format == "json_schema"
+
+
+def test_a_prompt_that_is_too_long_is_sent_once(tmp_path: Path) -> None:
+    words = "This model's maximum context length is 512 tokens, you requested 900."
+
+    def rejects(body: dict) -> tuple[int, dict] | None:
+        return 400, {"error": {"message": words, "code": "context_length_exceeded"}}
+
+    with serving(tmp_path, rejects) as server:
+        (reply,) = server.model.complete([Request("facts", "Say so.", schema=Note)])
+        assert "maximum context length" in vars(reply)["message"]
+        assert server.statuses == [400]
+
+
+@pytest.mark.parametrize(
+    ("status", "words", "rejected"),
+    [
+        (400, "no", True),
+        (422, "no", True),
+        (500, "1 validation error: response_format", True),
+        (500, "The server had an error.", False),
+        (501, "Unknown parameter: 'guided_json'", True),
+        (503, "schema registry is overloaded", False),
+        (429, "unsupported value", False),
+        (401, "invalid key", False),
+        (0, "grammar", False),
+    ],
+)
+def test_what_is_a_rejection(status: int, words: str, rejected: bool) -> None:
+    assert is_rejection(status, words) is rejected
+    assert is_unexplained(status) is (status in (500, 501))

@@ -1,0 +1,147 @@
+"""A model that says anything at all, and replies whose structure is right all the same."""
+
+import json
+from typing import Any, Literal
+
+import pytest
+from pydantic import BaseModel, Field
+
+from gsum_assets.evaluation.judges.verdicts import CRITERIA, Rating, pairwise_verdict
+from gsum_assets.graphrag.schemas import Report, extraction_schema
+from gsum_assets.jerr.schemas import Extraction, Keywords, LookUp, Pause
+from gsum_resources.llm.grammar import (
+    GrammarError,
+    Grammars,
+    Repetition,
+    bounded_schema,
+    repeats_itself,
+)
+from tests.llm.test_transformers_local import END, write_tokenizer
+
+SCHEMAS = (pairwise_verdict(CRITERIA), Rating, Report, Extraction, Keywords, LookUp, Pause)
+ROOM = 1200
+
+
+@pytest.fixture(scope="module")
+def tokenizer(tmp_path_factory: pytest.TempPathFactory) -> Any:
+    words = ['"}', '"]', '", "', "],", "},", '",', '"},', "}, ", '[{"', "[]", "the ", " \\", "\n"]
+    return write_tokenizer(tmp_path_factory.mktemp("tokens"), words, None)
+
+
+def babble(tokenizer: Any, schema: type[BaseModel], seed: int, room: int = ROOM) -> str:
+    """What a model says whose logits are random, under the grammar."""
+    import torch
+
+    end = tokenizer.convert_tokens_to_ids(END)
+    n = len(tokenizer) + 3  # a model may have more logits than tokens
+    mask = Grammars(tokenizer, n, [end]).mask(schema, max_words=30, start=2, room=room)
+    generator = torch.Generator().manual_seed(seed)
+    ids = torch.zeros((1, 2), dtype=torch.long)
+    for _ in range(room):
+        scores = mask(ids, torch.rand((1, n), generator=generator))
+        ids = torch.cat([ids, scores.argmax(1, keepdim=True)], 1)
+        if ids[0, -1] == end:
+            return tokenizer.decode(ids[0, 2:-1])
+    raise AssertionError(f"no end: {tokenizer.decode(ids[0, 2:])}")
+
+
+def shape(value: Any) -> Any:
+    """Types alone, as the schema has them."""
+    if isinstance(value, dict):
+        return {key: shape(item) for key, item in value.items()}
+    return [shape(item) for item in value] if isinstance(value, list) else type(value).__name__
+
+
+@pytest.mark.parametrize("schema", SCHEMAS, ids=lambda schema: schema.__name__)
+@pytest.mark.parametrize("seed", [1, 2])
+def test_babble_satisfies_the_schema_within_its_room(tokenizer, schema, seed):
+    assert schema.model_validate(json.loads(babble(tokenizer, schema, seed)))
+
+
+def test_every_field_of_an_extraction_is_there(tokenizer):
+    said = json.loads(babble(tokenizer, extraction_schema(("person", "place"), True), 3))
+    assert list(said) == ["entities", "relationships", "claims"]
+    for entity in said["entities"]:
+        assert shape(entity) == {"name": "str", "type": "str", "description": "str"}
+        assert entity["type"] in ("person", "place", "other")
+
+
+def test_a_reply_that_nears_its_room_is_closed(tokenizer):
+    class Deep(BaseModel):
+        lists: list[list[str]]
+        number: int
+        choice: Literal["yes", "no"]
+        name: str = Field(min_length=3)
+
+    for room in (130, 200, 400):
+        assert Deep.model_validate_json(babble(tokenizer, Deep, 5, room))
+
+
+def test_bounds_of_the_schema_are_kept_and_missing_ones_added():
+    class Bounded(BaseModel):
+        short: str = Field(default="", max_length=7)
+        long: str
+        few: list[int] = Field(max_length=2)
+        many: list[str] = Field(default_factory=list)
+
+    schema = bounded_schema(Bounded, max_words=100)
+    parts = schema["properties"]
+    assert (parts["short"]["maxLength"], parts["long"]["maxLength"]) == (7, 800)
+    assert (parts["few"]["maxItems"], parts["many"]["maxItems"]) == (2, 24)
+    assert schema["required"] == ["short", "long", "few", "many"]
+
+
+def test_a_schema_without_a_grammar_is_an_error_that_says_what_to_set(tokenizer):
+    class Odd(BaseModel):
+        value: str = Field(json_schema_extra={"pattern": "(?=never)x"})
+
+    with pytest.raises(GrammarError, match=r"(?s)'Odd'.*structured_output to 'prompt'"):
+        babble(tokenizer, Odd, 0)
+
+
+@pytest.mark.parametrize(
+    ("ids", "repeated"),
+    [
+        (range(200), 0),
+        ([*range(50), *[7] * 20], 0),  # a rule across the page
+        ([*range(50), *[7] * 60], 59),
+        ([*range(50), *[1, 2, 3, 4, 5] * 10], 45),
+        ([*range(50), *[*range(100, 120)] * 2], 0),  # a refrain
+        ([*range(50), *[*range(100, 120)] * 3], 40),
+    ],
+)
+def test_a_loop_is_what_repeats_itself_thrice(ids, repeated):
+    repetition = Repetition()
+    for token in ids:
+        repetition.read([token])
+    assert repetition.repeated == repeated
+
+
+def test_a_loop_within_a_reply_closes_it(tokenizer):
+    import torch
+
+    end = tokenizer.convert_tokens_to_ids(END)
+    mask = Grammars(tokenizer, len(tokenizer), [end]).mask(Keywords, 400, start=0, room=4000)
+    a = tokenizer.convert_tokens_to_ids("a")
+    ids = torch.zeros((1, 0), dtype=torch.long)
+    while not ids.numel() or ids[0, -1] != end:
+        scores = torch.zeros((1, len(tokenizer)))
+        scores[0, a] = 1  # says nothing else, where that is allowed
+        ids = torch.cat([ids, mask(ids, scores).argmax(1, keepdim=True)], 1)
+    (keyword,) = Keywords.model_validate_json(tokenizer.decode(ids[0, :-1])).keywords
+    assert 36 <= len(keyword) < 50
+
+
+@pytest.mark.parametrize(
+    ("text", "repeats"),
+    [
+        ("Rust on the hull. " * 20, True),
+        ("Rust on the hull. " * 20 + "Rust on th", True),
+        ('{"names": ["' + 'a boat", "' * 30, True),
+        ("Rust on the hull. " * 20 + "The end.", False),
+        (" ".join(f"Boat {i} left the harbour at {i % 24}:00." for i in range(60)), False),
+        ("", False),
+    ],
+)
+def test_a_text_that_ends_in_a_circle_is_noticed(text: str, repeats: bool) -> None:
+    assert repeats_itself(text) is repeats

@@ -1,0 +1,78 @@
+"""An edited prompt makes what is written with it anew, and nothing else."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from gsum_assets.ask import ask
+from gsum_assets.corpus.settings import CorpusError
+from gsum_assets.run import RunReport
+from gsum_assets.workspace import open_workspace
+from gsum_resources.rehearsal import rehearsal_home
+from tests.conftest import CORPUS, House
+from tests.pipeline.homes import asked_of, furnish, house_at
+
+pytestmark = pytest.mark.usefixtures("tables_alone")
+METHODS = ["bm25", "readagent"]
+
+
+@pytest.fixture
+def house(tmp_path: Path) -> Iterator[House]:
+    """Three documents and two questions."""
+    with house_at(tmp_path) as made:
+        furnish(made)
+        yield made
+
+
+def put(house: House, name: str, text: str, for_all: bool = False) -> None:
+    file = (house.home.root if for_all else house.folder) / "prompts" / name
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_text(text)
+
+
+def assets_of(report: RunReport) -> set[str]:
+    return {asset for one in report.made for asset in one.assets}
+
+
+def test_an_edited_prompt_makes_anew_what_is_written_with_it(house: House) -> None:
+    assert house.run(METHODS).made
+    before = asked_of(house)
+
+    put(house, "jerr/gist.md", "Say it in {max_words} words.")
+    assert assets_of(house.run()) == {"jerr/pages"}
+    after = asked_of(house)
+    assert after["jerr/pages"] > before["jerr/pages"]
+    assert {asset for asset in after if after[asset] > before[asset]} == {"jerr/pages"}
+
+    put(house, "answers/answer.md", "Answer in {max_words} words.", for_all=True)
+    assert assets_of(house.run()) == {"retrieval/summaries", "jerr/summaries"}
+
+    put(house, "answers/answer.md", "Answer in {max_word} words.")
+    with pytest.raises(CorpusError, match=r"answer.md: unknown placeholder \{max_word\}"):
+        ask(open_workspace(house.home, house.pipeline().models), CORPUS, "Who met the boat?")
+    assert not house.run().is_complete
+
+    put(house, "answers/answer.md", "Answer in {max_words} words.")  # as in the home
+    assert not assets_of(house.run()) - {"retrieval/summaries", "jerr/summaries"}
+    asked = asked_of(house)["ask"]
+    ask(open_workspace(house.home, house.pipeline().models), CORPUS, "Who met the boat?")
+    put(house, "answers/answer.md", "Answer briefly in {max_words} words.")
+    ask(open_workspace(house.home, house.pipeline().models), CORPUS, "Who met the boat?")
+    assert asked_of(house)["ask"] == asked + 2
+
+
+def test_a_plan_reads_the_prompts_of_the_home(house: House) -> None:
+    put(house, "answers/answer.md", "Answer in {max_words} words.", for_all=True)
+    with rehearsal_home(house.home, CORPUS, []) as home:
+        text = open_workspace(home).section(CORPUS, "prompts.answers.answer")
+    assert text == "Answer in {max_words} words."
+
+
+def test_the_language_of_the_corpus_is_part_of_the_prompts_that_write(house: House) -> None:
+    def prompt(name: str) -> str:
+        return open_workspace(house.home).section(CORPUS, f"prompts.jerr.{name}")
+
+    built_in = prompt("gist"), prompt("pause")
+    (house.folder / "corpus.toml").write_text('language = "fi"\n')
+    assert (prompt("gist"), prompt("pause")) == (f"{built_in[0]} Write in Finnish.", built_in[1])

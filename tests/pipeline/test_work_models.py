@@ -1,0 +1,34 @@
+"""A model for one kind of work puts just what that work makes out of date."""
+
+import pytest
+
+from gsum_assets.definitions import pipeline_for
+from gsum_assets.run import RunReport, drive
+from gsum_assets.tables import TABLES
+from gsum_resources.appended import read_appended
+from gsum_resources.models import Models
+from gsum_resources.settings import Settings
+from tests.conftest import House
+from tests.models import FirstWords
+
+pytestmark = pytest.mark.usefixtures("tables_alone")
+
+
+def run_with(house: House, **overrides: FirstWords) -> RunReport:
+    given = {"embedding_model": house.embedder, "language_model": house.model} | overrides
+    models = Models(Settings(), house.store, TABLES["llm_calls"], given)  # type: ignore[arg-type]
+    with house.instance() as instance:
+        return drive(pipeline_for(house.home, models), instance, "tales", ["bm25"])
+
+
+def test_a_model_for_answers_makes_answers_anew_and_nothing_else(house: House) -> None:
+    assert run_with(house).made
+    assert not run_with(house, reports=FirstWords("writer"), extraction=FirstWords("reader")).made
+    made = run_with(house, answers=FirstWords("speaker")).made
+    assets = {asset for one in made for asset in one.assets}
+    assert {"retrieval/summaries", "retrieval/scores"} <= assets
+    assert not assets & {"documents", "chunks", "retrieval/rankings", "retrieval/contexts"}
+    assert set(house.table("summaries")["model"].to_pylist()) == {"speaker"}
+    calls = read_appended(house.store, TABLES["llm_calls"], "tales").to_pylist()
+    assert {row["model"] for row in calls} == {"first-words", "speaker"}
+    assert not run_with(house, answers=FirstWords("speaker")).made

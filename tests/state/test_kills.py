@@ -1,0 +1,15 @@
+"""No reply that was acknowledged is lost or paid for again; `kills.py` does it 200 times."""
+
+from pathlib import Path
+
+import pytest
+
+from tests.state.databases import KINDS, new_database
+from tests.state.kills import kill_often
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_killed_client_loses_only_what_is_in_flight(tmp_path: Path, kind: str) -> None:
+    found = kill_often(tmp_path, new_database(kind, tmp_path), times=6)
+    assert found.is_good, found
+    assert found.acknowledged > 6

@@ -1,0 +1,209 @@
+"""One database for threads, processes and machines: nothing is lost, nothing deleted stays."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import sqlalchemy as sa
+
+from gsum_assets.forgetting.departed import Departures
+from gsum_assets.forgetting.replies import FORGOTTEN, forget_names
+from gsum_assets.tables import TABLES
+from gsum_resources.appended import read_appended
+from gsum_resources.home import Home
+from gsum_resources.llm.ledger import Ledger, LedgeredModel, export_calls, forget_replies
+from gsum_resources.llm.render import prompt_hash
+from gsum_resources.parquet_store import ParquetStore
+from gsum_resources.protocols import Request
+from gsum_resources.settings import load_settings
+from gsum_resources.state import (
+    CALLS,
+    REPLIES,
+    State,
+    StateError,
+    insert_new,
+    reply_row,
+    state_of,
+)
+from tests.models import FirstWords
+from tests.state.databases import KINDS, new_database
+from tests.state.writers import (
+    N_BATCHES,
+    N_PROCESSES,
+    N_REQUESTS,
+    N_THREADS,
+    requests_of,
+)
+
+TABLE = TABLES["llm_calls"]
+ROOT = Path(__file__).parents[2]
+
+
+@pytest.fixture(params=KINDS)
+def database(request: pytest.FixtureRequest, tmp_path: Path) -> str:
+    return new_database(request.param, tmp_path)
+
+
+@pytest.fixture
+def store(database: str, tmp_path: Path) -> ParquetStore:
+    return ParquetStore(str(tmp_path / "warehouse"), database)
+
+
+def test_replies_are_found_by_kind_model_and_key(database: str) -> None:
+    state = State(database)
+    keys = [i.to_bytes(16, "big") for i in range(6000)]  # more than one statement takes
+    with state.writing() as connection:
+        rows = [reply_row("kind", "model", key, key * 2) for key in keys]
+        assert insert_new(connection, REPLIES, rows) == 6000
+        assert insert_new(connection, REPLIES, [reply_row("kind", "model", keys[0], b"2")]) == 0
+    other = State(database)
+    assert other.replies("kind", "model", [*keys, bytes(15)]) == {key: key * 2 for key in keys}
+    assert other.replies("kind", "another", keys) == other.replies("other", "model", keys) == {}
+    own = State(database)
+    own.behind = other
+    assert own.replies("kind", "model", keys[:2]) == {key: key * 2 for key in keys[:2]}
+
+
+def test_a_transaction_happens_wholly_or_not(database: str) -> None:
+    state = State(database)
+    rows = [reply_row("kind", "model", b"k", b"v"), reply_row("kind", "model", b"l", b"")]
+
+    def write_and_fail() -> None:
+        with state.writing() as connection:
+            insert_new(connection, REPLIES, rows)
+            raise KeyError
+
+    with pytest.raises(KeyError):
+        write_and_fail()
+    assert state.replies("kind", "model", [b"k"]) == {}
+
+
+def test_what_is_paid_for_waits_for_the_disk(tmp_path: Path) -> None:
+    state = State(str(tmp_path / "state.db"))
+    for durable, level in ((True, 2), (False, 1), (True, 2)):  # FULL, NORMAL
+        with state.writing(durable=durable) as connection:
+            assert connection.exec_driver_sql("PRAGMA synchronous").scalar() == level
+    with state.reading() as connection:
+        assert connection.exec_driver_sql("PRAGMA journal_mode").scalar() == "wal"
+
+
+def test_a_child_has_connections_of_its_own(database: str) -> None:
+    state = State(database)
+    with state.writing() as connection:
+        insert_new(connection, REPLIES, [reply_row("kind", "model", b"k", b"v")])
+    child = os.fork()
+    if not child:
+        with state.writing() as connection:
+            insert_new(connection, REPLIES, [reply_row("kind", "model", b"l", b"w")])
+        os._exit(0)
+    assert os.waitpid(child, 0)[1] == 0
+    assert state.replies("kind", "model", [b"k", b"l"]) == {b"k": b"v", b"l": b"w"}
+
+
+def test_threads_and_processes_write_at_once(database: str, store: ParquetStore) -> None:
+    command = [sys.executable, "-m", "tests.state.writers", database, store.url]
+    at_work = [subprocess.Popen([*command, str(n)], cwd=ROOT) for n in range(N_PROCESSES)]
+    assert [process.wait(600) for process in at_work] == [0] * N_PROCESSES
+    rows = [row for n in (0, 1) for row in read_appended(store, TABLE, f"corpus-{n}").to_pylist()]
+    wanted = [
+        request
+        for process in range(N_PROCESSES)
+        for thread in range(N_THREADS)
+        for batch in range(N_BATCHES)
+        for request in requests_of(process, thread, batch)
+    ]
+    assert len(wanted) == N_PROCESSES * N_THREADS * N_BATCHES * N_REQUESTS
+    expected = {prompt_hash("first-words", request) for request in wanted}
+    assert sorted(row["prompt_hash"] for row in rows) == sorted(expected)
+    model = FirstWords()
+    replies = LedgeredModel(model, store, Ledger(store, TABLE, "corpus-0", "a")).complete(wanted)
+    assert [r.text for r in replies] == [request.passages[0] for request in wanted]
+    assert model.n_asked == 0
+
+
+def test_what_is_forgotten_is_in_no_file(tmp_path: Path) -> None:
+    store = ParquetStore(str(tmp_path))
+    secrets = [f"captain brandt sold boat number {i} to the widow" for i in range(200)]
+    requests = [
+        Request("answer", "go", "q", (text,), document_id=f"brandt-{i % 2}")
+        for i, text in enumerate(secrets)
+    ]
+    model = LedgeredModel(FirstWords(), store, Ledger(store, TABLE, "tales", "a"))
+    model.complete([*requests, Request("answer", "go", "q", ("a lamp",), document_id="kept")])
+    export_calls(store, TABLE)
+    state = state_of(store)
+    assert any("captain brandt" in text for text in state.texts())
+    with state.writing() as connection:
+        hashes = [prompt_hash("first-words", request) for request in requests]
+        assert forget_replies(connection, hashes) == 200
+        forget_names(connection, "tales", {"kept"})
+    state.clear_log()
+    export_calls(store, TABLE)
+    assert not any("brandt" in text for text in state.texts())
+    for path in tmp_path.rglob("*"):
+        assert path.is_dir() or b"brandt" not in path.read_bytes(), path
+    assert len(list(tmp_path.glob("llm_calls/corpus=tales/*"))) == 1
+    rows = read_appended(store, TABLE, "tales").to_pylist()
+    assert sorted({row["document_id"] for row in rows}) == [FORGOTTEN, "kept"]
+    assert len(rows) == 201
+
+
+def test_a_forgotten_name_takes_what_was_said_of_it_along(store: ParquetStore) -> None:
+    row = {"corpus": "tales", "prompt_hash": "a", "cost_usd": 0.5, "time": 0}
+    told = [("gone", "no JSON"), ("gone", None), ("kept", "no JSON"), ("", "no JSON")]
+    with state_of(store).writing() as connection:
+        rows = [row | {"document_id": document, "error": error} for document, error in told]
+        connection.execute(sa.insert(CALLS), rows)
+        forget_names(connection, "tales", {"kept"})
+        columns = sa.select(CALLS.c.document_id, CALLS.c.error, CALLS.c.cost_usd)
+        left = connection.execute(columns.order_by(CALLS.c.id)).all()
+    expected = [(FORGOTTEN, FORGOTTEN), (FORGOTTEN, None), ("kept", "no JSON"), ("", "no JSON")]
+    assert left == [(*one, 0.5) for one in expected]
+
+
+def test_calls_of_a_corpus_without_documents_are_removed(store: ParquetStore) -> None:
+    for corpus in ("tales", "others"):
+        model = LedgeredModel(FirstWords(), store, Ledger(store, TABLE, corpus, "a"))
+        model.complete([Request("answer", "go", corpus)])
+    with state_of(store).writing() as connection:
+        forget_names(connection, "tales", ())
+    with state_of(store).reading() as connection:
+        assert connection.execute(sa.select(CALLS.c.corpus)).scalars().all() == ["others"]
+
+
+def test_deleted_documents_are_known_until_they_are_forgotten(store: ParquetStore) -> None:
+    departures = Departures(store)
+    assert departures.corpora() == set()
+    found = departures.look("tales")
+    assert (found.documents, found.gone) == ([], [])
+
+
+@pytest.mark.parametrize(
+    ("url", "said"),
+    [
+        ("postgresql+psycopg2://me:secret@127.0.0.1:1/none", r"refused.*start the server|pip inst"),
+        ("postgresql+nodriver://me:secret@host/none", "install the driver"),
+        ("mysql+pymysql://me:secret@host/none", r"neither PostgreSQL nor SQLite|pip install"),
+        ("://me:secret", "is no URL of a database; write postgresql"),
+    ],
+)
+def test_what_cannot_be_opened_is_named_without_its_password(url: str, said: str) -> None:
+    with pytest.raises(StateError, match=said) as raised:
+        State(url)
+    assert "[state] url" in str(raised.value)
+    assert "secret" not in str(raised.value)
+
+
+def test_a_store_without_a_folder_must_say_where_its_state_is(tmp_path: Path) -> None:
+    with pytest.raises(StateError, match=r"Home\.open_store"):
+        state_of(ParquetStore(f"memory://{tmp_path}"))
+
+
+def test_the_setting_names_the_database(tmp_path: Path) -> None:
+    home = Home(tmp_path, str(tmp_path / "warehouse"))
+    assert home.open_store().state_url == ParquetStore(home.warehouse).state_url == str(home.state)
+    (tmp_path / "gsum.toml").write_text("[state]\nurl = 'postgresql://me:secret@host/gsum'\n")
+    assert home.open_store().state_url == "postgresql://me:secret@host/gsum"
+    assert "secret" not in repr(load_settings(tmp_path, {}))
