@@ -180,10 +180,10 @@ class OpenAICompatibleModel:
                     self._obeyed.add(self._dialect_for(request.schema).format)
                 return checked
             except _CutOffError as error:
-                if kept := _kept(said, request):
-                    return kept
                 problem, room = error, room * _MORE_ROOM
                 if repeats_itself(said.text):  # it would fill any room
+                    if kept := _kept(said, request):
+                        return kept
                     break
             except StructureError as error:
                 problem = error
@@ -388,7 +388,7 @@ def _checked(said: _Said, request: Request) -> _Checked:
 
 def _kept(said: _Said, request: Request) -> _Checked | None:
     """The complete items of a list that ran on in a circle until it was cut off."""
-    if not request.schema or not repeats_itself(said.text):
+    if not request.schema:
         return None
     found, slips = salvage(said.text, request.schema)
     if found is None:
