@@ -50,7 +50,7 @@ def served(url: str, model: str) -> str:
         'api_key_env = ""',
         "max_concurrent = 2",
         "timeout_s = 600",
-        "max_reply_tokens = 512",  # a small model that runs in a circle fills any room
+        "max_reply_tokens = 768",  # a small model that runs in a circle fills any room
     ]
     return "\n".join(["[llm]", *lines, ""])
 

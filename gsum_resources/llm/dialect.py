@@ -3,11 +3,9 @@
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import cache
 from typing import Any, Literal
 
-from pydantic import BaseModel
-
+from gsum_resources.llm.grammar import bounded_schema
 from gsum_resources.protocols import Request
 
 Format = Literal["json_schema", "json_object_schema", "guided_json", "json_object", "prompt"]
@@ -20,6 +18,7 @@ _FORMATS: tuple[Format, ...] = (
     "prompt",
 )
 _SAYS_ROOM = re.compile(r"max_completion_tokens|unsupported.{0,40}max_tokens", re.IGNORECASE)
+_SAYS_BOUNDS = re.compile(r"max(Items|Length)|['\"`](minimum|maximum)")
 _SAYS_LENGTH = re.compile(
     r"context_length|context (length|window|size)|too (long|large|many tokens)|reduce the length"
     r"|exceeds? the .{0,40}(context|tokens)",
@@ -48,22 +47,37 @@ class Dialect:
         messages, under the names of vLLM and of llama.cpp. A server may ignore what it does not
         know, so every format but the first describes the schema in the prompt, too.
     seed, temperature : whether these are sent.
+    bounds : whether a schema may bound the lengths of lists and strings; not all take that.
     room : name of the parameter that bounds the reply's tokens; newer OpenAI models have another.
     """
 
     format: Format = "json_schema"
     seed: bool = True
     temperature: bool = True
+    bounds: bool = True
     room: Literal["max_tokens", "max_completion_tokens"] = "max_tokens"
 
-    def parameters(self, request: Request, room: int) -> dict[str, Any]:
-        """Everything of a request's body but model and messages."""
+    def parameters(self, request: Request, room: int, within: int | None = None) -> dict[str, Any]:
+        """Everything of a request's body but model and messages.
+
+        Parameters
+        ----------
+        room : most tokens of the reply.
+        within : tokens that the schema shall keep a structured reply to; None: it bounds nothing.
+        """
         chosen: dict[str, Any] = {self.room: room}
         if self.temperature:
             chosen["temperature"] = request.temperature
         if self.seed:
             chosen["seed"] = request.seed
-        return chosen | (_structure(self.format, request.schema) if request.schema else {})
+        if request.schema is None:
+            return chosen
+        if within is not None and self.bounds:
+            described = bounded_schema(request.schema, request.max_words, within)
+        else:
+            described = request.schema.model_json_schema()
+        wanted = _schema_format(request.schema.__name__, described)
+        return chosen | _structure(self.format, wanted)
 
     @property
     def lower_format(self) -> Format | None:
@@ -86,6 +100,8 @@ class Dialect:
         """
         if self.room == "max_tokens" and _SAYS_ROOM.search(complaint):
             return {"room": "max_completion_tokens"}
+        if self.bounds and _SAYS_BOUNDS.search(complaint):
+            return {"bounds": False}
         for name in ("seed", "temperature"):
             if getattr(self, name) and re.search(rf"\b{name}\b", complaint):
                 return {name: False}
@@ -112,29 +128,27 @@ def is_unexplained(status: int) -> bool:
     return status >= 500 and status not in _NEVER_OF_FORMAT
 
 
-def _structure(form: Format, schema: type[BaseModel]) -> dict[str, Any]:
-    """The part of a request's body that asks for JSON."""
+def _structure(form: Format, described: dict[str, Any]) -> dict[str, Any]:
+    """The part of a request's body that asks for JSON, by its `response_format`."""
     if form == "json_schema":
-        return {"response_format": _schema_format(schema)}
+        return {"response_format": described}
     if form == "json_object":
         return {"response_format": {"type": "json_object"}}
     if form == "prompt":
         return {}
-    described = _schema_format(schema)["json_schema"]["schema"]
+    schema = described["json_schema"]["schema"]
     if form == "json_object_schema":
-        return {"response_format": {"type": "json_object", "schema": described}}
-    return {"guided_json": described, "json_schema": described}
+        return {"response_format": {"type": "json_object", "schema": schema}}
+    return {"guided_json": schema, "json_schema": schema}
 
 
-@cache
-def _schema_format(schema: type[BaseModel]) -> dict[str, Any]:
+def _schema_format(name: str, described: dict[str, Any]) -> dict[str, Any]:
     """`response_format` with a JSON schema, strict where the protocol allows that."""
-    described = schema.model_json_schema()
     strict = _strict(described)
     return {
         "type": "json_schema",
         "json_schema": {
-            "name": re.sub(r"\W", "_", schema.__name__)[:64],
+            "name": re.sub(r"\W", "_", name)[:64],
             "strict": strict is not None,
             "schema": strict or described,
         },

@@ -20,6 +20,9 @@ if TYPE_CHECKING:
 _MOST_ITEMS = 24  # of a list; a reply of more is a loop, or has no room
 _CHARS_PER_WORD = 8  # so that no string is longer than the whole text that is wanted
 _LEAST_CHARS = 80
+_CHARS_PER_TOKEN = 3  # of JSON in English
+_STRING = "xxxx"
+_FILLED = 0.5  # of the longest that its strings may be: names and dates are short
 _LARGEST_INTEGER = 10**9 - 1
 _SPARE_TOKENS = 24  # for what is under way when the closing begins
 _WORDS_AND_MARKS = re.compile(r"\w+|[^\w\s]")
@@ -188,25 +191,43 @@ class GrammarMask:
         return torch.from_numpy(bits[: self._n_logits] > 0)
 
 
-def bounded_schema(schema: type[BaseModel], max_words: int) -> dict[str, Any]:
+def bounded_schema(
+    schema: type[BaseModel], max_words: int, room: int | None = None
+) -> dict[str, Any]:
     """The JSON schema with every field required, no others, and a bound for each length.
 
     A field with a default is required, so that a model that forgets fields is asked for each.
+
+    Parameters
+    ----------
+    max_words : length of the wanted text, in words.
+    room : tokens that the reply should end within. A server's grammar closes no reply that nears
+        its room, so that the bounds have to: lists have fewer items, then strings fewer characters.
     """
-    chars = max(_LEAST_CHARS, _CHARS_PER_WORD * max_words)
-    return _bounded(schema.model_json_schema(), chars)
+    described = schema.model_json_schema()
+    chars, items = max(_LEAST_CHARS, _CHARS_PER_WORD * max_words), _MOST_ITEMS
+    if room is not None:
+        for items in range(_MOST_ITEMS, 0, -1):
+            form = json.dumps(_skeleton(described, described, items))
+            n_strings = max(1, form.count(f'"{_STRING}"'))
+            left = room * _CHARS_PER_TOKEN - len(form)
+            if (fitting := int(left / n_strings / _FILLED)) >= _LEAST_CHARS:
+                break
+        chars = min(chars, max(fitting, _LEAST_CHARS // 2))
+    return _bounded(described, chars, items)
 
 
-def _bounded(part: dict[str, Any], chars: int) -> dict[str, Any]:
+def _bounded(part: dict[str, Any], chars: int, items: int) -> dict[str, Any]:
     bounded = {name: value for name, value in part.items() if name != "default"}
     for name in part.keys() & {"$defs", "properties"}:
-        bounded[name] = {key: _bounded(value, chars) for key, value in part[name].items()}
+        bounded[name] = {key: _bounded(value, chars, items) for key, value in part[name].items()}
     if "anyOf" in part:
-        bounded["anyOf"] = [_bounded(value, chars) for value in part["anyOf"]]
+        bounded["anyOf"] = [_bounded(value, chars, items) for value in part["anyOf"]]
     kind = part.get("type")
     if kind == "array":
-        bounded["items"] = _bounded(part.get("items", {}), chars)
-        bounded["maxItems"] = min(part.get("maxItems", _MOST_ITEMS), _MOST_ITEMS)
+        bounded["items"] = _bounded(part.get("items", {}), chars, items)
+        most = max(items, part.get("minItems", 0))
+        bounded["maxItems"] = min(part.get("maxItems", most), most)
     elif kind == "object" and "properties" in part:
         bounded |= {"additionalProperties": False, "required": list(part["properties"])}
     elif kind == "string" and not part.keys() & {"enum", "const", "pattern", "format"}:
@@ -217,18 +238,19 @@ def _bounded(part: dict[str, Any], chars: int) -> dict[str, Any]:
     return bounded
 
 
-def _skeleton(part: dict[str, Any], whole: dict[str, Any]) -> Any:
-    """A value with one item in each list, as long as what a closing may have to write."""
+def _skeleton(part: dict[str, Any], whole: dict[str, Any], items: int = 1) -> Any:
+    """A value with `items` items in each list and the shortest strings."""
     if "$ref" in part:
-        return _skeleton(whole["$defs"][part["$ref"].rpartition("/")[2]], whole)
+        return _skeleton(whole["$defs"][part["$ref"].rpartition("/")[2]], whole, items)
     if choices := part.get("enum") or [part[key] for key in ("const",) if key in part]:
         return max(choices, key=lambda choice: len(str(choice)))
     if "anyOf" in part:
-        values = [_skeleton(choice, whole) for choice in part["anyOf"]]
+        values = [_skeleton(choice, whole, items) for choice in part["anyOf"]]
         return max(values, key=lambda value: len(json.dumps(value)))
     if part.get("type") == "array":
-        return [_skeleton(part["items"], whole)] * max(1, part.get("minItems", 0))
+        count = max(min(items, part.get("maxItems", items)), part.get("minItems", 0))
+        return [_skeleton(part["items"], whole, items)] * count
     if part.get("type") == "object":
         fields = part.get("properties", {})
-        return {name: _skeleton(value, whole) for name, value in fields.items()}
-    return "x" * max(4, part.get("minLength", 0))
+        return {name: _skeleton(value, whole, items) for name, value in fields.items()}
+    return "x" * max(len(_STRING), part.get("minLength", 0))

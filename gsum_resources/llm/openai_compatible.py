@@ -106,6 +106,7 @@ class OpenAICompatibleModel:
         self._accepted: set[Format] = set()
         self._obeyed: set[Format] = set()  # in which a reply had the fields of its schema
         self._formats: dict[type[BaseModel], Format] = {}  # of schemas that need a lower one
+        self._cut_off: set[type[BaseModel]] = set()  # schemas whose lists ran on without end
         self._first: asyncio.Event | None = None  # set when the first structured request is over
 
     @property
@@ -169,7 +170,7 @@ class OpenAICompatibleModel:
 
     async def _converse(self, request: Request, spent: _Spent) -> _Checked:
         """The first reply that can be used, of the first request and `max_repairs` re-asks."""
-        room = (1024 + 8 * request.max_words) if request.schema else 256 + 4 * request.max_words
+        room = _first_room(request)
         turns: list[dict[str, str]] = []
         problem = StructureError("")
         for _ in range(self._settings.max_repairs + 1):
@@ -181,6 +182,8 @@ class OpenAICompatibleModel:
                 return checked
             except _CutOffError as error:
                 problem, room = error, room * _MORE_ROOM
+                if request.schema:
+                    self._cut_off.add(request.schema)
                 if repeats_itself(said.text):  # it would fill any room
                     if kept := _kept(said, request):
                         return kept
@@ -267,7 +270,9 @@ class OpenAICompatibleModel:
         messages = opening(request, dialect) + turns
         room = self._reply_room(request, messages, room)
         body = {"model": self._settings.model, "messages": messages}
-        body |= dialect.parameters(request, room)
+        is_bounded = self._settings.max_reply_tokens or request.schema in self._cut_off
+        within = min(room, _first_room(request)) if is_bounded else None
+        body |= dialect.parameters(request, room, within)
         if self._settings.reasoning_effort:
             body["reasoning_effort"] = self._settings.reasoning_effort
 
@@ -347,6 +352,13 @@ class OpenAICompatibleModel:
             said.text, request.schema
         ):
             self._formats[request.schema] = dialect.lower_format
+
+
+def _first_room(request: Request) -> int:
+    """Most tokens of a reply to the first attempt."""
+    if request.schema:
+        return 1024 + 8 * request.max_words
+    return 256 + 4 * request.max_words
 
 
 def opening(request: Request, dialect: Dialect) -> list[dict[str, str]]:

@@ -15,7 +15,7 @@ from pydantic import BaseModel, ValidationError
 
 from gsum_resources.llm.coerce import coerced
 from gsum_resources.llm.stored_reply import well_formed
-from gsum_resources.llm.structure import blanks_of, without_reasoning
+from gsum_resources.llm.structure import blanks_of, without_blanks, without_reasoning
 from gsum_resources.protocols import Completion, Reply
 
 Schema = TypeVar("Schema", bound=BaseModel)
@@ -61,7 +61,7 @@ def salvage(text: str, schema: type[Schema]) -> tuple[Schema | None, list[str]]:
     """
     slips: list[str] = []
     for value in _candidates(text, schema):
-        mended, slips = coerced(_without_blanks(value, blanks_of(schema)), schema, keep_few=True)
+        mended, slips = coerced(without_blanks(value, blanks_of(schema)), schema, keep_few=True)
         if not isinstance(mended, dict):
             continue
         lists = _lists(schema)
@@ -73,16 +73,6 @@ def salvage(text: str, schema: type[Schema]) -> tuple[Schema | None, list[str]]:
         if not lists or any(getattr(found, name) for name in lists):
             return found, slips
     return None, slips
-
-
-def _without_blanks(value: Any, blanks: Sequence[str]) -> Any:
-    """The value without what repeats the form of the reply instead of filling it in."""
-    if isinstance(value, dict):
-        kept = {key: one for key, one in value.items() if f'"{one}"' not in blanks}
-        return {key: _without_blanks(one, blanks) for key, one in kept.items()}
-    if isinstance(value, list):
-        return [_without_blanks(one, blanks) for one in value if f'"{one}"' not in blanks]
-    return value
 
 
 def _lists(schema: type[BaseModel]) -> list[str]:

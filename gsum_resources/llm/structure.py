@@ -7,7 +7,7 @@ mended (`coerce.py`); a value that was cut off is not, since nobody knows what w
 
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import cache
 from typing import Any, Generic, NamedTuple, TypeVar
 
@@ -18,7 +18,7 @@ from gsum_resources.llm.coerce import coerced
 Schema = TypeVar("Schema", bound=BaseModel)
 
 DIRECTIONS_VERSION = "2"  # raise it with every change of `json_directions`
-READING_VERSION = "2"  # raise it where a reply that could not be read before can be
+READING_VERSION = "3"  # raise it where a reply that could not be read before can be
 
 _MAX_PROBLEMS = 3  # told in one error: a model that is told all of fifty mends none
 _MAX_PROBLEM_CHARS = 160
@@ -169,14 +169,66 @@ def read(text: str, schema: type[Schema], truncated: bool) -> Read[Schema]:
     """
     if truncated:
         raise StructureError("it was cut off before its end")
-    if echo := next((blank for blank in blanks_of(schema) if blank in text), None):
-        raise StructureError(f"it repeats {echo} instead of filling it in")
-    fence = _FENCE.fullmatch(text.strip())
+    if echoes := [blank for blank in blanks_of(schema) if blank in text]:
+        return _read_beside_echoes(text, schema, echoes)
+    return _read(text, schema)
+
+
+def _read_beside_echoes(text: str, schema: type[Schema], echoes: Sequence[str]) -> Read[Schema]:
+    """What a reply says beside items that repeat the form, if there is anything.
+
+    Raises
+    ------
+    StructureError
+        If what is left does not satisfy the schema, or holds nothing.
+    """
+    problem = StructureError(f"it repeats {echoes[0]} instead of filling it in")
     try:
-        whole = _load(fence[1] if fence else text)
+        value = without_blanks(_load(_unfenced(text)), echoes)
+        found = _validated(value, schema)
+    except ValueError:
+        raise problem from None
+    lists = [one for one in found.value.model_dump().values() if isinstance(one, list)]
+    if not any(lists):
+        raise problem
+    return Read(found.value, (*found.slips, "items that repeat the form of the reply"))
+
+
+def without_blanks(value: Any, blanks: Sequence[str]) -> Any:
+    """The value without what repeats the form of the reply instead of filling it in.
+
+    Parameters
+    ----------
+    value : parsed JSON; of a list an item with a blank is left out, of an object its field.
+    blanks : the quoted words of the form.
+    """
+
+    def is_blank(one: Any) -> bool:
+        if isinstance(one, dict):
+            return any(is_blank(field) for field in one.values())
+        return isinstance(one, str) and f'"{one}"' in blanks
+
+    if isinstance(value, dict):
+        kept = {
+            key: one for key, one in value.items() if not isinstance(one, str) or not is_blank(one)
+        }
+        return {key: without_blanks(one, blanks) for key, one in kept.items()}
+    if isinstance(value, list):
+        return [without_blanks(one, blanks) for one in value if not is_blank(one)]
+    return value
+
+
+def _read(text: str, schema: type[Schema]) -> Read[Schema]:
+    try:
+        whole = _load(_unfenced(text))
     except ValueError:
         return _read_among_prose(text, schema)
     return _validated(whole, schema)
+
+
+def _unfenced(text: str) -> str:
+    fence = _FENCE.fullmatch(text.strip())
+    return fence[1] if fence else text
 
 
 @cache
