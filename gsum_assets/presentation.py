@@ -7,6 +7,7 @@ from typing import Any
 import dagster as dg
 import pyarrow as pa
 
+from gsum_assets.result import Markdown, Picture, Shown
 from gsum_assets.tables import TABLES, table_of
 from gsum_resources.table_metadata import of_table
 
@@ -59,6 +60,12 @@ def kind_tags(*kinds: str) -> dict[str, str]:
 def picture(png: bytes, alt: str) -> dg.MarkdownMetadataValue:
     """A picture that travels in the event, so that it is seen wherever the event is."""
     return dg.MetadataValue.md(f"![{alt}](data:image/png;base64,{base64.b64encode(png).decode()})")
+
+
+def as_metadata(shown: Shown) -> dict[str, Any]:
+    """What a step has to show, as Dagster has it."""
+    kinds = {Picture: lambda one: picture(*one), Markdown: dg.MetadataValue.md}
+    return {label: kinds.get(type(one), lambda same: same)(one) for label, one in shown.items()}
 
 
 def plot_of(

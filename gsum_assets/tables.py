@@ -2,46 +2,32 @@
 
 The store checks what is written against it, DuckDB's views and the UI's column descriptions are
 made from it. `corpus`, `bucket` and `method` are not columns of a file: they stand in its path,
-and are added when a table is read.
+and are added when a table is read. The tables of a method stand in its folder.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
+from importlib import import_module
 
 import pyarrow as pa
 
+from gsum_assets.columns import (
+    DOCUMENT_ID,
+    DOCUMENT_LEVEL,
+    FLOAT,
+    INT,
+    LINE,
+    QUERY_ID,
+    RESULT,
+    SPENT,
+    TEXT,
+    TEXTS,
+    VECTOR,
+)
+from gsum_assets.registered import FOLDERS
 from gsum_resources.arrow import pc
 from gsum_resources.table import Column, Table
 
-TEXT = pa.string()
-INT = pa.int32()
-FLOAT = pa.float64()
-FLOAT32 = pa.float32()
-TEXTS = pa.list_(pa.string())
-VECTOR = pa.list_(pa.float32())  # of one length within a file: stored as fixed-size lists
-
-DOCUMENT_LEVEL = ("corpus", "bucket")
-RESULT = ("corpus", "method")
-
-_DOCUMENT_ID = Column("document_id", TEXT, "id of the document, unique within its corpus")
-_QUERY_ID = Column("query_id", TEXT, "id of the question, unique within its corpus")
-_LEVEL = Column("level", TEXT, "'document' or 'node', a chunk")
-_SIZE = Column("max_tokens", INT, "longest line chunk of this index, word pieces")
-_PASSAGE_ID = Column("passage_id", TEXT, "the passage, document_id or chunk_id by level")
-_LINE = Column(
-    "line",
-    INT,
-    "line or row within that file, from 1; 0 for a whole file",
-    measured=True,  # a line put in above moves those below, and changes nothing
-)
-
-_SPENT = (
-    Column("model", TEXT, "language model that wrote it; empty: none was asked"),
-    Column("calls", INT, "language model calls it took"),
-    Column("tokens_in", INT, "tokens read by the model"),
-    Column("tokens_out", INT, "tokens written by the model"),
-    Column("latency_s", FLOAT, "seconds the calls took", measured=True),
-    Column("cost_usd", FLOAT, "price of the calls in US dollars", measured=True),
-)
+_OF_METHODS = [import_module(f"{folder}.tables").TABLES for folder in FOLDERS]
 
 TABLES: Mapping[str, Table] = {
     table.name: table
@@ -50,9 +36,9 @@ TABLES: Mapping[str, Table] = {
             "source_documents",
             "document found in the corpus folder",
             (
-                _DOCUMENT_ID,
+                DOCUMENT_ID,
                 Column("file", TEXT, "file that holds it, relative to the corpus folder"),
-                _LINE,
+                LINE,
                 Column("content_hash", TEXT, "hash of the document's bytes and its settings"),
             ),
             DOCUMENT_LEVEL,
@@ -82,7 +68,7 @@ TABLES: Mapping[str, Table] = {
             "documents",
             "document",
             (
-                _DOCUMENT_ID,
+                DOCUMENT_ID,
                 Column("title", TEXT, "title, or the id where the source names none"),
                 Column(
                     "text",
@@ -101,9 +87,9 @@ TABLES: Mapping[str, Table] = {
             "rejected_documents",
             "document that could not be taken in",
             (
-                _DOCUMENT_ID,
+                DOCUMENT_ID,
                 Column("file", TEXT, "file that holds it, relative to the corpus folder"),
-                _LINE,
+                LINE,
                 Column("reason", TEXT, "what is wrong and how to repair it"),
                 Column(
                     "is_other_type", pa.bool_(), "a file of a type that gsum does not read at all"
@@ -115,7 +101,7 @@ TABLES: Mapping[str, Table] = {
             "converted_documents",
             "document whose file was converted to text",
             (
-                _DOCUMENT_ID,
+                DOCUMENT_ID,
                 Column("content_hash", TEXT, "hash of the file's bytes"),
                 Column("converter", TEXT, "what converted it, with its version"),
                 Column("title", TEXT, "title that the document gives itself; empty: none"),
@@ -129,7 +115,7 @@ TABLES: Mapping[str, Table] = {
             "document_sections",
             "page, slide or heading of a document",
             (
-                _DOCUMENT_ID,
+                DOCUMENT_ID,
                 Column("kind", TEXT, "'page', 'slide' or 'heading'"),
                 Column("position", INT, "place among those of its kind, from 1: the page's number"),
                 Column("level", INT, "of a heading, 1 the highest; 0 for pages and slides"),
@@ -144,7 +130,7 @@ TABLES: Mapping[str, Table] = {
             "passage of a document",
             (
                 Column("chunk_id", TEXT, "content hash of document, text and occurrence"),
-                _DOCUMENT_ID,
+                DOCUMENT_ID,
                 Column("position", INT, "place within the document, from 0"),
                 Column("start", INT, "first character in the document's text"),
                 Column("end", INT, "one past the last character in the document's text"),
@@ -159,7 +145,7 @@ TABLES: Mapping[str, Table] = {
             "chunk",
             (
                 Column("chunk_id", TEXT, "the chunk"),
-                _DOCUMENT_ID,
+                DOCUMENT_ID,
                 Column("embedding", VECTOR, "unit-length vector of the chunk's text"),
             ),
             DOCUMENT_LEVEL,
@@ -169,7 +155,7 @@ TABLES: Mapping[str, Table] = {
             "queries",
             "question",
             (
-                _QUERY_ID,
+                QUERY_ID,
                 Column("text", TEXT, "the question as a person asked it"),
                 Column("retrieval_text", TEXT, "what retrieval searches for; mostly the same"),
                 Column(
@@ -190,7 +176,7 @@ TABLES: Mapping[str, Table] = {
             "query_embeddings",
             "question",
             (
-                _QUERY_ID,
+                QUERY_ID,
                 Column("embedding", VECTOR, "unit-length vector of its retrieval_text"),
             ),
             ("corpus",),
@@ -200,7 +186,7 @@ TABLES: Mapping[str, Table] = {
             "rankings",
             "question, level and rank, to depth 100",
             (
-                _QUERY_ID,
+                QUERY_ID,
                 Column("level", TEXT, "'document' or 'node'"),
                 Column("rank", INT, "from 1, best first"),
                 Column("item_id", TEXT, "document_id or node id, by level"),
@@ -214,7 +200,7 @@ TABLES: Mapping[str, Table] = {
             "contexts",
             "passage given to the language model",
             (
-                _QUERY_ID,
+                QUERY_ID,
                 Column(
                     "sample", INT, "which of several contexts, from 0; mostly one: full_context"
                 ),
@@ -233,10 +219,10 @@ TABLES: Mapping[str, Table] = {
             "summaries",
             "question",
             (
-                _QUERY_ID,
+                QUERY_ID,
                 Column("sample", INT, "which of several contexts it rests on, from 0; mostly one"),
                 Column("text", TEXT, "the answer"),
-                *_SPENT,
+                *SPENT,
             ),
             RESULT,
             ("query_id", "sample"),
@@ -245,7 +231,7 @@ TABLES: Mapping[str, Table] = {
             "scores",
             "question and metric",
             (
-                _QUERY_ID,
+                QUERY_ID,
                 Column("metric", TEXT, "rouge1, bertscore_f1, exact_match, p@10, context_r, …"),
                 Column(
                     "k",
@@ -337,7 +323,7 @@ TABLES: Mapping[str, Table] = {
             "judgements",
             "verdict of a judge",
             (
-                _QUERY_ID,
+                QUERY_ID,
                 Column("judge", TEXT, "'pairwise', 'g_eval' or 'llm_rater'"),
                 Column("criterion", TEXT, "comprehensiveness, …, overall; consistency; lr1; …"),
                 Column("method", TEXT, "the method judged"),
@@ -387,7 +373,7 @@ TABLES: Mapping[str, Table] = {
             "generated_questions",
             "question written for a persona",
             (
-                _QUERY_ID,
+                QUERY_ID,
                 Column("persona", TEXT, "who asks: name and description"),
                 Column("task", TEXT, "what the persona wants to do"),
                 Column("text", TEXT, "the question, about the corpus as a whole"),
@@ -395,773 +381,6 @@ TABLES: Mapping[str, Table] = {
             ),
             ("corpus",),
             ("query_id",),
-        ),
-        Table(
-            "gor.simulated_queries",
-            "question simulated about a passage",
-            (
-                Column("query_id", TEXT, "content hash of document, source passage and text"),
-                _DOCUMENT_ID,
-                Column("round", INT, "place in the order of asking, from 1"),
-                Column("chunk_id", TEXT, "the passage that it was asked of"),
-                Column("text", TEXT, "the question"),
-                Column("score", INT, "the judge's verdict, 1 to 10; null: not judged", True),
-                Column("model", TEXT, "language model that wrote it"),
-            ),
-            DOCUMENT_LEVEL,
-            ("query_id",),
-        ),
-        Table(
-            "gor.historical_responses",
-            "simulated question that was answered",
-            (
-                Column("response_id", TEXT, "content hash of question and answer"),
-                _DOCUMENT_ID,
-                Column("query_id", TEXT, "the simulated question"),
-                Column("round", INT, "place in the order of asking, from 1"),
-                Column("text", TEXT, "the answer"),
-                Column("node_ids", TEXTS, "nodes that it rests on, best first"),
-                Column("model", TEXT, "language model that wrote it"),
-                Column("tokens_in", INT, "tokens read by the model"),
-                Column("tokens_out", INT, "tokens written by the model"),
-                Column("query_embedding", VECTOR, "unit-length vector of the question"),
-            ),
-            DOCUMENT_LEVEL,
-            ("response_id",),
-        ),
-        Table(
-            "gor.record_nodes",
-            "passage or response",
-            (
-                Column("node_id", TEXT, "chunk_id or response_id, by kind"),
-                _DOCUMENT_ID,
-                Column("kind", TEXT, "'chunk' or 'response'"),
-                Column("position", INT, "place in the document, or round of the response"),
-                Column("degree", INT, "edges at the node; 0: isolated"),
-                Column("text", TEXT, "the passage or the response"),
-                Column("embedding", VECTOR, "unit-length vector of the text"),
-            ),
-            DOCUMENT_LEVEL,
-            ("node_id",),
-        ),
-        Table(
-            "gor.record_edges",
-            "node that a response used",
-            (
-                Column("source_id", TEXT, "the node used"),
-                Column("target_id", TEXT, "the response that used it"),
-                _DOCUMENT_ID,
-                Column("rank", INT, "place of the node in the retrieval, from 1"),
-            ),
-            DOCUMENT_LEVEL,
-            ("source_id", "target_id"),
-        ),
-        Table(
-            "gor.node_rankings",
-            "simulated question and node of its document",
-            (
-                _DOCUMENT_ID,
-                Column("query_id", TEXT, "the simulated question"),
-                Column("node_id", TEXT, "the node"),
-                Column("rank", INT, "from 1, most similar first"),
-                Column("f1", FLOAT32, "BERTScore F1 against the question's source passage"),
-            ),
-            DOCUMENT_LEVEL,
-            ("query_id", "node_id"),
-        ),
-        Table(
-            "gor.model",
-            "trained network",
-            (
-                Column("encoder", TEXT, "name of the architecture"),
-                Column("dimension", INT, "of the embeddings that it takes and gives"),
-                Column("embedding_model", TEXT, "identity of the embedder it was trained on"),
-                Column("epochs", INT, "passes over all graphs"),
-                Column("n_graphs", INT, "documents learnt from"),
-                Column("learnt_from", TEXTS, "hashes of their ids, see gor.source_ranks"),
-                Column("settings", TEXT, "training settings, JSON"),
-                Column("weights", pa.binary(), "the checkpoint, safetensors"),
-            ),
-            RESULT,
-        ),
-        Table(
-            "gor.training_log",
-            "epoch of a training",
-            (
-                Column("epoch", INT, "from 1"),
-                Column("loss", FLOAT, "L_CL + alpha L_RANK, nats, mean over questions"),
-                Column("loss_cl", FLOAT, "contrastive part, nats"),
-                Column("loss_rank", FLOAT, "ranking part before alpha, nats"),
-                Column("entropy", FLOAT, "of a question's similarities to its nodes, nats"),
-                Column("learning_rate", FLOAT, "of Adam"),
-                Column("seconds", FLOAT, "wall time", measured=True),
-            ),
-            RESULT,
-            ("epoch",),
-        ),
-        Table(
-            "gor.node_embeddings",
-            "node of a graph of records",
-            (
-                Column("node_id", TEXT, "chunk_id or response_id, by kind"),
-                _DOCUMENT_ID,
-                Column("kind", TEXT, "'chunk' or 'response'"),
-                Column("embedding", VECTOR, "what the trained network makes of it"),
-            ),
-            RESULT,
-            ("node_id",),
-        ),
-        Table(
-            "gor.source_ranks",
-            "simulated question, and how well it finds the passage it was asked of",
-            (
-                Column("query_id", TEXT, "the simulated question"),
-                _DOCUMENT_ID,
-                Column("is_learnt", pa.bool_(), "whether the network was trained on the document"),
-                Column("chunk_rank_before", INT, "of the source among chunks, as dense ranks them"),
-                Column("chunk_rank", INT, "of the source among chunks, by trained embeddings"),
-                Column("rank_before", INT, "of the source among all nodes, by their texts"),
-                Column("rank", INT, "of the source among all nodes, by the trained embeddings"),
-                Column("entropy_before", FLOAT, "of similarities to the nodes' texts, nats"),
-                Column("entropy", FLOAT, "of similarities to the trained embeddings, nats"),
-            ),
-            RESULT,
-            ("query_id",),
-        ),
-        Table(
-            "lightpal.candidates",
-            "passage and another that resembles it",
-            (
-                _LEVEL,
-                _PASSAGE_ID,
-                Column("candidate_id", TEXT, "the other passage"),
-                Column("rank", INT, "from 1, most similar first"),
-                Column("similarity", FLOAT32, "cosine; of documents that of their closest chunks"),
-            ),
-            ("corpus",),
-            ("level", "passage_id", "candidate_id"),
-        ),
-        Table(
-            "lightpal.context_scores",
-            "passage and one of its candidates",
-            (
-                _LEVEL,
-                _PASSAGE_ID,
-                Column("candidate_id", TEXT, "the candidate"),
-                Column(
-                    "score",
-                    FLOAT,
-                    "log P(candidate | passage), nats per token; null: not to be had",
-                    True,
-                ),
-            ),
-            ("corpus",),
-            ("level", "passage_id", "candidate_id"),
-        ),
-        Table(
-            "lightpal.passage_edges",
-            "edge of a passage graph",
-            (
-                Column("graph", TEXT, "'context', 'embedding' or 'walk': what chose its edges"),
-                _LEVEL,
-                Column("scope", TEXT, "'corpus', or 'document': both ends are of one document"),
-                Column("source_id", TEXT, "the passage, document_id or chunk_id by level"),
-                Column("target_id", TEXT, "the passage that it leads to"),
-                Column("rank", INT, "from 1, best edge of the source first"),
-                Column("weight", FLOAT, "of the step in a walk, before weights are made to sum 1"),
-            ),
-            ("corpus",),
-            ("graph", "level", "scope", "source_id", "target_id"),
-        ),
-        Table(
-            "lightpal.walk_trust",
-            "graph that passage_walk walks, and how far it is trusted",
-            (
-                _LEVEL,
-                Column("scope", TEXT, "'corpus' or 'document'"),
-                Column("n_probes", INT, "passages held out and searched for"),
-                Column("walk_evidence", FLOAT, "what the walk finds, by the other retriever, z"),
-                Column("seed_evidence", FLOAT, "what the seeds find, by the other retriever, z"),
-                Column("trust", FLOAT, "probability that the walk finds no worse, 0 to 1"),
-            ),
-            ("corpus",),
-            ("level", "scope"),
-        ),
-        Table(
-            "gae.graph_edges",
-            "edge of the graph that an auto-encoder learns, either way alike",
-            (
-                _LEVEL,
-                Column("kind", TEXT, "'neighbour', 'citation' or 'nearest': what joins its ends"),
-                Column("source_id", TEXT, "one end, document_id or chunk_id by level"),
-                Column("target_id", TEXT, "the other end"),
-                Column("weight", FLOAT, "cosine of TF-IDF vectors; 1 for the other kinds"),
-            ),
-            ("corpus",),
-            ("level", "kind", "source_id", "target_id"),
-        ),
-        Table(
-            "gae.node_features",
-            "passage",
-            (
-                _LEVEL,
-                _PASSAGE_ID,
-                Column("embedding", VECTOR, "weighted sum of TF-IDF and embedding after PCA"),
-            ),
-            ("corpus",),
-            ("level", "passage_id"),
-        ),
-        Table(
-            "gae.embeddings",
-            "passage",
-            (
-                _LEVEL,
-                _PASSAGE_ID,
-                Column("embedding", VECTOR, "what the auto-encoder makes of it, not normalized"),
-            ),
-            ("corpus",),
-            ("level", "passage_id"),
-        ),
-        Table(
-            "gae.clusters",
-            "passage, for each way of clustering",
-            (
-                _LEVEL,
-                Column("clustering", TEXT, "how clusters were found: leiden-3, dbscan, k_means, …"),
-                _PASSAGE_ID,
-                Column("cluster", INT, "from 0, largest first"),
-            ),
-            ("corpus",),
-            ("level", "clustering", "passage_id"),
-        ),
-        Table(
-            "gae.clusterings",
-            "way of clustering, and how good it is",
-            (
-                _LEVEL,
-                Column("scope", TEXT, "what questions search: 'corpus', or 'document', one of it"),
-                Column("clustering", TEXT, "how clusters were found: leiden-3, dbscan, k_means, …"),
-                Column("is_chosen", pa.bool_(), "whether methods re-rank by it"),
-                Column("weight", FLOAT, "of what re-ranking by it adds, 0 to 1"),
-                Column("agreement", FLOAT, "paired t: what re-ranking finds, by another retriever"),
-                Column(
-                    "stability", FLOAT, "Jaccard of pairs found again without a tenth of passages"
-                ),
-                Column("n_clusters", INT, "number of clusters"),
-                Column("largest", FLOAT, "share of the passages that the largest cluster has"),
-                Column("silhouette", FLOAT, "of the embeddings, -1 to 1; null: one cluster", True),
-                Column("pair_precision", FLOAT, "of pairs by questions; null: no labels", True),
-                Column("pair_recall", FLOAT, "of pairs by questions; null: no labels", True),
-            ),
-            ("corpus",),
-            ("level", "scope", "clustering"),
-        ),
-        Table(
-            "gae.topics",
-            "question and cluster among its passages",
-            (
-                _QUERY_ID,
-                Column("cluster", INT, "as in gae.clusters"),
-                Column("topic", TEXT, "what the cluster's passages are about"),
-                Column("relevance", INT, "of the topic to the question, 1 to 10"),
-                Column("n_passages", INT, "passages of the question in this cluster"),
-                Column("n_read", INT, "of them those that fitted into the prompt"),
-                *_SPENT,
-            ),
-            RESULT,
-            ("query_id", "cluster"),
-        ),
-        Table(
-            "gae.reflections",
-            "question and passage",
-            (
-                _QUERY_ID,
-                Column("node_id", TEXT, "the passage, a chunk_id"),
-                Column("relevance", INT, "of the passage to the question, 1 to 10"),
-                *_SPENT,
-            ),
-            RESULT,
-            ("query_id", "node_id"),
-        ),
-        Table(
-            "gae.refined_contexts",
-            "passage as it is given to the language model",
-            (
-                _QUERY_ID,
-                Column("sample", INT, "0: there is one context"),
-                Column("rank", INT, "from 1, as in contexts"),
-                Column("node_id", TEXT, "the chunk that it was made from, as in contexts"),
-                Column("node_kind", TEXT, "'chunk'"),
-                Column("document_id", TEXT, "document it comes from"),
-                Column("position", INT, "place in its document's reading order"),
-                Column("score", FLOAT, "relevance of topic and passage, weighted; 1 to 10", True),
-                Column("grade", TEXT, "'high', 'medium' or 'low'; null: not judged", True),
-                Column("fate", TEXT, "'whole', 'edited', 'condensed', 'reduced', 'cut', 'dropped'"),
-                Column("tokens_before", INT, "length of the chunk, word pieces"),
-                Column("tokens_after", INT, "length of the text, word pieces"),
-                Column("text", TEXT, "what the model reads; empty: nothing of it"),
-                *_SPENT,
-            ),
-            RESULT,
-            ("query_id", "sample", "rank"),
-        ),
-        Table(
-            "graphrag.extractions",
-            "chunk that entities were extracted from",
-            (
-                Column("chunk_id", TEXT, "the chunk"),
-                _DOCUMENT_ID,
-                Column("n_rounds", INT, "extraction and gleanings that were answered; 0: none"),
-                Column("n_entities", INT, "mentions of entities in it"),
-                Column("n_relationships", INT, "mentions of relationships in it"),
-                Column("n_claims", INT, "claims in it"),
-                Column("problems", TEXTS, "what was left out of a malformed reply, and why"),
-                *_SPENT,
-            ),
-            DOCUMENT_LEVEL,
-            ("chunk_id",),
-        ),
-        Table(
-            "graphrag.entity_mentions",
-            "entity as one chunk names it",
-            (
-                Column("chunk_id", TEXT, "the chunk"),
-                _DOCUMENT_ID,
-                Column("position", INT, "place among the chunk's mentions, from 0"),
-                Column("round", INT, "0: extraction; from 1: gleaning"),
-                Column("name", TEXT, "as extracted"),
-                Column("name_key", TEXT, "the name without case, marks and blanks around it"),
-                Column("type", TEXT, "type in this chunk; empty: named by a relationship alone"),
-                Column("description", TEXT, "what the chunk says of it"),
-                Column("is_verbatim", pa.bool_(), "whether the chunk's text holds the name"),
-                Column("model", TEXT, "language model that found it; empty: from a file"),
-            ),
-            DOCUMENT_LEVEL,
-            ("chunk_id", "position"),
-        ),
-        Table(
-            "graphrag.relationship_mentions",
-            "relationship as one chunk tells it",
-            (
-                Column("chunk_id", TEXT, "the chunk"),
-                _DOCUMENT_ID,
-                Column("position", INT, "place among the chunk's relationships, from 0"),
-                Column("round", INT, "0: extraction; from 1: gleaning"),
-                Column("source_key", TEXT, "name_key of the one entity"),
-                Column("target_key", TEXT, "name_key of the other"),
-                Column("description", TEXT, "what the chunk says of the connection"),
-                Column("strength", INT, "1 (loose) to 10 (essential), as extracted"),
-                Column("model", TEXT, "language model that found it; empty: from a file"),
-            ),
-            DOCUMENT_LEVEL,
-            ("chunk_id", "position"),
-        ),
-        Table(
-            "graphrag.claims",
-            "claim that a chunk makes of an entity",
-            (
-                Column("chunk_id", TEXT, "the chunk"),
-                _DOCUMENT_ID,
-                Column("position", INT, "place among the chunk's claims, from 0"),
-                Column("round", INT, "0: extraction; from 1: gleaning"),
-                Column("subject_key", TEXT, "name_key of the entity that it is about"),
-                Column("object_key", TEXT, "name_key of the other one; null: none", True),
-                Column("type", TEXT, "what kind of claim it is"),
-                Column("status", TEXT, "'true', 'false' or 'suspected', as the chunk has it"),
-                Column("description", TEXT, "the claim"),
-                Column("start_date", TEXT, "since when, as the chunk says it; null: unsaid", True),
-                Column("end_date", TEXT, "until when; null: unsaid", True),
-                Column("quote", TEXT, "words of the chunk that it rests on"),
-                Column("model", TEXT, "language model that found it"),
-            ),
-            DOCUMENT_LEVEL,
-            ("chunk_id", "position"),
-        ),
-        Table(
-            "graphrag.aliases",
-            "name and the entity that it stands for",
-            (
-                Column("name_key", TEXT, "the name without case, marks and blanks around it"),
-                Column("name", TEXT, "as it is written most often"),
-                Column("entity_id", TEXT, "the entity"),
-                Column("rule", TEXT, "'own', 'title', 'short form' or 'acronym': why it is one"),
-                Column("evidence_chunk_ids", TEXTS, "chunks that speak for it; none for 'own'"),
-                Column("n_mentions", INT, "mentions of the name"),
-            ),
-            ("corpus",),
-            ("name_key",),
-        ),
-        Table(
-            "graphrag.entities",
-            "entity",
-            (
-                Column("entity_id", TEXT, "hash of its name_key"),
-                Column("name", TEXT, "its longest proper name, as written most often"),
-                Column("name_key", TEXT, "of that name"),
-                Column("type", TEXT, "given most often; empty: none was ever given"),
-                Column("type_variants", TEXTS, "all types given, as 'person: 3', most often first"),
-                Column("description", TEXT, "what the chunks say of it, merged"),
-                Column("n_descriptions", INT, "distinct descriptions that were merged"),
-                Column("n_mentions", INT, "chunks that mention it"),
-                Column("degree", INT, "relationships that it has part in"),
-                Column("chunk_ids", TEXTS, "chunks that mention it"),
-                Column("document_ids", TEXTS, "documents that mention it"),
-                *_SPENT,
-            ),
-            ("corpus",),
-            ("entity_id",),
-        ),
-        Table(
-            "graphrag.relationships",
-            "pair of entities that are related",
-            (
-                Column("relationship_id", TEXT, "hash of both ends"),
-                Column("source_id", TEXT, "entity that is named first most often"),
-                Column("target_id", TEXT, "the other one"),
-                Column("description", TEXT, "what the chunks say of it, merged"),
-                Column("n_descriptions", INT, "distinct descriptions that were merged"),
-                Column("weight", FLOAT, "chunks' mentions of it"),
-                Column("strength", FLOAT, "mean over its mentions, 1 to 10"),
-                Column("combined_degree", INT, "sum of both ends' degrees"),
-                Column("chunk_ids", TEXTS, "chunks that tell it"),
-                Column("document_ids", TEXTS, "documents that tell it"),
-                *_SPENT,
-            ),
-            ("corpus",),
-            ("relationship_id",),
-        ),
-        Table(
-            "graphrag.communities",
-            "community of entities",
-            (
-                Column("community_id", TEXT, "hash of level and entities"),
-                Column("level", INT, "0: the coarsest"),
-                Column("number", INT, "from 0, by level, then largest first"),
-                Column("parent_id", TEXT, "community that it is a part of; null: level 0", True),
-                Column("child_ids", TEXTS, "communities that it is parted into; none: a leaf"),
-                Column("title", TEXT, "its most connected entities"),
-                Column("size", INT, "entities in it"),
-                Column("entity_ids", TEXTS, "its entities, most connected first"),
-                Column("relationship_ids", TEXTS, "relationships between them"),
-                Column("chunk_ids", TEXTS, "chunks that mention one of them"),
-            ),
-            ("corpus",),
-            ("community_id",),
-        ),
-        Table(
-            "graphrag.community_reports",
-            "community, as a report tells it",
-            (
-                Column("community_id", TEXT, "the community"),
-                Column("level", INT, "0: the coarsest"),
-                Column("title", TEXT, "what the community is about"),
-                Column("summary", TEXT, "the report in short"),
-                Column("rating", FLOAT, "importance, 0 to 10"),
-                Column("rating_explanation", TEXT, "why it is rated so"),
-                Column("text", TEXT, "title, summary and findings, as answers are made from"),
-                Column("n_findings", INT, "findings with support, see graphrag.findings"),
-                Column("n_unsupported", INT, "findings left out since they cite nothing shown"),
-                Column("n_elements", INT, "entities, relationships and claims of the community"),
-                Column("n_read", INT, "passages that the model was shown"),
-                Column("n_substituted", INT, "of them reports of parts, shown for their elements"),
-                Column("prompt_tokens", INT, "length of the prompt, word pieces"),
-                Column("problems", TEXTS, "what was left out of a malformed reply, and why"),
-                *_SPENT,
-            ),
-            ("corpus",),
-            ("community_id",),
-        ),
-        Table(
-            "graphrag.findings",
-            "finding of a community's report",
-            (
-                Column("community_id", TEXT, "the community"),
-                Column("level", INT, "0: the coarsest"),
-                Column("position", INT, "place in the report, from 0"),
-                Column("summary", TEXT, "the finding in a sentence"),
-                Column("explanation", TEXT, "the finding at length"),
-                Column("entity_ids", TEXTS, "entities that it is about"),
-                Column("chunk_ids", TEXTS, "chunks that support it: each mentions such an entity"),
-                Column("document_ids", TEXTS, "documents of those chunks"),
-            ),
-            ("corpus",),
-            ("community_id", "position"),
-        ),
-        Table(
-            "graphrag.embeddings",
-            "entity or report",
-            (
-                Column("kind", TEXT, "'entity' or 'report'"),
-                Column("item_id", TEXT, "entity_id or community_id"),
-                Column("embedding", VECTOR, "unit-length vector of name and description, or text"),
-            ),
-            ("corpus",),
-            ("kind", "item_id"),
-        ),
-        Table(
-            "graphrag.partial_answers",
-            "question and pack of passages that was mapped",
-            (
-                _QUERY_ID,
-                Column("pack", INT, "from 0"),
-                Column("node_ids", TEXTS, "reports or chunks in the pack, as in contexts"),
-                Column("n_passages", INT, "how many these are"),
-                Column("prompt_tokens", INT, "length of the prompt, word pieces"),
-                Column("helpfulness", INT, "of the answer to the question, 0 to 100"),
-                Column("answer", TEXT, "the partial answer"),
-                Column("problems", TEXTS, "why it comes of a malformed reply"),
-                *_SPENT,
-            ),
-            RESULT,
-            ("query_id", "pack"),
-        ),
-        Table(
-            "graphrag.reduced_contexts",
-            "passage that the final answer is written from",
-            (
-                _QUERY_ID,
-                Column("sample", INT, "0: there is one context"),
-                Column("rank", INT, "from 1: the most helpful first"),
-                Column("node_id", TEXT, "the pack, or the passage as in contexts"),
-                Column("node_kind", TEXT, "'partial answer', or as in contexts"),
-                Column("document_id", TEXT, "document it comes from; null: several", True),
-                Column("position", INT, "place in its document's reading order", True),
-                Column("score", FLOAT, "helpfulness, or the score in contexts"),
-                Column("fate", TEXT, "'kept', 'cut', 'of no help' or 'over budget'"),
-                Column("text", TEXT, "what the model reads; empty: nothing of it"),
-            ),
-            RESULT,
-            ("query_id", "sample", "rank"),
-        ),
-        Table(
-            "jerr.line_chunks",
-            "line chunk: whole lines, what a synopsis is made of",
-            (
-                _SIZE,
-                Column("chunk_id", TEXT, "hash of document and text"),
-                _DOCUMENT_ID,
-                Column("position", INT, "place in the document, from 0"),
-                Column("start", INT, "first character in the document's text"),
-                Column("end", INT, "character behind the last one"),
-                Column("n_tokens", INT, "word pieces"),
-                Column("text", TEXT, "the document's text from start to end"),
-            ),
-            DOCUMENT_LEVEL,
-            ("max_tokens", "chunk_id"),
-        ),
-        Table(
-            "jerr.synopses",
-            "line chunk with a synopsis",
-            (
-                _SIZE,
-                Column("chunk_id", TEXT, "the line chunk"),
-                _DOCUMENT_ID,
-                Column("position", INT, "place of the line chunk in the document, from 0"),
-                Column("synopsis", TEXT, "what the line chunk tells, in short"),
-                Column("model", TEXT, "language model that wrote it"),
-            ),
-            DOCUMENT_LEVEL,
-            ("max_tokens", "chunk_id"),
-        ),
-        Table(
-            "jerr.atomic_facts",
-            "atomic fact of a synopsis",
-            (
-                _SIZE,
-                Column("chunk_id", TEXT, "the line chunk"),
-                _DOCUMENT_ID,
-                Column("position", INT, "place among the facts of the synopsis, from 0"),
-                Column("statement", TEXT, "the fact in a sentence"),
-                Column("model", TEXT, "language model that wrote it"),
-            ),
-            DOCUMENT_LEVEL,
-            ("max_tokens", "chunk_id", "position"),
-        ),
-        Table(
-            "jerr.elements",
-            "core element of a synopsis",
-            (
-                _SIZE,
-                Column("chunk_id", TEXT, "the line chunk"),
-                _DOCUMENT_ID,
-                Column("position", INT, "place among the elements of the synopsis, from 0"),
-                Column("element", TEXT, "as extracted"),
-                Column("element_key", TEXT, "without case, marks, articles and outer blanks"),
-                Column("model", TEXT, "language model that found it"),
-            ),
-            DOCUMENT_LEVEL,
-            ("max_tokens", "chunk_id", "position"),
-        ),
-        Table(
-            "jerr.relations",
-            "relation that a synopsis tells between two of its elements",
-            (
-                _SIZE,
-                Column("chunk_id", TEXT, "the line chunk"),
-                _DOCUMENT_ID,
-                Column("source_key", TEXT, "element_key that it leads from"),
-                Column("target_key", TEXT, "element_key that it leads to"),
-                Column("relation", TEXT, "in at most three words"),
-                Column("model", TEXT, "language model that named it"),
-            ),
-            DOCUMENT_LEVEL,
-            ("max_tokens", "chunk_id", "source_key", "target_key"),
-        ),
-        Table(
-            "jerr.merges",
-            "written form of an element, and the node that it became",
-            (
-                _SIZE,
-                Column("element", TEXT, "as extracted"),
-                Column("element_key", TEXT, "without case, marks, articles and outer blanks"),
-                Column("node_id", TEXT, "the node"),
-                Column("merged_into", TEXT, "name of the node"),
-                Column("rule", TEXT, "'own': its name; 'exact': the same key; 'near': SimHash"),
-                Column("n_bits", INT, "of 64, by which its SimHash differs from the name's"),
-                Column("n_mentions", INT, "synopses that have it as an element"),
-            ),
-            ("corpus",),
-            ("max_tokens", "element"),
-        ),
-        Table(
-            "jerr.nodes",
-            "node of the graph: elements that are one",
-            (
-                _SIZE,
-                Column("node_id", TEXT, "hash of its name's element_key"),
-                Column("name", TEXT, "its element, as written most often"),
-                Column("place", INT, "in an order in which every edge leads on, from 0"),
-                Column("n_mentions", INT, "synopses that have it as an element"),
-                Column("facts", TEXTS, "atomic facts of these synopses that name it"),
-                Column("chunk_ids", TEXTS, "line chunks of these synopses"),
-                Column("document_ids", TEXTS, "documents of these"),
-            ),
-            ("corpus",),
-            ("max_tokens", "node_id"),
-        ),
-        Table(
-            "jerr.edges",
-            "pair of nodes that are related; all edges together close no cycle",
-            (
-                _SIZE,
-                Column("source_id", TEXT, "node that it leads from"),
-                Column("target_id", TEXT, "node that it leads to"),
-                Column("relation", TEXT, "as named most often"),
-                Column("relations", TEXTS, "all names of it"),
-                Column("weight", INT, "synopses that tell it"),
-                Column("chunk_ids", TEXTS, "line chunks of these synopses"),
-                Column("document_ids", TEXTS, "documents of these"),
-            ),
-            ("corpus",),
-            ("max_tokens", "source_id", "target_id"),
-        ),
-        Table(
-            "jerr.left_out_edges",
-            "pair of nodes that are related, but would close a cycle",
-            (
-                _SIZE,
-                Column("source_id", TEXT, "node that it would lead from"),
-                Column("target_id", TEXT, "node that it would lead to"),
-                Column("relation", TEXT, "as named most often"),
-                Column("weight", INT, "synopses that tell it"),
-                Column("chunk_ids", TEXTS, "line chunks of these synopses"),
-                Column("document_ids", TEXTS, "documents of these"),
-                Column("cycle_ids", TEXTS, "nodes of the cycle: source, target, and back by edges"),
-                Column("cycle", TEXT, "the cycle to read: names and relations"),
-            ),
-            ("corpus",),
-            ("max_tokens", "source_id", "target_id"),
-        ),
-        Table(
-            "jerr.pages",
-            "page of ReadAgent: paragraphs up to where a reader would pause",
-            (
-                Column("page_id", TEXT, "hash of document and text"),
-                _DOCUMENT_ID,
-                Column("position", INT, "place in the document, from 0"),
-                Column("start", INT, "first character in the document's text"),
-                Column("end", INT, "character behind the last one"),
-                Column("n_words", INT, "words"),
-                Column("text", TEXT, "the document's text from start to end"),
-                Column("gist", TEXT, "the page in short; empty: no valid reply"),
-                Column("model", TEXT, "language model that wrote the gist"),
-            ),
-            RESULT,
-            ("page_id",),
-        ),
-        Table(
-            "jerr.keywords",
-            "question with the keywords that are searched for",
-            (
-                _QUERY_ID,
-                Column("keywords", TEXTS, "in the order of the reply"),
-                *_SPENT,
-            ),
-            RESULT,
-            ("query_id",),
-        ),
-        Table(
-            "jerr.searches",
-            "question and node that the search for it visited",
-            (
-                _QUERY_ID,
-                Column("node_id", TEXT, "the node"),
-                Column("name", TEXT, "of the node"),
-                Column("place", INT, "from 1: the best node; nodes of a line chunk take turns"),
-                Column("is_chosen", pa.bool_(), "whether it is among the nodes that are read"),
-                Column("step", INT, "place on the best path, from 1; null: not on it", True),
-                Column("visits", INT, "simulations that led over it; null: PageRank", True),
-                Column("mean_reward", FLOAT, "of these, 0 to 1; null: PageRank", True),
-                Column("score", FLOAT, "its worth: mean_reward * ln(1 + visits), or PageRank"),
-                Column("keywords", TEXTS, "that it matches"),
-                Column("chunk_ids", TEXTS, "its line chunks in scope, the best one first"),
-            ),
-            RESULT,
-            ("query_id", "node_id"),
-        ),
-        Table(
-            "jerr.look_ups",
-            "question with the line chunks or pages to read again",
-            (
-                _QUERY_ID,
-                Column("chunk_ids", TEXTS, "that the model named, in its order"),
-                Column("n_shown", INT, "synopses or gists that it was shown"),
-                *_SPENT,
-            ),
-            RESULT,
-            ("query_id",),
-        ),
-        Table(
-            "jerr.reread_contexts",
-            "passage that the answer is written from",
-            (
-                _QUERY_ID,
-                Column("sample", INT, "0: there is one context"),
-                Column("rank", INT, "from 1, as in contexts"),
-                Column("node_id", TEXT, "as in contexts"),
-                Column("node_kind", TEXT, "as in contexts; read again: 'line chunk' or 'page'"),
-                Column("document_id", TEXT, "document it comes from; null: a node", True),
-                Column("position", INT, "place in its document's reading order", True),
-                Column("score", FLOAT, "as in contexts"),
-                Column("fate", TEXT, "'as found', 'read again', 'cut' or 'over budget'"),
-                Column("text", TEXT, "what the model reads; empty: nothing of it"),
-            ),
-            RESULT,
-            ("query_id", "sample", "rank"),
-        ),
-        *(
-            Table(
-                f"{family}.index",
-                "table that questions are answered from",
-                (
-                    Column("table_name", TEXT, "the table, as SQL names it"),
-                    Column("n_rows", pa.int64(), "its rows of this corpus"),
-                    Column("content_hash", TEXT, "changes with any of these rows"),
-                ),
-                ("corpus",),
-                ("table_name",),
-            )
-            for family in ("retrieval", "gor", "lightpal", "gae", "graphrag", "jerr")
         ),
         Table(
             "embedding_calls",
@@ -1200,10 +419,25 @@ TABLES: Mapping[str, Table] = {
             ),
             ("corpus",),
         ),
+        *(
+            Table(
+                f"{folder.rpartition('.')[2]}.index",
+                "table that questions are answered from",
+                (
+                    Column("table_name", TEXT, "the table, as SQL names it"),
+                    Column("n_rows", pa.int64(), "its rows of this corpus"),
+                    Column("content_hash", TEXT, "changes with any of these rows"),
+                ),
+                ("corpus",),
+                ("table_name",),
+            )
+            for folder in FOLDERS
+        ),
+        *(table for tables in _OF_METHODS for table in tables),
     )
 }
 
-_RESULT_TABLES = frozenset({"rankings", "contexts", "summaries", "scores"})
+RESULT_TABLES = frozenset({"rankings", "contexts", "summaries", "scores"})
 
 
 def table_of(asset_path: Sequence[str]) -> Table:
@@ -1214,7 +448,7 @@ def table_of(asset_path: Sequence[str]) -> Table:
     KeyError
         If `tables.py` declares no such table.
     """
-    name = asset_path[-1] if asset_path[-1] in _RESULT_TABLES else ".".join(asset_path)
+    name = asset_path[-1] if asset_path[-1] in RESULT_TABLES else ".".join(asset_path)
     if name not in TABLES:
         raise KeyError(f"asset '{'/'.join(asset_path)}': no table '{name}' in tables.py; add it")
     return TABLES[name]

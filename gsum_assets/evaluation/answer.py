@@ -5,7 +5,6 @@ from collections.abc import Iterator, Sequence
 import pyarrow as pa
 
 from gsum_assets.corpus.prompts import Prompts
-from gsum_assets.evaluation.asked import Result
 from gsum_assets.evaluation.budget import (
     MOST_MARKED,
     CountTokens,
@@ -16,6 +15,7 @@ from gsum_assets.evaluation.budget import (
 )
 from gsum_assets.evaluation.prompts import PROMPTS
 from gsum_assets.evaluation.short_answers import listed
+from gsum_assets.result import Result
 from gsum_assets.tables import TABLES
 from gsum_resources.llm.tokens import Window
 from gsum_resources.protocols import Completion, CompletionError, LanguageModel, Request

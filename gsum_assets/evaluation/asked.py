@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any
 
 import pyarrow as pa
 
@@ -20,13 +20,6 @@ class Question:
     def query_id(self) -> str:
         """Its id."""
         return self.row["query_id"]
-
-
-class Result(NamedTuple):
-    """Rows of a table, and a line for each that is missing or not as it should be."""
-
-    rows: pa.Table
-    problems: Sequence[str] = ()
 
 
 def questions_with_passages(contexts: pa.Table, queries: pa.Table) -> list[Question]:

@@ -8,7 +8,6 @@ import dagster as dg
 import pyarrow as pa
 
 from gsum_assets.corpus.settings import checked_section
-from gsum_assets.evaluation.asked import Result
 from gsum_assets.evaluation.bertscore_f1 import PackageScorer, bertscore_f1
 from gsum_assets.evaluation.comparisons import as_table
 from gsum_assets.evaluation.family import Family, Inputs, Step
@@ -17,6 +16,7 @@ from gsum_assets.partitions import corpora, corpus_variants, to_corpus
 from gsum_assets.plots.main_metrics import main_means
 from gsum_assets.plots.score_spread import score_spread
 from gsum_assets.presentation import plot_of
+from gsum_assets.result import Result
 from gsum_assets.tables import TABLES, table_of
 from gsum_resources.memo import Memo
 from gsum_resources.parquet_store import version_of

@@ -14,7 +14,7 @@ from pydantic import BaseModel
 from gsum_assets.corpus.embed import embed_questions
 from gsum_assets.corpus.prompts import Prompts, prompts_of
 from gsum_assets.evaluation.answer import answer_questions, with_spent
-from gsum_assets.evaluation.asked import Result
+from gsum_assets.result import Result
 from gsum_resources.arrow import pc
 from gsum_resources.lazy import Lazy
 

@@ -14,8 +14,8 @@ import pyarrow as pa
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints, model_validator
 
 from gsum_assets.corpus.prompts import Prompts
-from gsum_assets.evaluation.asked import Result
 from gsum_assets.evaluation.question_prompts import PROMPTS
+from gsum_assets.result import Result
 from gsum_assets.tables import TABLES
 from gsum_resources.content_hash import hash_texts
 from gsum_resources.llm.classical.vocabulary import content_stems

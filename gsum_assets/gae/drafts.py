@@ -7,9 +7,10 @@ from typing import Any, Literal
 import pyarrow as pa
 
 from gsum_assets.evaluation.answer import answer_request
-from gsum_assets.evaluation.asked import NOBODY_ASKED, Question, Result, questions_with_passages
+from gsum_assets.evaluation.asked import NOBODY_ASKED, Question, questions_with_passages
 from gsum_assets.evaluation.budget import CountTokens, Room, cut_to_tokens, lengths, room_for
 from gsum_assets.gae.settings import RefineSettings
+from gsum_assets.result import Result
 from gsum_assets.tables import TABLES
 
 Grade = Literal["high", "medium", "low"]

@@ -5,7 +5,6 @@ from collections.abc import Callable, Mapping
 import pyarrow as pa
 
 from gsum_assets.corpus.chunk import n_word_pieces
-from gsum_assets.evaluation.asked import Result
 from gsum_assets.evaluation.family import Family, Inputs, Step
 from gsum_assets.gae.levels import levels
 from gsum_assets.gae.prompts import PROMPTS
@@ -20,6 +19,7 @@ from gsum_assets.gae.settings import (
 )
 from gsum_assets.gae.topics import topics
 from gsum_assets.gae.variants import VARIANTS
+from gsum_assets.result import Result
 from gsum_assets.retrieval.collection import Collection, Questions
 from gsum_assets.retrieval.contexts import top_contexts
 from gsum_assets.tables import TABLES

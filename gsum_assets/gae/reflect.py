@@ -4,8 +4,9 @@ import pyarrow as pa
 
 from gsum_assets.corpus.prompts import Prompts
 from gsum_assets.evaluation.answer import question_text
-from gsum_assets.evaluation.asked import Result, questions_with_passages, spent, why
+from gsum_assets.evaluation.asked import questions_with_passages, spent, why
 from gsum_assets.gae.prompts import PROMPTS
+from gsum_assets.result import Result
 from gsum_assets.tables import TABLES
 from gsum_resources.llm.results import Score
 from gsum_resources.protocols import Completion, LanguageModel, Request

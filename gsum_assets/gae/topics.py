@@ -7,10 +7,16 @@ import pyarrow as pa
 
 from gsum_assets.corpus.prompts import Prompts
 from gsum_assets.evaluation.answer import question_text
-from gsum_assets.evaluation.asked import Question, Result, questions_with_passages, spent, why
+from gsum_assets.evaluation.asked import (
+    Question,
+    questions_with_passages,
+    spent,
+    why,
+)
 from gsum_assets.evaluation.budget import CountTokens, cut_to_tokens, lengths, n_fitting, room_for
 from gsum_assets.gae.prompts import PROMPTS
 from gsum_assets.gae.settings import RefineSettings
+from gsum_assets.result import Result
 from gsum_assets.tables import TABLES
 from gsum_resources.llm.results import TopicScore
 from gsum_resources.protocols import Completion, LanguageModel, Request

@@ -13,8 +13,8 @@ import pyarrow as pa
 
 from gsum_assets.corpus.embed import vector_column
 from gsum_assets.corpus.prompts import Prompts
-from gsum_assets.evaluation.asked import Result
 from gsum_assets.gor.prompts import PROMPTS
+from gsum_assets.result import Result
 from gsum_assets.retrieval.ranking import top
 from gsum_assets.retrieval.vectors import vectors_of
 from gsum_resources.content_hash import hash_texts

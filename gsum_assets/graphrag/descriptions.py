@@ -5,7 +5,12 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from gsum_assets.corpus.prompts import Prompts
-from gsum_assets.evaluation.asked import NOBODY_ASKED, added, spent, why
+from gsum_assets.evaluation.asked import (
+    NOBODY_ASKED,
+    added,
+    spent,
+    why,
+)
 from gsum_assets.evaluation.budget import CountTokens, cut_to_tokens, lengths, room_for
 from gsum_assets.graphrag.packs import packs
 from gsum_assets.graphrag.prompts import MERGED_THING, PROMPTS

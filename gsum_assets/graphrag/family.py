@@ -3,7 +3,6 @@
 import pyarrow as pa
 
 from gsum_assets.corpus.chunk import n_word_pieces
-from gsum_assets.evaluation.asked import Result
 from gsum_assets.evaluation.budget import counter_for
 from gsum_assets.evaluation.family import Family, Inputs, Read, Step
 from gsum_assets.evaluation.passages import Choose, context_rows
@@ -19,6 +18,7 @@ from gsum_assets.graphrag.prompts import PROMPTS
 from gsum_assets.graphrag.rank import rank
 from gsum_assets.graphrag.settings import AnswerSettings, GraphRagSettings
 from gsum_assets.graphrag.variants import VARIANTS
+from gsum_assets.result import Result
 from gsum_assets.retrieval.collection import Collection, Questions
 from gsum_assets.retrieval.vectors import stacked
 from gsum_assets.tables import TABLES

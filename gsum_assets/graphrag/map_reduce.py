@@ -7,12 +7,7 @@ import pyarrow as pa
 
 from gsum_assets.corpus.prompts import Prompts
 from gsum_assets.evaluation.answer import answer_room, question_text
-from gsum_assets.evaluation.asked import (
-    Question,
-    Result,
-    questions_with_passages,
-    spent,
-)
+from gsum_assets.evaluation.asked import Question, questions_with_passages, spent
 from gsum_assets.evaluation.budget import (
     MOST_MARKED,
     CountTokens,
@@ -24,6 +19,7 @@ from gsum_assets.evaluation.budget import (
 from gsum_assets.graphrag.packs import packs
 from gsum_assets.graphrag.prompts import PROMPTS
 from gsum_assets.graphrag.settings import AnswerSettings
+from gsum_assets.result import Result
 from gsum_assets.tables import TABLES
 from gsum_resources.arrow import pc
 from gsum_resources.content_hash import hash_texts

@@ -5,7 +5,6 @@ from collections.abc import Mapping
 import pyarrow as pa
 
 from gsum_assets.corpus.chunk import n_word_pieces
-from gsum_assets.evaluation.asked import Result
 from gsum_assets.evaluation.budget import counter_for
 from gsum_assets.evaluation.family import Family, Inputs, Read, Step
 from gsum_assets.evaluation.passages import context_rows
@@ -32,6 +31,7 @@ from gsum_assets.jerr.settings import (
 )
 from gsum_assets.jerr.sizes import SIZE, rows_of_size
 from gsum_assets.jerr.variants import VARIANTS, Variant
+from gsum_assets.result import Result
 from gsum_assets.retrieval.collection import Collection, Questions
 from gsum_assets.retrieval.words import Words
 from gsum_assets.tables import TABLES

@@ -14,10 +14,11 @@ from typing import Any
 import pyarrow as pa
 
 from gsum_assets.corpus.prompts import Prompts
-from gsum_assets.evaluation.asked import Result, why
+from gsum_assets.evaluation.asked import why
 from gsum_assets.jerr.prompts import PROMPTS
 from gsum_assets.jerr.schemas import Pause
 from gsum_assets.jerr.settings import PageSettings
+from gsum_assets.result import Result
 from gsum_assets.tables import TABLES
 from gsum_resources.protocols import Completion, LanguageModel, Reply, Request
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from gsum_assets.corpus.settings import CorpusError, checked_section
-from gsum_assets.evaluation.asked import Result
+from gsum_assets.result import Result
 from gsum_assets.evaluation.generate_questions import (
     QuestionError,
     QuestionsSettings,

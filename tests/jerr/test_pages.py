@@ -8,7 +8,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from gsum_assets.evaluation.asked import Result
+from gsum_assets.result import Result
 from gsum_assets.jerr.pages import paginate
 from gsum_assets.jerr.schemas import Pause
 from gsum_assets.jerr.settings import PageSettings

@@ -5,7 +5,6 @@ from collections.abc import Iterator, Sequence
 import pyarrow as pa
 
 from gsum_assets.corpus.prompts import Prompts
-from gsum_assets.evaluation.asked import Result
 from gsum_assets.evaluation.judges.material import Question, questions_to_judge
 from gsum_assets.evaluation.judges.pairwise import Comparison, comparisons
 from gsum_assets.evaluation.judges.prompts import PROMPTS
@@ -16,6 +15,7 @@ from gsum_assets.evaluation.judges.ratings import (
 )
 from gsum_assets.evaluation.judges.settings import JudgesSettings
 from gsum_assets.evaluation.judges.verdicts import UNPARSED
+from gsum_assets.result import Result
 from gsum_assets.tables import TABLES
 from gsum_resources.protocols import LanguageModel, Reply
 

@@ -6,7 +6,7 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from gsum_assets.evaluation.asked import Result
+from gsum_assets.result import Result
 from gsum_assets.evaluation.judges.judge import judge_answers
 from gsum_assets.evaluation.judges.own_judge import judged_by_writer, own_judge_note
 from gsum_assets.evaluation.judges.position_bias import position_bias

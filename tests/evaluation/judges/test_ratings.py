@@ -5,7 +5,7 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from gsum_assets.evaluation.asked import Result
+from gsum_assets.result import Result
 from gsum_assets.evaluation.judge_assets import _of_methods
 from gsum_assets.evaluation.judges.judge import judge_answers
 from gsum_assets.evaluation.judges.rating_scores import SCHEMA, rating_scores

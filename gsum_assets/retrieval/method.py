@@ -1,8 +1,8 @@
-"""The baselines as a family of methods."""
+"""The baselines."""
 
 import pyarrow as pa
 
-from gsum_assets.evaluation.family import Family, Inputs
+from gsum_assets.method import CONTEXTS, RANKINGS, Inputs, Method, Step
 from gsum_assets.retrieval.contexts import full_contexts, top_contexts
 from gsum_assets.retrieval.oracles import askable
 from gsum_assets.retrieval.settings import RetrievalSettings
@@ -10,11 +10,11 @@ from gsum_assets.retrieval.variants import NEED_VECTORS, VARIANTS, rank
 from gsum_assets.retrieval.words import Words
 
 
-def _rank(variant: str, inputs: Inputs) -> pa.Table:
+def _rank(inputs: Inputs) -> pa.Table:
     settings = RetrievalSettings.model_validate(inputs.settings("retrieval"))
-    dense = variant in NEED_VECTORS
+    dense = inputs.variant in NEED_VECTORS
     return rank(
-        variant,
+        inputs.variant,
         inputs.table("documents"),
         inputs.table("chunks"),
         inputs.table("queries"),
@@ -24,20 +24,26 @@ def _rank(variant: str, inputs: Inputs) -> pa.Table:
     )
 
 
-def _contexts(variant: str, inputs: Inputs) -> pa.Table:
+def _contexts(inputs: Inputs) -> pa.Table:
     settings = RetrievalSettings.model_validate(inputs.settings("retrieval"))
-    if variant == "full_context":
+    if inputs.variant == "full_context":
         return full_contexts(inputs.table("queries"), inputs.table("chunks"), settings)
     return top_contexts(inputs.table("rankings"), inputs.table("chunks"), settings.main_k)
 
 
-RETRIEVAL = Family(
-    name="retrieval",
-    variants=VARIANTS,
+METHOD = Method(
+    "retrieval",
+    VARIANTS,
+    question=(
+        Step(
+            _rank,
+            RANKINGS,
+            ("documents", "chunks", "chunk_embeddings", "query_embeddings"),
+            code_version="2",
+        ),
+        Step(_contexts, CONTEXTS, ("chunks",), pool=None),
+    ),
     default=("bm25", "dense", "hybrid"),
-    rank=_rank,
-    contexts=_contexts,
-    reads=("documents", "chunks", "chunk_embeddings"),
     settings=RetrievalSettings,
     k="retrieval.k",
     without_k=("full_context",),

@@ -1,22 +1,23 @@
-"""Graph of Records, its ablations and its baselines as a family of methods."""
+"""Graph of Records, its ablations and its baselines."""
 
 import pyarrow as pa
 
 from gsum_assets.corpus.chunk import n_word_pieces
-from gsum_assets.evaluation.family import Family, Inputs
 from gsum_assets.gor.contexts import nodes_within, top_nodes
+from gsum_assets.gor.index import INDEX
 from gsum_assets.gor.prompts import PROMPTS
 from gsum_assets.gor.rank import rank
 from gsum_assets.gor.settings import ContextSettings, GorSettings
 from gsum_assets.gor.variants import VARIANTS, WITHOUT_NETWORK
+from gsum_assets.method import CONTEXTS, RANKINGS, Inputs, Method, Step
 from gsum_assets.retrieval.settings import DEFAULT_K
 from gsum_assets.tables import TABLES
 
 
-def _rank(variant: str, inputs: Inputs) -> pa.Table:
-    without = variant in WITHOUT_NETWORK
+def _rank(inputs: Inputs) -> pa.Table:
+    without = inputs.variant in WITHOUT_NETWORK
     return rank(
-        variant,
+        inputs.variant,
         inputs.table("documents"),
         inputs.table("record_nodes"),
         inputs.table("record_edges"),
@@ -26,7 +27,7 @@ def _rank(variant: str, inputs: Inputs) -> pa.Table:
     )
 
 
-def _contexts(_: str, inputs: Inputs) -> pa.Table:
+def _contexts(inputs: Inputs) -> pa.Table:
     chosen = ContextSettings.model_validate(inputs.settings("gor.contexts"))
     rankings, nodes = inputs.table("rankings"), inputs.table("record_nodes")
     if chosen.budget_tokens is not None:
@@ -34,15 +35,23 @@ def _contexts(_: str, inputs: Inputs) -> pa.Table:
     return top_nodes(rankings, nodes, chosen.k or DEFAULT_K)
 
 
-GOR = Family(
-    name="gor",
+METHOD = Method(
+    "gor",
+    VARIANTS,
+    index=INDEX,
+    question=(
+        Step(
+            _rank,
+            RANKINGS,
+            (
+                *("documents", "record_nodes", "record_edges"),
+                *("node_embeddings", "query_embeddings"),
+            ),
+            code_version="2",
+        ),
+        Step(_contexts, CONTEXTS, ("record_nodes",), pool=None),
+    ),
     settings=GorSettings,
     prompts=PROMPTS,
-    variants=VARIANTS,
-    default=(),
-    rank=_rank,
-    contexts=_contexts,
-    reads=("documents", "gor/record_nodes", "gor/record_edges"),
-    reads_by_variant=("node_embeddings",),
     k="gor.contexts.k",
 )

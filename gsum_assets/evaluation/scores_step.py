@@ -1,0 +1,75 @@
+"""How good the answers of a method are, as the last step of its question half."""
+
+from collections.abc import Callable
+from functools import lru_cache
+
+import pyarrow as pa
+
+from gsum_assets.corpus.settings import checked_section
+from gsum_assets.evaluation.bertscore_f1 import PackageScorer, bertscore_f1
+from gsum_assets.evaluation.score import BertScorer, ScoreSettings, score_answers
+from gsum_assets.method import Inputs, Method, Step
+from gsum_assets.plots.main_metrics import main_means
+from gsum_assets.plots.score_spread import score_spread
+from gsum_assets.result import Picture, Result
+
+
+def scores_step(method: Method) -> Step:
+    """Scores of all answers, and of those from other numbers of passages where a curve is set."""
+    models = [n for step in method.retrieval_steps for n in step.reads if n == "passage_scorer"]
+    named = dict.fromkeys([*method.read_by_questions, "query_embeddings", *models])
+    return Step(
+        _scorer(method),
+        {
+            "scores": "The answer against its references: ROUGE, BERTScore, token F1, accuracy. "
+            "The ranking: P, R, F1, nDCG and MRR by documents, and by passages where the source "
+            "marks them. What the answer was written from: P, R, F1 and tokens."
+        },
+        [*named, "language_model"],
+        pool=None,
+        code_version="5",
+    )
+
+
+def _scorer(method: Method) -> Callable[[Inputs], Result]:
+    def make(inputs: Inputs) -> Result:
+        settings = checked_section(ScoreSettings, "scores", inputs.settings("scores"))
+        bertscorer = _bertscorer(settings, inputs) if settings.bertscore else None
+
+        def scores_of(there: Inputs, k: int | None) -> pa.Table:
+            return score_answers(
+                there.table("queries"),
+                there.table("summaries"),
+                there.table("rankings"),
+                settings.cut_offs,
+                bertscorer,
+                method.texts_read(there),
+                k,
+            )
+
+        scores = scores_of(inputs, None)
+        points = [scores]
+        for k in method.sweep(inputs):
+            inputs.log(f"answers from {k} passages each")
+            points.append(scores_of(method.made_with(inputs, k), k))
+
+        def shown() -> dict:
+            plot = Picture(score_spread(scores, inputs.title), "spread of the scores")
+            # the means as numbers: the UI draws those over partitions and time
+            return {"scores": {"plot": plot, **main_means(scores)} if scores.num_rows else {}}
+
+        return Result(pa.concat_tables(points), shown=shown)
+
+    return make
+
+
+def _bertscorer(settings: ScoreSettings, inputs: Inputs) -> BertScorer:
+    scorer = _pair_scorer(settings.bertscore_model, settings.bertscore_layer)
+    memo = inputs.memo("bertscore", scorer.identity)
+    progress = inputs.progress("answers compared with their references")
+    return lambda answered: bertscore_f1(answered, scorer, memo, progress)
+
+
+@lru_cache(maxsize=2)  # methods come one after the other: the model is loaded once
+def _pair_scorer(model: str, layer: int | None) -> PackageScorer:
+    return PackageScorer(model, layer)

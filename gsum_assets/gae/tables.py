@@ -1,0 +1,135 @@
+"""The tables of graph-augmented summarization."""
+
+import pyarrow as pa
+
+from gsum_assets.columns import (
+    FLOAT,
+    INT,
+    LEVEL,
+    PASSAGE_ID,
+    QUERY_ID,
+    RESULT,
+    SPENT,
+    TEXT,
+    VECTOR,
+)
+from gsum_resources.table import Column, Table
+
+TABLES = (
+    Table(
+        "gae.graph_edges",
+        "edge of the graph that an auto-encoder learns, either way alike",
+        (
+            LEVEL,
+            Column("kind", TEXT, "'neighbour', 'citation' or 'nearest': what joins its ends"),
+            Column("source_id", TEXT, "one end, document_id or chunk_id by level"),
+            Column("target_id", TEXT, "the other end"),
+            Column("weight", FLOAT, "cosine of TF-IDF vectors; 1 for the other kinds"),
+        ),
+        ("corpus",),
+        ("level", "kind", "source_id", "target_id"),
+    ),
+    Table(
+        "gae.node_features",
+        "passage",
+        (
+            LEVEL,
+            PASSAGE_ID,
+            Column("embedding", VECTOR, "weighted sum of TF-IDF and embedding after PCA"),
+        ),
+        ("corpus",),
+        ("level", "passage_id"),
+    ),
+    Table(
+        "gae.embeddings",
+        "passage",
+        (
+            LEVEL,
+            PASSAGE_ID,
+            Column("embedding", VECTOR, "what the auto-encoder makes of it, not normalized"),
+        ),
+        ("corpus",),
+        ("level", "passage_id"),
+    ),
+    Table(
+        "gae.clusters",
+        "passage, for each way of clustering",
+        (
+            LEVEL,
+            Column("clustering", TEXT, "how clusters were found: leiden-3, dbscan, k_means, …"),
+            PASSAGE_ID,
+            Column("cluster", INT, "from 0, largest first"),
+        ),
+        ("corpus",),
+        ("level", "clustering", "passage_id"),
+    ),
+    Table(
+        "gae.clusterings",
+        "way of clustering, and how good it is",
+        (
+            LEVEL,
+            Column("scope", TEXT, "what questions search: 'corpus', or 'document', one of it"),
+            Column("clustering", TEXT, "how clusters were found: leiden-3, dbscan, k_means, …"),
+            Column("is_chosen", pa.bool_(), "whether methods re-rank by it"),
+            Column("weight", FLOAT, "of what re-ranking by it adds, 0 to 1"),
+            Column("agreement", FLOAT, "paired t: what re-ranking finds, by another retriever"),
+            Column("stability", FLOAT, "Jaccard of pairs found again without a tenth of passages"),
+            Column("n_clusters", INT, "number of clusters"),
+            Column("largest", FLOAT, "share of the passages that the largest cluster has"),
+            Column("silhouette", FLOAT, "of the embeddings, -1 to 1; null: one cluster", True),
+            Column("pair_precision", FLOAT, "of pairs by questions; null: no labels", True),
+            Column("pair_recall", FLOAT, "of pairs by questions; null: no labels", True),
+        ),
+        ("corpus",),
+        ("level", "scope", "clustering"),
+    ),
+    Table(
+        "gae.topics",
+        "question and cluster among its passages",
+        (
+            QUERY_ID,
+            Column("cluster", INT, "as in gae.clusters"),
+            Column("topic", TEXT, "what the cluster's passages are about"),
+            Column("relevance", INT, "of the topic to the question, 1 to 10"),
+            Column("n_passages", INT, "passages of the question in this cluster"),
+            Column("n_read", INT, "of them those that fitted into the prompt"),
+            *SPENT,
+        ),
+        RESULT,
+        ("query_id", "cluster"),
+    ),
+    Table(
+        "gae.reflections",
+        "question and passage",
+        (
+            QUERY_ID,
+            Column("node_id", TEXT, "the passage, a chunk_id"),
+            Column("relevance", INT, "of the passage to the question, 1 to 10"),
+            *SPENT,
+        ),
+        RESULT,
+        ("query_id", "node_id"),
+    ),
+    Table(
+        "gae.refined_contexts",
+        "passage as it is given to the language model",
+        (
+            QUERY_ID,
+            Column("sample", INT, "0: there is one context"),
+            Column("rank", INT, "from 1, as in contexts"),
+            Column("node_id", TEXT, "the chunk that it was made from, as in contexts"),
+            Column("node_kind", TEXT, "'chunk'"),
+            Column("document_id", TEXT, "document it comes from"),
+            Column("position", INT, "place in its document's reading order"),
+            Column("score", FLOAT, "relevance of topic and passage, weighted; 1 to 10", True),
+            Column("grade", TEXT, "'high', 'medium' or 'low'; null: not judged", True),
+            Column("fate", TEXT, "'whole', 'edited', 'condensed', 'reduced', 'cut', 'dropped'"),
+            Column("tokens_before", INT, "length of the chunk, word pieces"),
+            Column("tokens_after", INT, "length of the text, word pieces"),
+            Column("text", TEXT, "what the model reads; empty: nothing of it"),
+            *SPENT,
+        ),
+        RESULT,
+        ("query_id", "sample", "rank"),
+    ),
+)

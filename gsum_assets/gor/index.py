@@ -1,0 +1,284 @@
+"""The index of Graph of Records: records, the trained network, node embeddings."""
+
+from collections.abc import Mapping, Sequence
+from functools import partial
+from typing import Any
+
+import pyarrow as pa
+
+from gsum_assets.corpus.embed import vector_column
+from gsum_assets.gor.graphs import record_graphs, training_graphs
+from gsum_assets.gor.infer import infer, load_encoder
+from gsum_assets.gor.learn import (
+    graphs_to_learn_from,
+    learnt_hash,
+    trained_tables,
+    with_global_questions,
+)
+from gsum_assets.gor.node_rankings import node_rankings
+from gsum_assets.gor.plots import graph_picture, training_curves
+from gsum_assets.gor.record_graph import record_graph
+from gsum_assets.gor.respond import respond
+from gsum_assets.gor.settings import RankingSettings, SimulationSettings, TrainingSettings
+from gsum_assets.gor.simulate import simulate_queries
+from gsum_assets.gor.source_ranks import mean_reciprocal_ranks, source_rank_rows
+from gsum_assets.gor.train import Epoch, is_state_of
+from gsum_assets.gor.variants import SUPERVISED, WITHOUT_NETWORK, training_settings
+from gsum_assets.method import Inputs, Step
+from gsum_assets.result import Picture, Result
+from gsum_assets.tables import TABLES
+from gsum_resources.token_embeddings import LocalTokenEmbedder
+
+_LOG_EVERY = 10  # epochs
+_RECORDS = (
+    "record_nodes",
+    "record_edges",
+    "simulated_queries",
+    "historical_responses",
+    "node_rankings",
+)
+"""What `training_graphs` takes, in its order."""
+
+
+def _simulation(inputs: Inputs) -> SimulationSettings:
+    return SimulationSettings.model_validate(inputs.settings("gor.simulation"))
+
+
+def _simulated_queries(inputs: Inputs) -> Result:
+    chosen = _simulation(inputs)
+    found = simulate_queries(
+        inputs.table("chunks"),
+        inputs.model("language_model"),
+        chosen.n_queries,
+        chosen.temperature,
+        chosen.least_score,
+        inputs.prompts("gor"),
+    )
+    for note in found.notes:
+        inputs.log(note)
+    return Result(found.rows)
+
+
+def _historical_responses(inputs: Inputs) -> Result:
+    chosen = _simulation(inputs)
+    found = respond(
+        inputs.table("simulated_queries"),
+        inputs.table("chunks"),
+        inputs.table("chunk_embeddings"),
+        inputs.model("language_model"),
+        inputs.model("embedding_model"),
+        chosen.k,
+        chosen.max_response_words,
+        inputs.progress("questions answered"),
+        inputs.prompts("gor"),
+    )
+    return Result(found.rows, found.problems)
+
+
+def _record_graph(inputs: Inputs) -> Result:
+    nodes, edges = record_graph(
+        inputs.table("chunks"),
+        inputs.table("chunk_embeddings"),
+        inputs.table("historical_responses"),
+        inputs.model("embedding_model"),
+    )
+    return Result(
+        nodes, beside={"record_edges": edges}, shown=partial(_first_document, nodes, edges)
+    )
+
+
+def _first_document(nodes: pa.Table, edges: pa.Table) -> Mapping[str, Any]:
+    if not nodes.num_rows:
+        return {}
+    ids = nodes["document_id"].to_pylist()
+    first = min(ids)
+    shown = nodes.filter([document == first for document in ids])
+    png = graph_picture(shown, edges, f"records of {first}")
+    return {"record_nodes": {"plot": Picture(png, "record graph")}}
+
+
+def _node_rankings(inputs: Inputs) -> pa.Table:
+    chosen = RankingSettings.model_validate(inputs.settings("gor.ranking"))
+    embedder = LocalTokenEmbedder(layer=chosen.layer)
+    return node_rankings(
+        inputs.table("simulated_queries"),
+        inputs.table("record_nodes"),
+        embedder,
+        inputs.memo("bertscore", embedder.identity),
+        inputs.progress("documents scored"),
+    )
+
+
+def _training(inputs: Inputs) -> TrainingSettings:
+    chosen = TrainingSettings.model_validate(inputs.settings("gor.training"))
+    return training_settings(inputs.variant, chosen)
+
+
+def _model(inputs: Inputs) -> Result:
+    if inputs.variant in WITHOUT_NETWORK:
+        empty = TABLES["gor.training_log"].empty()
+        return Result(TABLES["gor.model"].empty(), beside={"training_log": empty})
+    settings = _training(inputs)
+    nodes, embedder = inputs.table("record_nodes"), inputs.model("embedding_model")
+    graphs = training_graphs(nodes, *map(inputs.table, _RECORDS[1:]))
+    graphs, which = graphs_to_learn_from(graphs, inputs.table("queries"), settings.split)
+    inputs.log(f"{inputs.step} {inputs.variant}: {which}")
+    if inputs.variant == SUPERVISED:
+        ranking = RankingSettings.model_validate(inputs.settings("gor.ranking"))
+        tokens = LocalTokenEmbedder(layer=ranking.layer)
+        queries, vectors = inputs.table("queries"), inputs.table("query_embeddings")
+        graphs = with_global_questions(graphs, nodes, queries, vectors, tokens)
+    model, log = _trained(inputs, graphs, settings, embedder.identity)
+
+    def shown() -> Mapping[str, Any]:
+        plot = Picture(training_curves(log, inputs.title), "training curves")
+        return {
+            "model": {"documents": which},
+            "training_log": {"plot": plot} if log.num_rows else {},
+        }
+
+    return Result(model, beside={"training_log": log}, shown=shown)
+
+
+def _trained(
+    inputs: Inputs, graphs: Sequence[Any], settings: TrainingSettings, embedder: str
+) -> tuple[pa.Table, pa.Table]:
+    """Model and training log; a training that was killed goes on where it was."""
+    store = inputs.warehouse
+    state = f"{store.root}/_training/{inputs.corpus}.{inputs.variant}.safetensors"
+    show = inputs.progress("epochs")
+
+    def tell(epoch: Epoch) -> None:
+        show(epoch.epoch, settings.epochs)
+        if epoch.epoch == 1 or epoch.epoch % _LOG_EVERY == 0:
+            inputs.log(
+                f"epoch {epoch.epoch} of {settings.epochs}: loss {epoch.loss:.4f} "
+                f"(L_CL {epoch.loss_cl:.4f}, L_RANK {epoch.loss_rank:.4f}), {epoch.seconds:.1f} s"
+            )
+
+    resume = store.fs.cat_file(state) if store.fs.exists(state) else None
+    if resume and not is_state_of(resume, graphs, settings):
+        resume = None
+    tables = trained_tables(
+        graphs,
+        settings,
+        embedder,
+        tell,
+        lambda content: store.replace_file(state, content),
+        resume,
+    )
+    if store.fs.exists(state):
+        store.fs.rm_file(state)
+    return tables
+
+
+def _node_embeddings(inputs: Inputs) -> pa.Table:
+    model, empty = inputs.table("model"), TABLES["gor.node_embeddings"].empty()
+    if not model.num_rows:  # a baseline without a network
+        return empty
+    graphs = record_graphs(inputs.table("record_nodes"), inputs.table("record_edges"))
+    if not graphs:
+        return empty
+    embedder = inputs.model("embedding_model")
+    encoder = load_encoder(
+        model["weights"][0].as_py(), embedder.identity, graphs[0].features.shape[1]
+    )
+    return pa.concat_tables(
+        pa.table(
+            {
+                "node_id": pa.array(graph.node_ids.tolist(), pa.string()),
+                "document_id": pa.repeat(graph.document_id, graph.n_nodes),
+                "kind": pa.array(graph.kinds.tolist(), pa.string()),
+                "embedding": vector_column(vectors),
+            }
+        )
+        for graph, vectors in zip(graphs, infer(encoder, graphs), strict=True)
+    )
+
+
+def _source_ranks(inputs: Inputs) -> Result:
+    vectors = inputs.table("node_embeddings")
+    if not vectors.num_rows:  # a baseline without a network
+        return Result(TABLES["gor.source_ranks"].empty())
+    graphs = training_graphs(*map(inputs.table, _RECORDS))
+    known = set(inputs.table("model")["learnt_from"][0].as_py())
+    rows = source_rank_rows(
+        graphs,
+        vectors,
+        {g.document_id for g in graphs if learnt_hash(g.document_id) in known},
+        _training(inputs).loss.temperature,
+    )
+    return Result(rows, shown=lambda: {"source_ranks": mean_reciprocal_ranks(rows)})
+
+
+INDEX = (
+    Step(
+        _simulated_queries,
+        {
+            "simulated_queries": "Asked of single passages, so that each has a known source to "
+            "learn from."
+        },
+        ("chunks", "corpus_settings", "language_model"),
+        pool="llm",
+        code_version="2",
+    ),
+    Step(
+        _historical_responses,
+        {
+            "historical_responses": "The answer to a simulated question, over nodes that earlier "
+            "answers belong to."
+        },
+        (
+            *("simulated_queries", "chunks", "chunk_embeddings"),
+            *("corpus_settings", "language_model", "embedding_model"),
+        ),
+        pool="llm",
+        code_version="2",
+    ),
+    Step(
+        _record_graph,
+        {
+            "record_nodes": "All passages and responses; degree 0 marks what nothing used.",
+            "record_edges": "From a node to the response that used it.",
+        },
+        ("chunks", "chunk_embeddings", "historical_responses", "embedding_model"),
+        pool=None,
+    ),
+    Step(
+        _node_rankings,
+        {
+            "node_rankings": "BERTScore of every node against a question's source passage: what is "
+            "learnt."
+        },
+        ("simulated_queries", "record_nodes", "corpus_settings"),
+    ),
+    Step(
+        _model,
+        {
+            "model": "The trained network. New documents use it as it is; it is trained again when "
+            "code, settings or embedding model change.",
+            "training_log": "Loss, its parts, entropy and learning rate, as the training passed.",
+        },
+        (*_RECORDS, "queries", "query_embeddings", "corpus_settings", "embedding_model"),
+        code_version="3",
+        untracked=(*_RECORDS, "queries", "query_embeddings"),  # it may grow without a new training
+    ),
+    Step(
+        _node_embeddings,
+        {
+            "node_embeddings": "What the network makes of a node: also of documents that it never "
+            "saw."
+        },
+        ("model", "record_nodes", "record_edges", "embedding_model"),
+        code_version="2",
+    ),
+    Step(
+        _source_ranks,
+        {
+            "source_ranks": "How well a question finds its passage by dense retrieval and by the "
+            "network. Documents that were not learnt from show whether training helps."
+        },
+        ("model", "node_embeddings", *_RECORDS, "corpus_settings"),
+        code_version="2",
+    ),
+)

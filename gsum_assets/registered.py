@@ -1,0 +1,13 @@
+"""The methods that there are; a new one is a folder and a line here.
+
+Of a folder `method.py` declares `METHOD`, and `tables.py` the tables that it writes.
+"""
+
+FOLDERS = (
+    "gsum_assets.retrieval",
+    "gsum_assets.gor",
+    "gsum_assets.lightpal",
+    "gsum_assets.gae",
+    "gsum_assets.graphrag",
+    "gsum_assets.jerr",
+)
