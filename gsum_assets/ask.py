@@ -9,8 +9,8 @@ import pyarrow as pa
 from gsum_assets.corpus.find import find_corpus
 from gsum_assets.corpus.locations import location_of
 from gsum_assets.corpus.settings import CorpusError
-from gsum_assets.evaluation.family import Family, Inputs, run
-from gsum_assets.families import FAMILIES
+from gsum_assets.families import FAMILIES, method_of
+from gsum_assets.method import SETTINGS, Inputs, Method, run
 from gsum_assets.retrieval.focus import MOST_DOCUMENTS, Focus, focus_of, in_order, spread
 from gsum_assets.retrieval.variants import DEFAULT_METHOD
 from gsum_assets.sources import Source, sources_of
@@ -93,22 +93,22 @@ def ask(
         _check_document(documents, corpus, document_id)
     ledger = Ledger(workspace.store, TABLES["llm_calls"], corpus, "ask")
     tables["language_model"] = Lazy(lambda: workspace.models.language_model(ledger, name="answers"))
-    inputs = Inputs({**tables, "corpus_settings": _Sections(workspace)}, corpus)
+    inputs = Inputs({**tables, SETTINGS: _Sections(workspace)}, corpus, method)
     titles = dict(
         zip(documents["document_id"].to_pylist(), documents["title"].to_pylist(), strict=True)
     )
-    made = _found(family, method, inputs, [_as_query(_QUERY_ID, question, document_id)])
+    made = _found(family, inputs, [_as_query(_QUERY_ID, question, document_id)])
     if document_id is None:
-        made = _focused(family, method, inputs, made, focus_of(question, titles))
+        made = _focused(family, inputs, made, focus_of(question, titles))
     passages = _shown(made["contexts"])
     if not passages:
         return Answer(NOTHING_FOUND, [], method=method)
     inputs = inputs.with_questions(made["queries"])
-    made |= run(family.answer_steps, method, inputs.with_made(made))
+    made |= run(family.answer_steps, inputs.with_made(made))
     answers, passages = made["summaries"], _shown(made[family.answered_from])
     explanation = ""
     if explain and family.explain:
-        explanation = family.explain(method, inputs.with_made(made))
+        explanation = family.explain(inputs.with_made(made))
     return Answer(
         answers["text"][0].as_py().strip() or NOTHING_FOUND,
         passages,
@@ -124,21 +124,19 @@ def ask(
     )
 
 
-def _found(
-    family: Family, method: str, inputs: Inputs, queries: Sequence[dict]
-) -> dict[str, pa.Table]:
+def _found(family: Method, inputs: Inputs, queries: Sequence[dict]) -> dict[str, pa.Table]:
     """The questions, and what each step up to `contexts` made for them."""
     asked = pa.Table.from_pylist(list(queries), TABLES["queries"].schema)
-    if family.asked and family.asked(method, asked).num_rows < asked.num_rows:
+    if family.asked and family.asked(inputs.variant, asked).num_rows < asked.num_rows:
         raise CorpusError(
-            f"method '{method}' is an upper bound: it reads what a benchmark marks as evidence or "
+            f"method '{inputs.variant}' is an upper bound: it reads what a benchmark marks as evidence or "
             "as the right answer, and answers no other question; choose another method"
         )
-    return {"queries": asked, **run(family.retrieval_steps, method, inputs.with_questions(asked))}
+    return {"queries": asked, **run(family.retrieval_steps, inputs.with_questions(asked))}
 
 
 def _focused(
-    family: Family, method: str, inputs: Inputs, made: dict[str, pa.Table], focus: Focus
+    family: Method, inputs: Inputs, made: dict[str, pa.Table], focus: Focus
 ) -> dict[str, pa.Table]:
     """What was found for a question over the corpus, led to the documents that it is about.
 
@@ -154,7 +152,7 @@ def _focused(
     ranked = best.sort_by("rank")["item_id"].to_pylist()
     documents = in_order(focus.mentions, ranked)
     if len(documents) == 1 and not focus.compares:
-        return _found(family, method, inputs, [{**query, "document_id": documents[0]}])
+        return _found(family, inputs, [{**query, "document_id": documents[0]}])
     if family.preparations:  # a language model would be called for each document
         return made
     if focus.compares and len(focus.mentions) < 2:
@@ -165,7 +163,7 @@ def _focused(
         for i, document_id in enumerate(documents)
     ]
     by_question: dict[str, list[dict]] = {one["query_id"]: [] for one in alone}
-    for row in _shown(_found(family, method, inputs, alone)["contexts"]):
+    for row in _shown(_found(family, inputs, alone)["contexts"]):
         by_question[row["query_id"]].append(row)
     whole = _shown(contexts)
     n = max(len(whole), len(documents))
@@ -199,15 +197,14 @@ def _of_documents(
     return rows.filter(pc.is_in(rows["document_id"], value_set=wanted))
 
 
-def _family_of(method: str) -> Family:
-    for family in FAMILIES:
-        if method in family.variants:
-            return family
+def _family_of(method: str) -> Method:
+    if family := method_of(method):
+        return family
     known = [variant for family in FAMILIES for variant in family.variants]
     raise CorpusError(f"unknown method '{method}'{did_you_mean(method, known)}")
 
 
-def _stored(workspace: Workspace, corpus: str, family: Family, method: str) -> dict[str, Lazy]:
+def _stored(workspace: Workspace, corpus: str, family: Method, method: str) -> dict[str, Lazy]:
     """What the family reads, from the store."""
     find_corpus(workspace.home.corpora, corpus)
     store, wanted = workspace.store, {}
@@ -218,8 +215,8 @@ def _stored(workspace: Workspace, corpus: str, family: Family, method: str) -> d
             f"corpus '{corpus}' has no table '{missing}' for {method} yet; run "
             f"`gsum run {corpus} --methods {method}` first{others}"
         )
-    for name, table_name in _reads(family).items():
-        table = TABLES[table_name]
+    for name in family.read_by_questions:
+        table = family.table(name)
         partitions = [p for p in store.partitions(table, corpus) if p.method in (None, method)]
         wanted[name] = Lazy(lambda t=table, p=partitions: store.read(t, p)[0])
     wanted["embedding_model"] = Lazy(lambda: workspace.models.embedder)
@@ -227,19 +224,12 @@ def _stored(workspace: Workspace, corpus: str, family: Family, method: str) -> d
     return wanted
 
 
-def _reads(family: Family) -> dict[str, str]:
-    """Tables that the family reads, by their names in `Inputs`."""
-    names = {path.split("/")[-1]: path.replace("/", ".") for path in family.reads}
-    own = (*family.reads_by_corpus, *family.reads_by_variant)
-    return {"documents": "documents", **names} | {name: f"{family.name}.{name}" for name in own}
-
-
-def _missing(workspace: Workspace, corpus: str, family: Family, method: str) -> str:
+def _missing(workspace: Workspace, corpus: str, family: Method, method: str) -> str:
     """The first table that the method reads and that has no file; "" where all are there."""
-    for name in _reads(family).values():
-        partitions = workspace.store.partitions(TABLES[name], corpus)
+    for table in map(family.table, family.read_by_questions):
+        partitions = workspace.store.partitions(table, corpus)
         if not any(p.method in (None, method) for p in partitions):
-            return name
+            return table.name
     return ""
 
 

@@ -1,7 +1,7 @@
 """Steps and methods as Dagster assets: keys, partitions, pools, lineage and what the UI shows."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from functools import cache
+from functools import cache, partial
 from typing import Any
 
 import dagster as dg
@@ -112,7 +112,7 @@ def _asset(
     @dg.multi_asset(
         name="__".join(path(step.table)),  # as ledger and progress call it
         outs=outs,
-        ins=dict(ins),
+        ins={name.replace("/", "__"): one for name, one in ins.items()},
         partitions_def=definition,
         backfill_policy=dg.BackfillPolicy.single_run() if level == DOCUMENT_LEVEL else None,
         pool=step.pool,
@@ -140,8 +140,8 @@ def _inputs(
     warehouse: WarehouseIO = context.resources.io_manager
     partitions = [partition_of(key) for key in context.partition_keys]
     name = "/".join(path(step.table))
-    indexed = read.get(INDEX)
-    read = {**(indexed if isinstance(indexed, dict) else {}), **read}
+    read = {name.replace("__", "/"): one for name, one in read.items()}
+    read = {**read.pop(INDEX, {}), **read}
 
     def inputs_of(corpus: str, tables: Mapping[str, Any], buckets: Sequence[str]) -> Inputs:
         return Inputs(
@@ -150,6 +150,7 @@ def _inputs(
             variant=partitions[0].method or "",
             step=name,
             log=context.log.info,
+            note=partial(warehouse.reads.other, step_of(context)),
             store=warehouse.store,
             folder=warehouse.home.corpora / corpus,
             buckets=buckets if len(buckets) < N_BUCKETS else (),
@@ -176,8 +177,9 @@ def _report(context: dg.AssetExecutionContext, inputs: Inputs, result: Result, p
     for problem in result.problems:
         context.log.warning(problem)
     keys = [key for key in context.partition_keys if partition_of(key).corpus == inputs.corpus]
+    selected = context.op_execution_context.selected_output_names
     for table, shown in result.shown().items():
-        for key in keys:
+        for key in keys if table in selected else ():
             context.add_asset_metadata(
                 as_metadata(shown), dg.AssetKey(path(table)), partition_key=key
             )

@@ -16,24 +16,20 @@ from gsum_assets.automation.freshness import confirm_results, with_freshness
 from gsum_assets.automation.jobs import jobs, schedules
 from gsum_assets.automation.retrain import retraining
 from gsum_assets.automation.sensors import watch_corpora
+from gsum_assets.build import INDEX, assets_of, step_assets
 from gsum_assets.checks.assets import checks_of
 from gsum_assets.corpus.assets import corpus_assets
+from gsum_assets.corpus.index import CORPUS
 from gsum_assets.corpus.load import bucket_of
 from gsum_assets.corpus.settings import CorpusError, load_settings
-from gsum_assets.evaluation.assets import INDEX, family_assets
 from gsum_assets.evaluation.generate_questions import QuestionsSettings
-from gsum_assets.evaluation.judge_assets import generated_questions, judge_assets
+from gsum_assets.evaluation.judge_steps import GENERATED_QUESTIONS, judging
 from gsum_assets.evaluation.judges.settings import JudgesSettings
 from gsum_assets.evaluation.leaderboard import best_methods
-from gsum_assets.evaluation.leaderboard_assets import leaderboard_assets
+from gsum_assets.evaluation.leaderboard_step import uniting
 from gsum_assets.evaluation.score import ScoreSettings
 from gsum_assets.families import FAMILIES
-from gsum_assets.gae.graph_assets import graph_assets
-from gsum_assets.gor.assets import TRAINED, gor_assets
 from gsum_assets.graphrag.compat import VIEWS
-from gsum_assets.graphrag.index_assets import index_assets
-from gsum_assets.jerr.index_assets import index_assets as jerr_index_assets
-from gsum_assets.lightpal.assets import lightpal_assets
 from gsum_assets.models.assets import model_assets
 from gsum_assets.models.work import work_of
 from gsum_assets.partitions import partitions_of, variant_key
@@ -65,6 +61,7 @@ _UNITE = (
     "comparisons",
     "costs",
 )  # whatever exists
+_TRAINED = (dg.AssetKey(["gor", "model"]), dg.AssetKey(["gor", "training_log"]))
 _HEADLINES = {"leaderboard": best_methods}  # main figures on the overview pages of tables
 # The defaults are measured on 50,237 words of five QMSum train meetings with 34 questions, on 2
 # cores: 32 s (53 s of CPU) from folder to leaderboard, the models' load and BERTScore included. The
@@ -132,15 +129,13 @@ def pipeline_for(home: Home, models: Models | None = None, is_rehearsal: bool = 
         [
             *corpus_assets,
             *model_assets,
-            *gor_assets,
-            *lightpal_assets,
-            *graph_assets,
-            *index_assets,
-            *jerr_index_assets,
-            *(asset for family in FAMILIES for asset in family_assets(family)),
-            generated_questions,
-            judge_assets(FAMILIES),
-            leaderboard_assets(FAMILIES),
+            *step_assets(CORPUS, "corpus", lambda table: [table]),
+            *(asset for method in FAMILIES for asset in assets_of(method)),
+            *step_assets(
+                [GENERATED_QUESTIONS, judging(FAMILIES), uniting(FAMILIES)],
+                "evaluation",
+                lambda table: table.split("/"),
+            ),
         ]
     )
     nodes = _nodes(assets)
@@ -155,8 +150,8 @@ def pipeline_for(home: Home, models: Models | None = None, is_rehearsal: bool = 
     assets = with_freshness(with_conditions(assets, Currency(look), unite=_UNITE))
     observed = [asset.key for asset in assets if isinstance(asset, dg.SourceAsset)]
     retrain_job, retrain_weekly = retraining(
-        dg.AssetSelection.assets(*TRAINED),
-        lambda: [variant_key(p) for p in store.partitions(table_of(TRAINED[0].path))],
+        dg.AssetSelection.assets(*_TRAINED),
+        lambda: [variant_key(p) for p in store.partitions(table_of(_TRAINED[0].path))],
         automation.retrain,
         automation.timezone,
     )

@@ -46,6 +46,7 @@ class Inputs:
     overrides : keys by section that replace those of `corpus.toml`.
     step : its name, "gor/node_rankings", for lines about its progress.
     log : takes such a line.
+    note : takes name and version of an input that is neither table, model nor setting.
     store : that has the memos and checkpoints; None where only tables are at hand.
     folder : of the corpus; None where only tables are at hand.
     buckets : of the documents that the step is for; empty: all.
@@ -57,6 +58,7 @@ class Inputs:
     overrides: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     step: str = ""
     log: Callable[[str], None] = lambda _: None
+    note: Callable[[str, str], None] = lambda *_: None
     store: ParquetStore | None = None
     folder: Path | None = None
     buckets: Sequence[str] = ()
@@ -100,6 +102,12 @@ class Inputs:
     def memo(self, kind: str, identity: str) -> Memo:
         """What was computed before by a model of this identity."""
         return Memo(self.warehouse, kind, identity)
+
+    def count(self, table: str) -> int:
+        """Rows that a table of the corpus has; an input, though its rows are not."""
+        n = self.warehouse.count(TABLES[table], self.corpus)
+        self.note(f"rows:{table}/corpus={self.corpus}", str(n))
+        return n
 
     @property
     def title(self) -> str:

@@ -1,0 +1,108 @@
+"""Leaderboard, comparisons and costs: what unites the results of all methods of a corpus."""
+
+from collections.abc import Mapping, Sequence
+from functools import partial
+
+import pyarrow as pa
+
+from gsum_assets.evaluation.comparisons import comparisons, groups
+from gsum_assets.evaluation.costs import costs, shared_assets
+from gsum_assets.evaluation.curves import curves, main_scores, of_kind
+from gsum_assets.evaluation.judges.own_judge import own_judge_note
+from gsum_assets.evaluation.judges.rating_scores import rating_scores
+from gsum_assets.evaluation.leaderboard import leaderboard, ranked_by_kind, to_markdown
+from gsum_assets.method import Inputs, Method, Step
+from gsum_assets.plots.method_ranking import method_ranking
+from gsum_assets.plots.quality_cost import quality_cost, quality_read
+from gsum_assets.result import Markdown, Picture, Result, Shown
+from gsum_assets.tables import TABLES
+from gsum_resources.appended import read_appended
+
+_PURPOSE = {
+    "leaderboard": "Unites the scores of all methods that were asked for: the mean over the "
+    "questions with its 95% interval, and whether it can be told from the best.",
+    "curves": "The same with each number of passages to read, where `k` in [retrieval] is a list.",
+    "comparisons": "Every difference of two methods over the same questions, by sign-flip "
+    "permutation tests.",
+    "costs": "Language model calls, tokens, seconds and money, for index and questions apart.",
+}
+
+
+def uniting(methods: Sequence[Method]) -> Step:
+    """`leaderboard`, `curves`, `comparisons` and `costs` over all methods that exist."""
+    scores = [f"{method.name}/scores" for method in methods]
+    answers = [f"{method.name}/summaries" for method in methods]
+    return Step(
+        partial(_united, scores=scores, answers=answers),
+        _PURPOSE,
+        ("queries", "judgements", *scores, *answers),
+        pool=None,
+        code_version="4",
+        apart=True,
+    )
+
+
+def _united(inputs: Inputs, scores: Sequence[str], answers: Sequence[str]) -> Result:
+    corpus, store, queries = inputs.corpus, inputs.warehouse, inputs.table("queries")
+    judgements = inputs.table("judgements")
+    scored = pa.concat_tables(map(inputs.table, scores))
+    rated = rating_scores(judgements)
+    measured = main_scores(scored).select(rated.column_names)
+    values = pa.concat_tables([measured, rated], promote_options="default")
+    grouped = groups(queries, values)
+    compared = comparisons(grouped)
+    seconds = _seconds(main_scores(scored))
+    board = leaderboard(grouped, compared, seconds)
+    summaries = pa.concat_tables(map(inputs.table, answers))
+    spent = costs(
+        summaries,
+        seconds,
+        read_appended(store, TABLES["llm_calls"], corpus),
+        read_appended(store, TABLES["embedding_calls"], corpus),
+        {m: shared_assets(store, corpus, m) for m in set(summaries["method"].to_pylist())},
+        # a document more or less may change no score, and yet stands in the costs
+        inputs.count("documents"),
+    )
+    curve = curves(queries, scored)
+    return Result(
+        board,
+        beside={"curves": curve, "comparisons": compared, "costs": spent},
+        shown=lambda: _shown(corpus, board, curve, spent, own_judge_note(judgements)),
+    )
+
+
+def _seconds(scores: pa.Table) -> dict[tuple[str, str], float]:
+    """From question to answer, by method and question."""
+    columns = (scores[name].to_pylist() for name in ("method", "query_id", "latency_s"))
+    return {(method, query_id): s for method, query_id, s in zip(*columns, strict=True)}
+
+
+def _shown(
+    corpus: str, board: pa.Table, curve: pa.Table, spent: pa.Table, note: str | None
+) -> Mapping[str, Shown]:
+    """What there is to look at, by table."""
+    title = f"{corpus}, all splits"
+    ranked = ranked_by_kind(board)
+    scatter = {
+        f"quality_and_cost_{kind}": Picture(
+            quality_cost(methods, spent.to_pylist(), f"{title}: {kind} questions"),
+            f"quality against cost of {kind} questions",
+        )
+        for kind, methods in ranked.items()
+    }
+    read = {
+        f"quality_and_tokens_read_{kind}": Picture(
+            quality_read(methods, of_kind(curve, kind), f"{title}: {kind} questions"),
+            f"quality against tokens read for {kind} questions",
+        )
+        for kind, methods in ranked.items()
+    }
+    bars = {}
+    if board.num_rows:
+        bars = {"plot": Picture(method_ranking(ranked, title), "methods by score")}
+    table = Markdown("\n".join(filter(None, [to_markdown(board), note])))
+    return {
+        "leaderboard": {**bars, "leaderboard": table, **read, **scatter},
+        "curves": read if curve.num_rows else {},
+        "costs": scatter,
+    }
