@@ -365,7 +365,8 @@ def opening(request: Request, dialect: Dialect) -> list[dict[str, str]]:
     """The messages that a request begins with, directions for JSON included where they must be."""
     instructions = request.instructions
     if request.schema and dialect.format != "json_schema":
-        instructions += "\n\n" + json_directions(request.schema)
+        is_enforced = dialect.format in ("json_object_schema", "guided_json")
+        instructions += "\n\n" + json_directions(request.schema, is_enforced)
     return [
         {"role": "system", "content": instructions},
         {"role": "user", "content": request.render()},

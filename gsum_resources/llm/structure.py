@@ -26,6 +26,7 @@ _MAX_WORDS = 10  # of a field's description in the compact form
 _FENCE = re.compile(r"```\w*\n(.*?)\n?```", re.DOTALL)
 _DETAIL = re.compile(r"[.;]\s|\.$|, (?:as|at|in|without|copied|one to)\b")
 _ALTERNATIVES = re.compile(r"\^\(([\w ]+(?:\|[\w ]+)+)\)\$")
+_FREE_TEXT = re.compile(r'"<[^<>|]+>"(?!:)')
 _REASONING = re.compile(r"\s*<think>.*?</think>\s*", re.DOTALL)
 _BRACKETS_AND_STRINGS = re.compile(r'\\.|["{}\[\]]', re.DOTALL)
 _LONE_SURROGATE = re.compile(
@@ -47,15 +48,22 @@ class Read(NamedTuple, Generic[Schema]):
 
 
 @cache
-def json_directions(schema: type[BaseModel]) -> str:
+def json_directions(schema: type[BaseModel], is_enforced: bool = False) -> str:
     """Directions for a model that is asked for JSON in words: the names, and a word on each.
 
     A JSON schema takes four times the tokens, and small models copy it instead of filling it.
+
+    Parameters
+    ----------
+    is_enforced : whether the server lets nothing else through. Then small models copy the words on
+        free texts, too: SmolLM2 did in 15 of 113 replies, and in none of 19 with "…" instead.
     """
     described = schema.model_json_schema()
+    form = _form(described, described.get("$defs", {}), "")
+    blanks = "" if is_enforced else "<...> "
+    form = _FREE_TEXT.sub('"…"', form) if is_enforced else form
     return (
-        "Reply with JSON of this form alone, <...> filled in, lists as long as needed:\n"
-        f"{_form(described, described.get('$defs', {}), '')}"
+        f"Reply with JSON of this form alone, {blanks}filled in, lists as long as needed:\n{form}"
     )
 
 

@@ -164,6 +164,8 @@ def test_directions_name_every_field_and_say_a_word_on_it() -> None:
     )
     form = json_directions(Entities).splitlines()[-1]
     assert form.startswith('{"entities": [{"name": "<Name as the text writes it>", "type": ')
+    enforced = json_directions(Entities, is_enforced=True).splitlines()[-1]
+    assert enforced.startswith('{"entities": [{"name": "…", "type": "…"')
     listed: Any = Names
     assert json_directions(listed).endswith('["<A list at the top>"]')
 
