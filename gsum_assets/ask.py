@@ -129,8 +129,8 @@ def _found(family: Method, inputs: Inputs, queries: Sequence[dict]) -> dict[str,
     asked = pa.Table.from_pylist(list(queries), TABLES["queries"].schema)
     if family.asked and family.asked(inputs.variant, asked).num_rows < asked.num_rows:
         raise CorpusError(
-            f"method '{inputs.variant}' is an upper bound: it reads what a benchmark marks as evidence or "
-            "as the right answer, and answers no other question; choose another method"
+            f"method '{inputs.variant}' is an upper bound: it reads what a benchmark marks as "
+            "evidence or as the right answer, and answers no other question; choose another method"
         )
     return {"queries": asked, **run(family.retrieval_steps, inputs.with_questions(asked))}
 

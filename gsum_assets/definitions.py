@@ -14,7 +14,7 @@ from gsum_assets.automation.currency import Look, Node, Requests
 from gsum_assets.automation.forget import Forgetting, Steps
 from gsum_assets.automation.freshness import confirm_results, with_freshness
 from gsum_assets.automation.jobs import jobs, schedules
-from gsum_assets.automation.retrain import retraining
+from gsum_assets.automation.retrain import TRAINED, retraining
 from gsum_assets.automation.sensors import watch_corpora
 from gsum_assets.build import INDEX, assets_of, step_assets
 from gsum_assets.checks.assets import checks_of
@@ -61,7 +61,6 @@ _UNITE = (
     "comparisons",
     "costs",
 )  # whatever exists
-_TRAINED = (dg.AssetKey(["gor", "model"]), dg.AssetKey(["gor", "training_log"]))
 _HEADLINES = {"leaderboard": best_methods}  # main figures on the overview pages of tables
 # The defaults are measured on 50,237 words of five QMSum train meetings with 34 questions, on 2
 # cores: 32 s (53 s of CPU) from folder to leaderboard, the models' load and BERTScore included. The
@@ -150,8 +149,8 @@ def pipeline_for(home: Home, models: Models | None = None, is_rehearsal: bool = 
     assets = with_freshness(with_conditions(assets, Currency(look), unite=_UNITE))
     observed = [asset.key for asset in assets if isinstance(asset, dg.SourceAsset)]
     retrain_job, retrain_weekly = retraining(
-        dg.AssetSelection.assets(*_TRAINED),
-        lambda: [variant_key(p) for p in store.partitions(table_of(_TRAINED[0].path))],
+        dg.AssetSelection.assets(*TRAINED),
+        lambda: [variant_key(p) for p in store.partitions(table_of(TRAINED[0].path))],
         automation.retrain,
         automation.timezone,
     )

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 import dagster as dg
 
+from gsum_assets.automation.retrain import TRAINED
 from gsum_assets.corpus.find import find_corpus
 from gsum_assets.corpus.folder import read_records
 from gsum_assets.corpus.queries import QUERIES_FILE
@@ -16,7 +17,6 @@ from gsum_assets.definitions import Pipeline
 from gsum_assets.execute import Made, OnStart
 from gsum_assets.forgetting.folder import take_out
 from gsum_assets.forgetting.traces import Trace, find_traces, sentences_of
-from gsum_assets.gor.assets import TRAINED
 from gsum_assets.processes import waited_for
 from gsum_assets.run import OnStep, RunReport, drive
 from gsum_assets.tables import TABLES, table_of

@@ -11,6 +11,7 @@ from typing import Any, cast
 
 import numpy as np
 import pyarrow as pa
+from gsum_assets.gae.method import METHOD as GAE
 
 from benchmarks import Measurement
 from benchmarks.gae.corpora import LANGUAGE, corpus, index
@@ -20,13 +21,12 @@ from gsum_assets.corpus.embed import embed_questions, vector_column
 from gsum_assets.corpus.prompts import PROMPTS_FOLDER, prompt_text
 from gsum_assets.corpus.settings import CorpusSettings
 from gsum_assets.evaluation.answer import answer_questions
-from gsum_assets.evaluation.family import Inputs, answered
 from gsum_assets.evaluation.score import score_answers
 from gsum_assets.families import PROMPTS
-from gsum_assets.gae.family import GAE
 from gsum_assets.gae.rank import Tables
 from gsum_assets.gae.settings import GaeSettings
 from gsum_assets.gae.variants import VARIANTS
+from gsum_assets.method import Inputs, run
 from gsum_assets.retrieval.collection import Collection
 from gsum_assets.retrieval.contexts import top_contexts
 from gsum_assets.retrieval.hybrid import hybrid
@@ -107,19 +107,12 @@ def _tables(name: str, tables: Tables, split: str, n: int | None) -> dict[str, p
 def _made(variant: str, tables: Mapping[str, pa.Table]) -> dict[str, pa.Table]:
     """Every table that the steps of a method make."""
     print(variant, file=sys.stderr, flush=True)
-    found = dict(tables)
-    models = {"language_model": _MODEL}
-
-    def inputs() -> Inputs:
-        lazy = {name: Lazy(lambda one=one: one) for name, one in {**found, **models}.items()}
-        return Inputs({**lazy, "corpus_settings": _Sections()}, "")
-
-    found["rankings"] = GAE.rank(variant, inputs())
-    found["contexts"] = GAE.contexts(variant, inputs())
-    for step in GAE.refinements:
-        found[step.table] = step.make(variant, inputs()).rows
-    found["summaries"] = answered(GAE, inputs()).rows
-    return found
+    read = {
+        name: Lazy(lambda one=one: one)
+        for name, one in {**tables, "language_model": _MODEL}.items()
+    }
+    inputs = Inputs({**read, "corpus_settings": _Sections()}, "", variant)
+    return {**tables, **run((*GAE.retrieval_steps, *GAE.answer_steps), inputs)}
 
 
 _EMBEDDER = cast(Embedder, LocalEmbedder())

@@ -15,8 +15,8 @@ from benchmarks import required
 from gsum_assets.corpus.importers.benchmark import write_corpus
 from gsum_assets.corpus.importers.graphrag_bench import GRAPHRAG_BENCH, read_graphrag_bench
 from gsum_assets.corpus.queries import Query
-from gsum_assets.evaluation.family import Inputs
 from gsum_assets.families import FAMILIES
+from gsum_assets.method import Inputs
 from gsum_assets.tables import TABLES
 from gsum_assets.workspace import Workspace, open_workspace
 from gsum_resources.home import Home
@@ -82,9 +82,9 @@ def texts_read(workspace: Workspace, method: str) -> dict[str, list[str]]:
         for name in TABLES
         if name.rpartition(".")[0] in ("", family.name)
     }
-    inputs = Inputs({**tables, "corpus_settings": workspace}, CORPUS)
+    inputs = Inputs({**tables, "corpus_settings": workspace}, CORPUS, method)
     read: dict[str, list[str]] = {}
-    rows = family.texts_read(method, inputs).rows
+    rows = family.texts_read(inputs).rows
     for row in rows.select(["query_id", "text"]).to_pylist():
         read.setdefault(row["query_id"], []).append(row["text"])
     return read

@@ -8,6 +8,10 @@ from dagster._core.definitions.unresolved_asset_job_definition import Unresolved
 RETRAIN_MODELS = "retrain_models"
 
 
+TRAINED = (dg.AssetKey(["gor", "model"]), dg.AssetKey(["gor", "training_log"]))
+"""What a training makes; the first is the model."""
+
+
 def retraining(
     trained: dg.AssetSelection, present: Callable[[], Sequence[str]], cron: str, timezone: str
 ) -> tuple[UnresolvedAssetJobDefinition, dg.ScheduleDefinition]:

@@ -9,11 +9,11 @@ import pyarrow as pa
 from pydantic import BaseModel, ConfigDict, Field, field_validator
 
 from gsum_assets.corpus.chunk import n_word_pieces
-from gsum_assets.evaluation.family import Read
 from gsum_assets.evaluation.reading import reading_rows
 from gsum_assets.evaluation.retrieval_metrics import retrieval_metrics
 from gsum_assets.evaluation.rouge import rouge
 from gsum_assets.evaluation.short_answers import exact_match, is_right, token_f1
+from gsum_assets.method import Read
 from gsum_assets.tables import TABLES
 from gsum_resources.arrow import pc
 

@@ -3,8 +3,8 @@
 import pyarrow as pa
 import pytest
 
-from gsum_assets.evaluation.family import Read
 from gsum_assets.evaluation.reading import chunks_within, reading_rows
+from gsum_assets.method import Read
 from gsum_assets.tables import TABLES
 
 

@@ -8,10 +8,10 @@ import pyarrow as pa
 import pytest
 
 from gsum_assets.corpus.chunk import n_word_pieces
-from gsum_assets.result import Result
 from gsum_assets.graphrag.descriptions import Described, merge_descriptions
 from gsum_assets.graphrag.merge import merge_entities, merge_relationships
 from gsum_assets.graphrag.settings import MergingSettings
+from gsum_assets.result import Result
 from gsum_assets.tables import TABLES
 from gsum_resources.protocols import Request
 from tests.gor.toy_documents import Scripted

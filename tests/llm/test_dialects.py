@@ -62,6 +62,7 @@ def serving(
     rejects: Rejects = lambda body: None,
     says: Callable[[dict], str] | None = None,
     max_retries: int = 3,
+    **settings_: object,
 ) -> Iterator[Server]:
     sent: list[dict] = []
 
@@ -77,6 +78,7 @@ def serving(
             model="m",
             api_key_env="",
             max_retries=max_retries,
+            **settings_,
         )
         endpoint = Endpoint(settings, backoff_s=0.02)
         try:
@@ -114,6 +116,37 @@ def test_the_schema_goes_along_in_every_form(tmp_path: Path) -> None:
     with serving(tmp_path, rejections.wordless) as server:
         server.ask(Note)
         assert server.sent[-1]["guided_json"] == server.sent[-1]["json_schema"]
+
+
+def most_names(body: dict) -> int | None:
+    return body["response_format"]["json_schema"]["schema"]["properties"]["names"].get("maxItems")
+
+
+def test_lists_are_bounded_where_the_room_of_a_reply_is_set(tmp_path: Path) -> None:
+    with serving(tmp_path) as server:
+        server.ask(Names)
+        assert most_names(server.sent[-1]) is None
+    with serving(tmp_path, max_reply_tokens=400) as server:
+        server.ask(Names)
+        assert most_names(server.sent[-1]) == 24
+    with serving(tmp_path, rejections.azure, max_reply_tokens=400) as server:
+        server.ask(Names)
+        server.ask(Names)
+        assert server.statuses == [400, 200, 200]
+        assert most_names(server.sent[-1]) is None
+        assert server.format == "json_schema"
+
+
+def test_lists_are_bounded_once_a_reply_ran_on(tmp_path: Path) -> None:
+    endless = '{"names": [' + ", ".join(f'"Name {i}"' for i in range(4000))
+
+    def says(body: dict) -> str:
+        return '{"names": ["a"]}' if most_names(body) else endless
+
+    with serving(tmp_path, says=says) as server:
+        first, second = server.ask(Names)[0], server.ask(Names)[0]
+        assert (first.calls, second.calls) == (2, 1)
+        assert [most_names(body) for body in server.sent] == [None, 24, 24]
 
 
 def test_a_schema_that_the_server_does_not_take_lowers_the_format_for_itself(

@@ -91,6 +91,25 @@ def test_bounds_of_the_schema_are_kept_and_missing_ones_added():
     assert schema["required"] == ["short", "long", "few", "many"]
 
 
+@pytest.mark.parametrize("room", [300, 800, 3000])
+def test_bounds_within_a_room_keep_the_longest_usual_reply_there(room: int):
+    class Item(BaseModel):
+        name: str
+        description: str
+
+    class Lists(BaseModel):
+        first: list[Item]
+        second: list[Item]
+
+    bounded = bounded_schema(Lists, 300, room)
+    most = bounded["properties"]["first"]["maxItems"]
+    longest = bounded["$defs"]["Item"]["properties"]["name"]["maxLength"]
+    item = Item(name="x" * (longest // 2), description="x" * (longest // 2))  # half full
+    reply = Lists(first=[item] * most, second=[item] * most).model_dump_json()
+    assert room / 2 < len(reply) / 3 <= room  # three characters a token
+    assert bounded_schema(Lists, 300)["properties"]["first"]["maxItems"] == 24
+
+
 def test_a_schema_without_a_grammar_is_an_error_that_says_what_to_set(tokenizer):
     class Odd(BaseModel):
         value: str = Field(json_schema_extra={"pattern": "(?=never)x"})

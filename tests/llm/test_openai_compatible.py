@@ -265,14 +265,14 @@ def test_identity_tells_models_apart_and_nothing_else() -> None:
 
 
 def test_schemas_are_strict_where_they_can_be() -> None:
-    chosen = _schema_format(Entities)["json_schema"]
+    chosen = _schema_format("Entities", Entities.model_json_schema())["json_schema"]
     assert chosen["strict"] is True
     relationship = chosen["schema"]["$defs"]["Relationship"]
     assert relationship["additionalProperties"] is False
     assert set(relationship["required"]) == set(relationship["properties"])
     assert "default" not in relationship["properties"]["strength"]
     assert relationship["properties"]["strength"]["maximum"] == 10
-    loose = _schema_format(Free)["json_schema"]
+    loose = _schema_format("Free", Free.model_json_schema())["json_schema"]
     assert loose["strict"] is False
     assert loose["schema"] == Free.model_json_schema()
 
@@ -282,6 +282,9 @@ def test_a_dialect_learns_from_complaints_to_the_end() -> None:
     while change := dialect.adapted("no", may_lower_format=True):
         dialect, n_changes = Dialect(**{**vars(dialect), **change}), n_changes + 1
     assert (dialect.format, n_changes) == ("prompt", 4)
+    azure = "Invalid schema for response_format 'Note': 'maxItems' is not permitted."
+    assert Dialect().adapted(azure, True) == {"bounds": False}
+    assert Dialect(bounds=False).adapted(azure, True) == {"format": "json_object_schema"}
     assert Dialect().adapted("the prompt is too long", may_lower_format=False) == {}
     newer = "Unsupported parameter: 'max_tokens'. Use 'max_completion_tokens' instead."
     assert Dialect().adapted(newer, True) == {"room": "max_completion_tokens"}

@@ -18,6 +18,7 @@ from gsum_resources.llm.structure import (
     json_directions,
     parse,
     re_ask,
+    read,
     without_reasoning,
 )
 
@@ -170,6 +171,17 @@ def test_directions_name_every_field_and_say_a_word_on_it() -> None:
 def test_a_form_that_is_sent_back_is_no_reply() -> None:
     with pytest.raises(StructureError, match='repeats "<A title of at most eight words>"'):
         parse('{"topic": "<A title of at most eight words>", "relevance": 3}', TopicScore, False)
+
+
+def test_items_that_repeat_the_form_are_left_out() -> None:
+    copied = '{"name": "<Name as the text writes it>", "type": "person", "description": "x"}'
+    good = '{"name": "Ida", "type": "person", "description": "A keeper."}'
+    text = f'{{"entities": [{good}, {copied}], "relationships": []}}'
+    found = read(text, Entities, truncated=False)
+    assert [entity.name for entity in found.value.entities] == ["Ida"]
+    assert found.slips == ("items that repeat the form of the reply",)
+    with pytest.raises(StructureError, match="repeats"):
+        read(f'{{"entities": [{copied}], "relationships": []}}', Entities, truncated=False)
 
 
 def test_the_largest_form_is_short() -> None:

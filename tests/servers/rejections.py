@@ -30,6 +30,17 @@ def vllm(body: dict) -> tuple[int, dict] | None:
     return 400, {"object": "error", "message": message, "type": "BadRequestError", "code": 400}
 
 
+def azure(body: dict) -> tuple[int, dict] | None:
+    """OpenAI's models at Azure: 400 to bounds of lists in a strict schema (its documentation)."""
+    if "maxItems" not in str(body.get("response_format")):
+        return None
+    message = (
+        "Invalid schema for response_format 'Names': In context=('properties', 'names'), "
+        "'maxItems' is not permitted."
+    )
+    return 400, {"error": {"message": message, "type": "invalid_request_error", "code": None}}
+
+
 def openai_reasoning(body: dict) -> tuple[int, dict] | None:
     """OpenAI's reasoning models: one complaint after the other, each about one parameter."""
     error = {"type": "invalid_request_error"}

@@ -6,13 +6,13 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from gsum_assets.result import Result
 from gsum_assets.evaluation.judges.judge import judge_answers
 from gsum_assets.evaluation.judges.own_judge import judged_by_writer, own_judge_note
 from gsum_assets.evaluation.judges.position_bias import position_bias
 from gsum_assets.evaluation.judges.settings import JudgesSettings
 from gsum_assets.evaluation.judges.verdicts import CRITERIA
 from gsum_assets.evaluation.judges.win_rates import win_rates
+from gsum_assets.result import Result
 from gsum_assets.tables import TABLES
 from gsum_resources.arrow import pc
 from gsum_resources.protocols import LanguageModel, ModelUnavailableError

@@ -5,16 +5,15 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from gsum_assets.result import Result
-from gsum_assets.evaluation.judge_assets import _of_methods
+from gsum_assets.evaluation.judge_steps import of_methods
 from gsum_assets.evaluation.judges.judge import judge_answers
 from gsum_assets.evaluation.judges.rating_scores import SCHEMA, rating_scores
 from gsum_assets.evaluation.judges.settings import JudgesSettings
 from gsum_assets.families import FAMILIES
+from gsum_assets.result import Result
 from gsum_assets.tables import TABLES
 from gsum_resources.arrow import pc
 from gsum_resources.protocols import LanguageModel
-from gsum_resources.warehouse_io import Lazy
 from tests.evaluation.judges import toys
 from tests.evaluation.judges.scripted_judges import judging, texts_of, verdict
 
@@ -155,13 +154,8 @@ def test_the_judge_reads_what_the_answer_was_written_from(tmp_path: Path) -> Non
     owner = pa.field("document_id", pa.string(), nullable=False)
     refined = refined.set_column(place, owner, refined["document_id"])
     refined = refined.append_column("fate", pa.array(["edited", "dropped", "edited"]))
-    tables = {
-        "gae_read": refined.take([2, 1, 0]),
-        "gae_contexts": given,
-        "retrieval_read": given.filter(pc.equal(given["method"], "bm25")),
-    }
-    lazy = {name: Lazy(lambda rows=rows: rows) for name, rows in tables.items()}
-    read = _of_methods(lazy, "read", ["gae", "bm25"])
+    tables = refined.take([2, 1, 0]), given.filter(pc.equal(given["method"], "bm25"))
+    read = of_methods(tables, "contexts", ["gae", "bm25"])
     shown: list[list[str]] = []
 
     def noting(body: dict) -> str:

@@ -1,0 +1,1 @@
+"""Reads the longest chunks, whatever the question: the smallest method with an index."""

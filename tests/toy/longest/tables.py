@@ -1,0 +1,9 @@
+"""The table of lengths."""
+
+from gsum_assets.columns import DOCUMENT_ID, DOCUMENT_LEVEL, INT, TEXT
+from gsum_resources.table import Column, Table
+
+_CHUNK_ID, _N = Column("chunk_id", TEXT, "id of the chunk"), Column("n", INT, "its words")
+TABLES = (
+    Table("longest.lengths", "chunk", (DOCUMENT_ID, _CHUNK_ID, _N), DOCUMENT_LEVEL, ("chunk_id",)),
+)
