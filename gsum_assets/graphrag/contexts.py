@@ -7,7 +7,7 @@ import pyarrow as pa
 from gsum_assets.evaluation.answer import answer_room
 from gsum_assets.evaluation.budget import CountTokens, lengths
 from gsum_assets.evaluation.passages import Choose, Passage
-from gsum_assets.graphrag.index import Index
+from gsum_assets.graphrag.index_tables import Index
 from gsum_assets.graphrag.settings import AnswerSettings
 from gsum_resources.content_hash import hash_texts
 

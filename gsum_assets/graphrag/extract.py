@@ -18,19 +18,12 @@ from gsum_assets.evaluation.asked import NOBODY_ASKED, added, spent
 from gsum_assets.graphrag.prompts import PROMPTS, example
 from gsum_assets.graphrag.schemas import extraction_schema
 from gsum_assets.graphrag.settings import OTHER, ExtractionSettings
+from gsum_assets.result import Result
 from gsum_assets.tables import TABLES
 from gsum_resources.llm.salvage import usable
 from gsum_resources.protocols import Completion, LanguageModel, Reply, Request
 
 _MAX_WORDS = 300  # of a reply, names and brackets aside
-
-
-@dataclass(frozen=True)
-class Extracted:
-    """Rows of four tables by their names, and a line for each chunk that was not read well."""
-
-    tables: Mapping[str, pa.Table]
-    problems: Sequence[str]
 
 
 @dataclass
@@ -122,7 +115,7 @@ def extract(
     model: LanguageModel,
     settings: ExtractionSettings,
     prompts: Prompts = PROMPTS,
-) -> Extracted:
+) -> Result:
     """Ask `model` what each chunk names and tells, and up to `gleanings` times what was missed.
 
     Each round goes out for all chunks together; a chunk whose last round brought nothing new, or
@@ -134,7 +127,7 @@ def extract(
 
     Returns
     -------
-    Extracted
+    Result
         Rows ordered by document, chunk and place.
     """
     schema = extraction_schema(tuple(settings.entity_types), settings.claims)
@@ -149,8 +142,8 @@ def extract(
     return tabulated(graphs)
 
 
-def tabulated(graphs: Sequence[ChunkGraph]) -> Extracted:
-    """The tables of what is known of all chunks."""
+def tabulated(graphs: Sequence[ChunkGraph]) -> Result:
+    """Rows of four tables, and a line for each chunk that was not read well."""
     rows: dict[str, list[dict]] = {
         name: [] for name in ("extractions", "entity_mentions", "relationship_mentions", "claims")
     }
@@ -175,7 +168,7 @@ def tabulated(graphs: Sequence[ChunkGraph]) -> Extracted:
         name: pa.Table.from_pylist(found, TABLES[f"graphrag.{name}"].schema)
         for name, found in rows.items()
     }
-    return Extracted(tables, problems)
+    return Result(tables.pop("extractions"), problems, tables)
 
 
 def _in_order(chunks: pa.Table) -> Iterator[dict]:

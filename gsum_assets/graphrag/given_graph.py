@@ -16,7 +16,7 @@ import pyarrow as pa
 from gsum_assets.corpus.folder import GRAPH_FILES
 from gsum_assets.corpus.names import name_key
 from gsum_assets.corpus.settings import CorpusError
-from gsum_assets.graphrag.extract import ChunkGraph, Extracted, tabulated
+from gsum_assets.graphrag.extract import ChunkGraph, tabulated
 from gsum_assets.graphrag.given_rows import (
     EntityRow,
     Place,
@@ -26,6 +26,7 @@ from gsum_assets.graphrag.given_rows import (
     good_rows,
 )
 from gsum_assets.graphrag.name_index import texts_holding
+from gsum_assets.result import Result
 
 _ENTITIES, _RELATIONSHIPS = GRAPH_FILES
 _Value = TypeVar("_Value", str, tuple[str, str])
@@ -98,7 +99,7 @@ def read_given(folder: Path) -> Given | None:
     return Given(_entities(entities), _relationships(relationships), [*entity_slips, *slips])
 
 
-def extracted_from(given: Given, chunks: pa.Table, is_whole: bool = True) -> Extracted:
+def extracted_from(given: Given, chunks: pa.Table, is_whole: bool = True) -> Result:
     """What a given graph says of each chunk, in the shape of an extraction that asked no model.
 
     An entity is mentioned in the chunks that its rows name, or else in those that hold its name,
@@ -113,7 +114,7 @@ def extracted_from(given: Given, chunks: pa.Table, is_whole: bool = True) -> Ext
 
     Returns
     -------
-    Extracted
+    Result
         Rows ordered by document, chunk and name.
     """
     order = [("document_id", "ascending"), ("position", "ascending")]
@@ -128,7 +129,7 @@ def extracted_from(given: Given, chunks: pa.Table, is_whole: bool = True) -> Ext
             names = (one.source, one.target)
             graphs[number].relationship(names, one.description, one.strength, 0, "")
     unfound = _unfound(given, mentioned, told) if is_whole else []
-    return Extracted(tabulated(graphs).tables, [*given.problems, *unfound])
+    return tabulated(graphs)._replace(problems=[*given.problems, *unfound])
 
 
 def _located(

@@ -1,122 +1,194 @@
-"""The index as answers read it: reports, entities and what they rest on, by scope."""
+"""The index of GraphRAG: mentions, entities, communities, reports."""
 
-from collections import defaultdict
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from functools import cached_property
+from collections.abc import Mapping
+from typing import Any, TypeVar
 
-import numpy as np
 import pyarrow as pa
 
-from gsum_assets.graphrag.communities import cut
-from gsum_assets.graphrag.reports import report_text
-from gsum_assets.retrieval.vectors import stacked
-from gsum_resources.arrow import pc
+from gsum_assets.corpus.embed import vector_column
+from gsum_assets.corpus.prompts import Prompts
+from gsum_assets.evaluation.budget import CountTokens, counter_for
+from gsum_assets.graphrag.aliases import resolve
+from gsum_assets.graphrag.citations import Citations
+from gsum_assets.graphrag.communities import communities
+from gsum_assets.graphrag.elements import elements_of, entity_text
+from gsum_assets.graphrag.extract import extract
+from gsum_assets.graphrag.given_graph import extracted_from, read_given
+from gsum_assets.graphrag.merge import merge_entities, merge_relationships
+from gsum_assets.graphrag.plots import communities_picture
+from gsum_assets.graphrag.reports import Reporter
+from gsum_assets.graphrag.settings import (
+    CommunitySettings,
+    ExtractionSettings,
+    MergingSettings,
+    ReportSettings,
+)
+from gsum_assets.method import Inputs, Step
+from gsum_assets.result import Picture, Result
+from gsum_assets.tables import TABLES
+from gsum_resources.protocols import LanguageModel
+
+_Chosen = TypeVar("_Chosen", MergingSettings, ReportSettings)
 
 
-@dataclass(frozen=True)
-class Seen:
-    """A report as the scope of a question sees it.
+def _extractions(inputs: Inputs) -> Result:
+    chunks = inputs.table("chunks")
+    inputs.table("source_graph")  # what is made rests on these files, which only the folder has
+    if inputs.folder is None:
+        raise ValueError(
+            f"{inputs.step}: there is no corpus folder here that may bring a graph along; "
+            "run it as a step of the pipeline"
+        )
+    given = read_given(inputs.folder)
+    if given is not None:
+        return extracted_from(given, chunks, is_whole=not inputs.buckets)
+    chosen = ExtractionSettings.model_validate(inputs.settings("graphrag.extraction"))
+    return extract(chunks, inputs.model("language_model"), chosen, inputs.prompts("graphrag"))
 
-    Attributes
-    ----------
-    community_id : the community.
-    rating : of the report.
-    text : the whole report; of one document, what is found in that document.
-    """
 
-    community_id: str
-    rating: float
-    text: str
+def _merging(inputs: Inputs) -> MergingSettings:
+    return MergingSettings.model_validate(inputs.settings("graphrag.merging"))
 
 
-@dataclass(frozen=True, eq=False)
-class Index:
-    """Tables of an indexed corpus."""
+def _asking(inputs: Inputs, chosen: _Chosen) -> tuple[LanguageModel, _Chosen, CountTokens, Prompts]:
+    """What it takes to write from prompts of a bounded length."""
+    model = inputs.model("language_model")
+    return model, chosen, counter_for(model, chosen.prompt_tokens), inputs.prompts("graphrag")
 
-    entities: pa.Table
-    relationships: pa.Table
-    communities: pa.Table
-    community_reports: pa.Table
-    findings: pa.Table
-    embeddings: pa.Table
 
-    def reports(self, level: int, document_id: str | None) -> list[Seen]:
-        """The reports of a level's cut that say something of the scope, by community.
+def _aliases(inputs: Inputs) -> pa.Table:
+    return resolve(inputs.table("entity_mentions"), inputs.table("chunks"), _merging(inputs))
 
-        Parameters
-        ----------
-        document_id : the document asked about; None: the whole corpus.
-        """
-        shown = cut(self.communities, level).sort_by("number")["community_id"].to_pylist()
-        reports = self._reports
-        if document_id is None:
-            return [
-                Seen(i, reports[i]["rating"], reports[i]["text"]) for i in shown if i in reports
-            ]
-        found = []
-        for community_id in shown:
-            own = [
-                finding
-                for finding in self._findings.get(community_id, ())
-                if document_id in finding["document_ids"]
-            ]
-            if own:
-                report = reports[community_id]
-                text = report_text(report["title"], "", own)
-                found.append(Seen(community_id, report["rating"], text))
-        return found
 
-    def chunks_of_reports(self, level: int) -> tuple[list[str], list[tuple[int, str]]]:
-        """Communities of a level with a report, and each pair of its place and a chunk cited."""
-        shown = cut(self.communities, level).sort_by("number")["community_id"].to_pylist()
-        ids = [i for i in shown if i in self._reports]
-        cited = [
-            (place, chunk_id)
-            for place, community_id in enumerate(ids)
-            for finding in self._findings.get(community_id, ())
-            for chunk_id in finding["chunk_ids"]
-        ]
-        return ids, cited
+def _entities(inputs: Inputs) -> Result:
+    return merge_entities(
+        inputs.table("entity_mentions"),
+        inputs.table("relationship_mentions"),
+        inputs.table("aliases"),
+        *_asking(inputs, _merging(inputs)),
+    )
 
-    def vectors(self, kind: str, ids: Sequence[str]) -> np.ndarray:
-        """Embeddings of entities or reports, `(len(ids), dim)`."""
-        rows = self.embeddings.filter(pc.equal(self.embeddings["kind"], kind))
-        places = pc.index_in(pa.array(ids, pa.string()), rows["item_id"].combine_chunks())
-        if places.null_count:
-            raise ValueError(
-                f"graphrag/embeddings: {places.null_count} of {len(ids)} {kind} vectors are "
-                "missing; materialize graphrag/embeddings again"
-            )
-        return stacked(rows["embedding"])[places.to_numpy()]
 
-    @cached_property
-    def by_id(self) -> Mapping[str, dict]:
-        """Rows of entities."""
-        return {row["entity_id"]: row for row in self.entities.to_pylist()}
+def _relationships(inputs: Inputs) -> Result:
+    return merge_relationships(
+        inputs.table("relationship_mentions"),
+        inputs.table("aliases"),
+        inputs.table("entities"),
+        *_asking(inputs, _merging(inputs)),
+    )
 
-    @cached_property
-    def relationships_of(self) -> Mapping[str, Sequence[dict]]:
-        """Rows of relationships by either end."""
-        found: dict[str, list[dict]] = defaultdict(list)
-        for row in self.relationships.to_pylist():
-            found[row["source_id"]].append(row)
-            found[row["target_id"]].append(row)
-        return found
 
-    @cached_property
-    def members(self) -> Mapping[str, frozenset[str]]:
-        """Entities of each community."""
-        columns = (self.communities[name].to_pylist() for name in ("community_id", "entity_ids"))
-        return {i: frozenset(entity_ids) for i, entity_ids in zip(*columns, strict=True)}
+def _communities(inputs: Inputs) -> Result:
+    graph = inputs.table("entities"), inputs.table("relationships")
+    chosen = CommunitySettings.model_validate(inputs.settings("graphrag.communities"))
+    found = communities(*graph, chosen)
 
-    @cached_property
-    def _reports(self) -> Mapping[str, dict]:
-        return {row["community_id"]: row for row in self.community_reports.to_pylist()}
+    def shown() -> Mapping[str, Any]:
+        levels = {"communities_by_level": _by_level(found)}
+        if not found.num_rows:
+            return {"communities": levels}
+        png = communities_picture(found, *graph, f"{inputs.corpus}: largest communities")
+        return {"communities": {"plot": Picture(png, "largest communities"), **levels}}
 
-    @cached_property
-    def _findings(self) -> Mapping[str, Sequence[dict]]:
-        found: dict[str, list[dict]] = defaultdict(list)
-        for row in self.findings.to_pylist():
-            found[row["community_id"]].append(row)
-        return found
+    return Result(found, shown=shown)
+
+
+def _by_level(found: pa.Table) -> Mapping[str, Mapping[str, int]]:
+    levels = found.group_by("level").aggregate([("size", "count"), ("size", "max")])
+    return {
+        str(row["level"]): {"communities": row["size_count"], "largest": row["size_max"]}
+        for row in levels.sort_by("level").to_pylist()
+    }
+
+
+def _reports(inputs: Inputs) -> Result:
+    chosen = ReportSettings.model_validate(inputs.settings("graphrag.reports"))
+    model, _, count_tokens, prompts = _asking(inputs, chosen)
+    entities = inputs.table("entities")
+    elements = elements_of(
+        entities,
+        inputs.table("relationships"),
+        inputs.table("claims"),
+        inputs.table("aliases"),
+        count_tokens,
+    )
+    citations = Citations(elements, entities, inputs.table("chunks"))
+    reporter = Reporter(elements, citations, model, chosen, count_tokens, prompts)
+    return reporter.write(inputs.table("communities"))
+
+
+def _embeddings(inputs: Inputs) -> pa.Table:
+    entities, reports = inputs.table("entities"), inputs.table("community_reports")
+    texts = [*map(entity_text, entities.to_pylist()), *reports["text"].to_pylist()]
+    vectors = inputs.model("embedding_model").embed(texts)
+    kinds = ["entity"] * entities.num_rows + ["report"] * reports.num_rows
+    ids = [*entities["entity_id"].to_pylist(), *reports["community_id"].to_pylist()]
+    columns = [pa.array(kinds, pa.string()), pa.array(ids, pa.string()), vector_column(vectors)]
+    return pa.table(columns, names=TABLES["graphrag.embeddings"].schema.names)
+
+
+_ASKING = ("corpus_settings", "language_model")
+
+INDEX = (
+    Step(
+        _extractions,
+        {
+            "extractions": "What was read from each chunk, and what a malformed reply cost.",
+            "entity_mentions": "What a chunk names, before names are merged.",
+            "relationship_mentions": "What a chunk says of two entities.",
+            "claims": "What a chunk claims of an entity.",
+        },
+        ("chunks", "source_graph", *_ASKING),
+        pool="llm",
+        code_version="3",
+    ),
+    Step(
+        _aliases,
+        {
+            "aliases": "Which names stand for one entity, and what speaks for it; the mentions "
+            "keep theirs, so that a merge can be taken back."
+        },
+        ("entity_mentions", "chunks", "corpus_settings"),
+    ),
+    Step(
+        _entities,
+        {"entities": "One of each name, whatever the chunks call it; descriptions are merged."},
+        ("entity_mentions", "relationship_mentions", "aliases", *_ASKING),
+        pool="llm",
+        code_version="3",
+    ),
+    Step(
+        _relationships,
+        {"relationships": "All that is said of two entities, merged; as heavy as chunks tell it."},
+        ("relationship_mentions", "aliases", "entities", *_ASKING),
+        pool="llm",
+        code_version="3",
+    ),
+    Step(
+        _communities,
+        {"communities": "Hierarchical Leiden on every component; none is too small to be one."},
+        ("entities", "relationships", "corpus_settings"),
+    ),
+    Step(
+        _reports,
+        {
+            "community_reports": "What a community is and why it matters: what answers rest on.",
+            "findings": "With the chunks that support it.",
+        },
+        (
+            *("entities", "relationships", "aliases", "communities"),
+            *("claims", "chunks", *_ASKING),
+        ),
+        pool="llm",
+        code_version="3",
+    ),
+    Step(
+        _embeddings,
+        {
+            "embeddings": "What questions are compared with: by entities in local answers, by "
+            "reports in rankings."
+        },
+        ("entities", "community_reports", "embedding_model"),
+        code_version="2",
+    ),
+)

@@ -13,7 +13,7 @@ from gsum_assets.evaluation.budget import CountTokens, lengths
 from gsum_assets.evaluation.passages import Passage
 from gsum_assets.graphrag.contexts import best_chunks, within
 from gsum_assets.graphrag.elements import entity_text, relationship_text
-from gsum_assets.graphrag.index import Index, Seen
+from gsum_assets.graphrag.index_tables import Index, Seen
 from gsum_assets.graphrag.rank import entities_within, nearest
 from gsum_assets.graphrag.settings import AnswerSettings
 

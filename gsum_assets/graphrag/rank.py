@@ -9,7 +9,7 @@ from collections.abc import Sequence
 import numpy as np
 import pyarrow as pa
 
-from gsum_assets.graphrag.index import Index
+from gsum_assets.graphrag.index_tables import Index
 from gsum_assets.graphrag.variants import VARIANTS
 from gsum_assets.retrieval.collection import Collection, Questions
 from gsum_assets.retrieval.dense import Dense

@@ -20,18 +20,10 @@ from gsum_assets.graphrag.elements import Element, Elements, fitting, total
 from gsum_assets.graphrag.prompts import PROMPTS
 from gsum_assets.graphrag.schemas import Report
 from gsum_assets.graphrag.settings import ReportSettings
+from gsum_assets.result import Result
 from gsum_assets.tables import TABLES
 from gsum_resources.llm.salvage import usable
 from gsum_resources.protocols import LanguageModel, Reply, Request
-
-
-@dataclass(frozen=True)
-class Reports:
-    """Rows of both tables, and a line for each report that is missing or incomplete."""
-
-    reports: pa.Table
-    findings: pa.Table
-    problems: Sequence[str]
 
 
 @dataclass(frozen=True)
@@ -88,7 +80,7 @@ class Reporter:
         )
         self._room = structured_room(self._bare, MOST_MARKED, settings.prompt_tokens, count_tokens)
 
-    def write(self, communities: pa.Table) -> Reports:
+    def write(self, communities: pa.Table) -> Result:
         """Reports of all communities, the deepest level first.
 
         A community of one entity is told by the entity's description; no model is asked.
@@ -241,17 +233,16 @@ class Reporter:
 
     def _tables(
         self, communities: pa.Table, written: Mapping[str, _Written], problems: Sequence[str]
-    ) -> Reports:
+    ) -> Result:
         ids = communities.sort_by("number")["community_id"].to_pylist()
         every = [written[i] for i in ids if i in written]
-        return Reports(
-            pa.Table.from_pylist(
-                [one.report for one in every], TABLES["graphrag.community_reports"].schema
-            ),
-            pa.Table.from_pylist(
-                [row for one in every for row in one.findings], TABLES["graphrag.findings"].schema
-            ),
+        reports = [one.report for one in every]
+        findings = [row for one in every for row in one.findings]
+        made = pa.Table.from_pylist(findings, TABLES["graphrag.findings"].schema)
+        return Result(
+            pa.Table.from_pylist(reports, TABLES["graphrag.community_reports"].schema),
             problems,
+            {"findings": made},
         )
 
 

@@ -5,7 +5,7 @@ from dataclasses import fields, replace
 import numpy as np
 import pyarrow as pa
 
-from gsum_assets.graphrag.index import Index
+from gsum_assets.graphrag.index_tables import Index
 from gsum_assets.retrieval.collection import Collection
 from gsum_assets.tables import TABLES
 from tests.graphrag.harbour import (

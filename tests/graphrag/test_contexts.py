@@ -16,7 +16,7 @@ from gsum_assets.graphrag.contexts import (
     all_reports,
     nearest_chunks,
 )
-from gsum_assets.graphrag.index import Index
+from gsum_assets.graphrag.index_tables import Index
 from gsum_assets.graphrag.local import Around
 from gsum_assets.graphrag.settings import AnswerSettings, CommunitySettings
 from gsum_assets.tables import TABLES

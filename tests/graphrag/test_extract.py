@@ -10,16 +10,18 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from gsum_assets.graphrag.extract import Extracted, extract
+from gsum_assets.graphrag.extract import extract
 from gsum_assets.graphrag.prompts import example
 from gsum_assets.graphrag.schemas import extraction_schema
 from gsum_assets.graphrag.settings import ExtractionSettings
+from gsum_assets.result import Result
 from gsum_assets.tables import TABLES
 from gsum_resources.llm.extractive import ExtractiveModel
 from gsum_resources.llm.ledger import Ledger, LedgeredModel
 from gsum_resources.parquet_store import ParquetStore
 from gsum_resources.protocols import LanguageModel
 from tests.evaluation.judges.scripted_judges import judging
+from tests.graphrag.toys import tables_of
 from tests.llm.embedders import WordEmbedder
 
 Says = Callable[[str, int], str]
@@ -75,16 +77,16 @@ def speaking(says: Says, heard: list[dict] | None = None) -> Callable[[dict], st
     return said
 
 
-def names_in(found: Extracted, chunk: str, table: str = "entity_mentions", column: str = "name"):
-    return [row[column] for row in found.tables[table].to_pylist() if row["chunk_id"] == chunk]
+def names_in(found: Result, chunk: str, table: str = "entity_mentions", column: str = "name"):
+    return [row[column] for row in tables_of(found)[table].to_pylist() if row["chunk_id"] == chunk]
 
 
-def by_chunk(found: Extracted) -> dict[str, dict[str, list[dict]]]:
+def by_chunk(found: Result) -> dict[str, dict[str, list[dict]]]:
     """Rows of all tables by chunk, without what the client's other requests have a part in."""
     rows: dict[str, dict[str, list[dict]]] = {}
     for table in TABLE_NAMES:
         measured = ["latency_s", "tokens_in"] if table == "extractions" else []
-        taken = found.tables[table].drop_columns(measured)
+        taken = tables_of(found)[table].drop_columns(measured)
         for row in taken.to_pylist():
             rows.setdefault(row["chunk_id"], {}).setdefault(table, []).append(row)
     return rows
@@ -109,11 +111,11 @@ def test_four_tables_of_one_chunk(tmp_path: Path) -> None:
     )
     with judging(tmp_path, speaking(lambda text, nth: said)) as (model, _):
         found = extract(chunks_of("DR LIN came to Yorkshire."), model, ONCE)
-    for name, table in found.tables.items():
+    for name, table in tables_of(found).items():
         assert table.schema == TABLES[f"graphrag.{name}"].schema
     assert found.problems == []
     own = {"chunk_id": "c0", "document_id": "d0", "round": 0, "model": "judge"}
-    (first, *others) = found.tables["entity_mentions"].to_pylist()
+    (first, *others) = found.beside["entity_mentions"].to_pylist()
     assert first == own | {
         "position": 0,
         "name": "Dr Lin",
@@ -127,7 +129,7 @@ def test_four_tables_of_one_chunk(tmp_path: Path) -> None:
         ("York", "", False),  # named by a relationship alone
         ("Ann", "", False),  # by a claim alone
     ]
-    assert found.tables["relationship_mentions"].to_pylist() == [
+    assert found.beside["relationship_mentions"].to_pylist() == [
         own
         | {
             "position": 0,
@@ -137,14 +139,14 @@ def test_four_tables_of_one_chunk(tmp_path: Path) -> None:
             "strength": 9,
         }
     ]
-    paid, lied = found.tables["claims"].to_pylist()
+    paid, lied = found.beside["claims"].to_pylist()
     assert (paid["description"], paid["object_key"], paid["type"], paid["status"]) == (
         *("Lin paid.", "tall ship"),
         *("payment", "true"),
     )
     assert (lied["object_key"], lied["start_date"], lied["end_date"]) == (None, "1901", None)
     assert (lied["quote"], lied["status"]) == ("Ann lied", "suspected")
-    (extraction,) = found.tables["extractions"].to_pylist()
+    (extraction,) = found.rows.to_pylist()
     assert extraction["n_rounds"] == extraction["calls"] == 1
     assert [extraction[f"n_{name}"] for name in ("entities", "relationships", "claims")] == [
         4,
@@ -161,13 +163,13 @@ def test_what_is_said_twice_in_a_reply_is_one(tmp_path: Path) -> None:
     )
     with judging(tmp_path, speaking(lambda text, nth: said)) as (model, _):
         found = extract(chunks_of("Lin"), model, ONCE)
-    first = found.tables["entity_mentions"].to_pylist()[0]
+    first = found.beside["entity_mentions"].to_pylist()[0]
     assert (first["name"], first["type"], first["description"]) == (
         "Lin",
         "person",
         "A doctor. Rich.",
     )
-    (one,) = found.tables["relationship_mentions"].to_pylist()
+    (one,) = found.beside["relationship_mentions"].to_pylist()
     assert (one["source_key"], one["target_key"]) == ("lin", "ann")
     assert (one["description"], one["strength"]) == ("They met. They fought.", 6)
 
@@ -230,7 +232,7 @@ def mixed(text: str, nth: int) -> str:
 
 
 @pytest.fixture(scope="module")
-def asked_twice(tmp_path_factory) -> Iterator[list[tuple[Extracted, list[int]]]]:
+def asked_twice(tmp_path_factory) -> Iterator[list[tuple[Result, list[int]]]]:
     """What two runs over one memo bring, and the hashes of what each asked the server."""
     folder: Path = tmp_path_factory.mktemp("extract")
     store = ParquetStore(str(folder))
@@ -275,7 +277,7 @@ def test_malformed_replies_alone_are_asked_for_again(asked_twice) -> None:
     assert n_second == n_malformed
     assert second.problems == first.problems
     for table in TABLE_NAMES[1:]:
-        assert second.tables[table] == first.tables[table]
+        assert tables_of(second)[table] == tables_of(first)[table]
 
 
 def rounds(*replies: str) -> Says:
@@ -292,7 +294,7 @@ def test_gleanings_add_what_is_new_with_their_round(tmp_path: Path) -> None:
     says = rounds(GOOD, MISSED, reply([entity("Bo")], claims=[claim("Bo", "Bo lied.")]))
     with judging(tmp_path, speaking(says, heard), max_repairs=0) as (model, _):
         found = extract(chunks_of("Lin"), model, ExtractionSettings(gleanings=2))
-    named = [(row["name"], row["round"]) for row in found.tables["entity_mentions"].to_pylist()]
+    named = [(row["name"], row["round"]) for row in found.beside["entity_mentions"].to_pylist()]
     assert named == [("Lin", 0), ("Boat", 0), ("Ann", 1), ("Bo", 2)]
     assert names_in(found, "c0", column="description")[0] == "Lin is there."
     assert names_in(found, "c0", column="position") == [0, 1, 2, 3]
@@ -343,7 +345,7 @@ def test_each_chunk_is_gleaned_for_itself(tmp_path: Path) -> None:
     with judging(tmp_path, says, max_repairs=0) as (model, server):
         found = extract(chunks_of(*replies, " \n "), model, ExtractionSettings(gleanings=2))
         assert len(server.lines()) == 4 + 2 + 1
-    rows = found.tables["extractions"].to_pylist()
+    rows = found.rows.to_pylist()
     assert [row["n_rounds"] for row in rows] == [2, 3, 0, 1, 0]
     assert [row["n_entities"] for row in rows] == [2, 3, 0, 0, 0]
     # a chunk of blanks is not asked about
@@ -375,7 +377,7 @@ def test_the_order_of_chunks_does_not_matter(tmp_path: Path) -> None:
     with judging(tmp_path, speaking(says), max_repairs=0) as (model, _):
         turned = extract(chunks.take([3, 6, 0, 5, 1, 4, 2]), model, ONCE)
     assert list(by_chunk(turned).items()) == list(by_chunk(found).items())
-    assert found.tables["extractions"]["chunk_id"].to_pylist() == chunks["chunk_id"].to_pylist()
+    assert found.rows["chunk_id"].to_pylist() == chunks["chunk_id"].to_pylist()
     assert turned.problems == found.problems
 
 
@@ -386,7 +388,7 @@ def test_settings_say_what_is_asked(tmp_path: Path) -> None:
     with judging(tmp_path, speaking(lambda text, nth: said, heard)) as (model, _):
         found = extract(chunks_of("Lin"), model, settings)
     assert names_in(found, "c0", column="type") == ["boat", "other"]
-    assert found.tables["claims"].num_rows == 0
+    assert found.beside["claims"].num_rows == 0
     assert "boat, {oar}, other" in heard[0]["messages"][0]["content"]
     schema = heard[0]["response_format"]["json_schema"]["schema"]
     assert "claims" not in schema["properties"]
@@ -397,7 +399,7 @@ def test_a_server_that_fails_for_one_chunk(tmp_path: Path) -> None:
     says = speaking(lambda text, nth: GOOD)
     with judging(tmp_path, says, always_fail="poison") as (model, _):
         found = extract(chunks_of("Lin", "poison", "Ann"), model, ONCE)
-    assert found.tables["extractions"]["n_entities"].to_pylist() == [2, 0, 2]
+    assert found.rows["n_entities"].to_pylist() == [2, 0, 2]
     (problem,) = found.problems
     assert "chunk 'c1'" in problem
     assert "tried 2 times" in problem
@@ -414,15 +416,17 @@ SAMPLE = (
 def test_the_embedded_model_fills_all_four_tables() -> None:
     model: LanguageModel = ExtractiveModel(WordEmbedder())
     found = extract(chunks_of(SAMPLE, "Um.", ""), model, ExtractionSettings())
-    assert all(table.num_rows for table in found.tables.values())
+    assert all(table.num_rows for table in tables_of(found).values())
     assert {"Ines Moor", "Dov Aldous", "Sallowby"} <= set(names_in(found, "c0"))
-    assert all(found.tables["entity_mentions"]["is_verbatim"].to_pylist())
+    assert all(found.beside["entity_mentions"]["is_verbatim"].to_pylist())
     keys = set(names_in(found, "c0", column="name_key"))
     for table, ends in (
         ("relationship_mentions", ("source_key", "target_key")),
         ("claims", ("subject_key",)),
     ):
-        assert all({row[end] for end in ends} <= keys for row in found.tables[table].to_pylist())
+        assert all(
+            {row[end] for end in ends} <= keys for row in tables_of(found)[table].to_pylist()
+        )
     # asked for what it missed, it says the same again
     assert names_in(found, "c0", "extractions", "n_rounds") == [2]
     (problem,) = found.problems

@@ -13,11 +13,12 @@ from gsum_assets.corpus.load import Document
 from gsum_assets.corpus.names import holds, name_key
 from gsum_assets.corpus.rows import rows_of
 from gsum_assets.corpus.settings import CorpusError, CorpusSettings
-from gsum_assets.graphrag.extract import Extracted
 from gsum_assets.graphrag.given_graph import Given, extracted_from, read_given
 from gsum_assets.graphrag.name_index import texts_holding
+from gsum_assets.result import Result
 from gsum_assets.tables import TABLES
 from gsum_resources.arrow import pc
+from tests.graphrag.toys import tables_of
 
 ENTITIES = [
     {"title": "LIN", "type": "PERSON", "description": "Runs the ferry."},
@@ -67,13 +68,13 @@ def graph_in(folder: Path) -> Given:
     return found
 
 
-def mentions(found: Extracted) -> set[tuple[str, str]]:
-    rows = found.tables["entity_mentions"].to_pylist()
+def mentions(found: Result) -> set[tuple[str, str]]:
+    rows = found.beside["entity_mentions"].to_pylist()
     return {(row["chunk_id"], row["name_key"]) for row in rows}
 
 
-def told(found: Extracted) -> set[tuple[str, str, str]]:
-    rows = found.tables["relationship_mentions"].to_pylist()
+def told(found: Result) -> set[tuple[str, str, str]]:
+    rows = found.beside["relationship_mentions"].to_pylist()
     return {(row["chunk_id"], row["source_key"], row["target_key"]) for row in rows}
 
 
@@ -98,7 +99,7 @@ def test_what_the_package_writes_is_located_by_name(tmp_path: Path) -> None:
         (third, "the boat"),
     }
     assert told(found) == {(first, "lin", "the boat"), (third, "lin", "the boat")}
-    lin = found.tables["entity_mentions"].to_pylist()[0]
+    lin = found.beside["entity_mentions"].to_pylist()[0]
     assert lin == {
         "chunk_id": first,
         "document_id": "d0",
@@ -111,9 +112,9 @@ def test_what_the_package_writes_is_located_by_name(tmp_path: Path) -> None:
         "is_verbatim": True,
         "model": "",
     }
-    assert set(found.tables["relationship_mentions"]["strength"].to_pylist()) == {7}
-    assert found.tables["claims"].num_rows == 0
-    extractions = found.tables["extractions"].to_pylist()
+    assert set(found.beside["relationship_mentions"]["strength"].to_pylist()) == {7}
+    assert found.beside["claims"].num_rows == 0
+    extractions = found.rows.to_pylist()
     assert [(row["n_entities"], row["n_relationships"]) for row in extractions] == [
         (2, 1),
         (2, 0),
@@ -122,7 +123,7 @@ def test_what_the_package_writes_is_located_by_name(tmp_path: Path) -> None:
     ]
     assert {(row["n_rounds"], row["model"], row["calls"]) for row in extractions} == {(0, "", 0)}
     assert not any(row["problems"] for row in extractions)
-    for name, table in found.tables.items():
+    for name, table in tables_of(found).items():
         assert table.schema == TABLES[f"graphrag.{name}"].schema
 
 
@@ -131,10 +132,10 @@ def test_every_name_has_one_description_however_often_it_is_mentioned(tmp_path: 
     backwards = {"source": "the boat", "target": "lin", "description": "It carries Lin."}
     put(tmp_path, [*ENTITIES, again], [*RELATIONSHIPS, backwards])
     found = extracted_from(graph_in(tmp_path), chunks_of(TEXTS))
-    rows = found.tables["entity_mentions"].to_pylist()
+    rows = found.beside["entity_mentions"].to_pylist()
     assert {r["description"] for r in rows if r["name_key"] == "lin"} == {"Runs the ferry. Swims."}
     assert {r["type"] for r in rows if r["name_key"] == "lin"} == {"person"}
-    pairs = found.tables["relationship_mentions"].to_pylist()
+    pairs = found.beside["relationship_mentions"].to_pylist()
     assert {r["description"] for r in pairs} == {"It carries Lin. Lin mends it."}
 
 
@@ -146,7 +147,7 @@ def test_ids_of_our_chunks_say_where_and_nowhere_else(tmp_path: Path) -> None:
     assert {chunk for chunk, key in mentions(found) if key == "lin"} == {nothing}
     assert told(found) == {(nothing, "lin", "the boat")}
     assert (nothing, "the boat") in mentions(found)  # the end of what is told there
-    rows = found.tables["entity_mentions"].to_pylist()
+    rows = found.beside["entity_mentions"].to_pylist()
     assert {r["is_verbatim"] for r in rows if r["chunk_id"] == nothing} == {False}
     assert {r["description"] for r in rows if r["name_key"] == "the boat"} == {"Leaks."}
 
@@ -192,7 +193,7 @@ def test_what_is_found_nowhere_is_left_out_and_reported(tmp_path: Path) -> None:
 def test_an_end_without_a_row_is_named_by_its_relationship_alone(tmp_path: Path) -> None:
     put(tmp_path, ENTITIES[:1], RELATIONSHIPS)
     found = extracted_from(graph_in(tmp_path), chunks_of(TEXTS))
-    rows = [r for r in found.tables["entity_mentions"].to_pylist() if r["name_key"] == "the boat"]
+    rows = [r for r in found.beside["entity_mentions"].to_pylist() if r["name_key"] == "the boat"]
     assert {(r["type"], r["description"]) for r in rows} == {("", "")}
     assert {r["chunk_id"] for r in rows} == {chunk for chunk, *_ in told(found)}
 
@@ -315,7 +316,7 @@ def test_the_order_of_rows_and_chunks_does_not_matter(tmp_path: Path) -> None:
     one = extracted_from(graph_in(tmp_path), chunks_of(TEXTS))
     put(tmp_path, entities[::-1], relationships[::-1])
     other = extracted_from(graph_in(tmp_path), chunks_of(TEXTS)[::-1])
-    assert one.tables == other.tables
+    assert tables_of(one) == tables_of(other)
 
 
 def test_documents_made_apart_are_those_made_together(tmp_path: Path) -> None:
@@ -328,8 +329,8 @@ def test_documents_made_apart_are_those_made_together(tmp_path: Path) -> None:
         for document in TEXTS
     ]
     assert told(whole)
-    for name, table in whole.tables.items():
-        assert pa.concat_tables(part.tables[name] for part in parts) == table
+    for name, table in tables_of(whole).items():
+        assert pa.concat_tables(tables_of(part)[name] for part in parts) == table
 
 
 TEXT = st.text(alphabet="ab1 -éя京", max_size=30)

@@ -12,7 +12,7 @@ from gsum_assets.corpus.chunk import n_word_pieces
 from gsum_assets.evaluation.answer import answer_questions
 from gsum_assets.evaluation.passages import context_rows
 from gsum_assets.graphrag.contexts import all_reports
-from gsum_assets.graphrag.index import Index
+from gsum_assets.graphrag.index_tables import Index
 from gsum_assets.graphrag.map_reduce import partial_answers, passages_behind, reduced_contexts
 from gsum_assets.graphrag.settings import AnswerSettings
 from gsum_assets.tables import TABLES

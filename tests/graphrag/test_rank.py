@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from gsum_assets.graphrag.index import Seen
+from gsum_assets.graphrag.index_tables import Seen
 from gsum_assets.graphrag.rank import entities_within, nearest, rank
 from gsum_assets.graphrag.variants import VARIANTS
 from gsum_assets.retrieval.collection import Questions

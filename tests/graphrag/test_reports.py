@@ -12,8 +12,9 @@ from gsum_assets.corpus.chunk import n_word_pieces
 from gsum_assets.graphrag.citations import Citations
 from gsum_assets.graphrag.communities import communities
 from gsum_assets.graphrag.elements import claim_text, elements_of, entity_text
-from gsum_assets.graphrag.reports import Reporter, Reports, report_text
+from gsum_assets.graphrag.reports import Reporter, report_text
 from gsum_assets.graphrag.settings import CommunitySettings, ReportSettings
+from gsum_assets.result import Result
 from gsum_assets.tables import TABLES
 from gsum_resources.protocols import Request
 from tests.gor.toy_documents import Scripted
@@ -44,7 +45,7 @@ def says(*findings: dict) -> Say:
 class Run:
     """What was written, and what the model was asked."""
 
-    written: Reports
+    written: Result
     model: Scripted
     communities: pa.Table
 
@@ -52,11 +53,11 @@ class Run:
     def reports(self) -> dict[str, dict]:
         """Rows by the titles of their communities."""
         titles = mapped(self.communities, "community_id", "title")
-        return {titles[row["community_id"]]: row for row in self.written.reports.to_pylist()}
+        return {titles[row["community_id"]]: row for row in self.written.rows.to_pylist()}
 
     @property
     def findings(self) -> list[dict]:
-        return self.written.findings.to_pylist()
+        return self.written.beside["findings"].to_pylist()
 
 
 def run(
@@ -161,8 +162,8 @@ def test_reports_are_asked_for_from_the_deepest_level_up() -> None:
     done = run(given, found=parted({"left": ["a", "b"], "right": ["c", "d"]}, given))
     assert [len(call) for call in done.model.calls] == [2, 1]
     assert len(done.model.calls[1][0].passages) == 7
-    assert done.written.reports["level"].to_pylist() == [0, 1, 1]
-    assert done.written.findings["level"].to_pylist() == [0, 1, 1]
+    assert done.written.rows["level"].to_pylist() == [0, 1, 1]
+    assert done.written.beside["findings"]["level"].to_pylist() == [0, 1, 1]
 
 
 def _large(description: str = LONG) -> tuple[Graph, pa.Table]:
@@ -214,14 +215,14 @@ def test_of_a_report_that_was_cut_off_the_whole_findings_are_kept() -> None:
     text = report(finding(1), finding(2))
     cut = text[: text.rindex("references")]
     done = run(graph([("a", "b"), ("b", "c")]), lambda request: cut)
-    (row,) = done.written.reports.to_pylist()
+    (row,) = done.written.rows.to_pylist()
     assert (row["title"], row["n_findings"], row["n_unsupported"]) == ("A report", 1, 0)
     assert row["problems"] == ["it was cut off (what can be read is kept)"]
     (problem,) = done.written.problems
     assert problem.endswith("has a report of which a part is missing: " + row["problems"][0])
 
     early = run(graph([("a", "b"), ("b", "c")]), lambda request: cut[: cut.index("findings")])
-    assert early.written.reports.num_rows == 0
+    assert early.written.rows.num_rows == 0
     (problem,) = early.written.problems
     assert "has no report: it was cut off (nothing" in problem
 
@@ -353,8 +354,8 @@ def test_more_findings_than_wanted_are_left_out() -> None:
 def test_without_communities_nobody_is_asked() -> None:
     done = run(graph([]))
     assert done.model.asked == []
-    assert done.written.reports == TABLES["graphrag.community_reports"].empty()
-    assert done.written.findings == TABLES["graphrag.findings"].empty()
+    assert done.written.rows == TABLES["graphrag.community_reports"].empty()
+    assert done.written.beside["findings"] == TABLES["graphrag.findings"].empty()
 
 
 def test_texts_of_elements() -> None:

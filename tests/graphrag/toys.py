@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import pyarrow as pa
 
 from gsum_assets.corpus.chunk import n_word_pieces
+from gsum_assets.result import Result
 from gsum_assets.tables import TABLES
 from gsum_resources.llm.structure import schema_in_full
 from gsum_resources.protocols import Request
@@ -17,6 +18,11 @@ def prompt_length(request: Request) -> int:
     """Word pieces of all that a model is shown for a request."""
     schema = schema_in_full(request.schema) if request.schema else ""
     return n_word_pieces([f"{request.instructions}\n\n{schema}\n\n{request.render()}"])[0]
+
+
+def tables_of(extracted: Result) -> Mapping[str, pa.Table]:
+    """The four tables of an extraction by name."""
+    return {"extractions": extracted.rows, **extracted.beside}
 
 
 @dataclass(frozen=True)

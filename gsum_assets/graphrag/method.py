@@ -1,23 +1,20 @@
-"""Global and local answers from the index, and both baselines, as a family of methods."""
+"""Global and local answers from the index, and both baselines."""
 
 import pyarrow as pa
 
 from gsum_assets.corpus.chunk import n_word_pieces
 from gsum_assets.evaluation.budget import counter_for
-from gsum_assets.evaluation.family import Family, Inputs, Read, Step
 from gsum_assets.evaluation.passages import Choose, context_rows
-from gsum_assets.graphrag.contexts import (
-    all_chunks,
-    all_reports,
-    nearest_chunks,
-)
-from gsum_assets.graphrag.index import Index
+from gsum_assets.graphrag.contexts import all_chunks, all_reports, nearest_chunks
+from gsum_assets.graphrag.index import INDEX
+from gsum_assets.graphrag.index_tables import Index
 from gsum_assets.graphrag.local import Around
 from gsum_assets.graphrag.map_reduce import partial_answers, passages_behind, reduced_contexts
 from gsum_assets.graphrag.prompts import PROMPTS
 from gsum_assets.graphrag.rank import rank
 from gsum_assets.graphrag.settings import AnswerSettings, GraphRagSettings
 from gsum_assets.graphrag.variants import VARIANTS
+from gsum_assets.method import CONTEXTS, RANKINGS, Inputs, Method, Read, Step
 from gsum_assets.result import Result
 from gsum_assets.retrieval.collection import Collection, Questions
 from gsum_assets.retrieval.vectors import stacked
@@ -32,39 +29,40 @@ _INDEX = (
     "findings",
     "embeddings",
 )
+"""What `Index` takes, in its order."""
 
 
 def _settings(inputs: Inputs) -> AnswerSettings:
     return AnswerSettings.model_validate(inputs.settings("graphrag.answers"))
 
 
-def _index(variant: str, inputs: Inputs) -> Index:
+def _index(inputs: Inputs) -> Index:
     """The index; of a baseline that needs none, nothing is read."""
-    if VARIANTS[variant].reads in ("reports", "around"):
+    if VARIANTS[inputs.variant].reads in ("reports", "around"):
         return Index(*(inputs.table(name) for name in _INDEX))
     return Index(*(TABLES[f"graphrag.{name}"].empty() for name in _INDEX))
 
 
-def _rank(variant: str, inputs: Inputs) -> pa.Table:
+def _rank(inputs: Inputs) -> pa.Table:
     tables = (inputs.table(name) for name in ("documents", "chunks", "chunk_embeddings"))
     return rank(
-        variant,
+        inputs.variant,
         Collection.from_tables(*tables),
         Questions.from_tables(inputs.table("queries"), inputs.table("query_embeddings")),
-        _index(variant, inputs),
+        _index(inputs),
         _settings(inputs).n_entities,
     )
 
 
-def _contexts(variant: str, inputs: Inputs) -> pa.Table:
-    return context_rows(inputs.table("queries"), _choice(variant, inputs))
+def _contexts(inputs: Inputs) -> pa.Table:
+    return context_rows(inputs.table("queries"), _choice(inputs))
 
 
-def _choice(variant: str, inputs: Inputs) -> Choose:
+def _choice(inputs: Inputs) -> Choose:
     """How a method chooses what a question's answer is made from."""
-    chosen, settings = VARIANTS[variant], _settings(inputs)
+    chosen, settings = VARIANTS[inputs.variant], _settings(inputs)
     if chosen.reads == "reports":
-        return all_reports(_index(variant, inputs), chosen.level, settings.seed)
+        return all_reports(_index(inputs), chosen.level, settings.seed)
     if chosen.reads == "chunks":
         return all_chunks(inputs.table("chunks"), settings.seed)
     found = inputs.table("rankings"), inputs.table("chunks")
@@ -74,11 +72,11 @@ def _choice(variant: str, inputs: Inputs) -> Choose:
     embedded = inputs.table("query_embeddings")
     vectors = stacked(embedded["embedding"])
     by_question = dict(zip(embedded["query_id"].to_pylist(), vectors, strict=True))
-    return Around(_index(variant, inputs), *found, by_question, *length)
+    return Around(_index(inputs), *found, by_question, *length)
 
 
-def _partial_answers(variant: str, inputs: Inputs) -> Result:
-    if not VARIANTS[variant].maps:
+def _partial_answers(inputs: Inputs) -> Result:
+    if not VARIANTS[inputs.variant].maps:
         return Result(TABLES["graphrag.partial_answers"].empty())
     model, settings = inputs.model("language_model"), _settings(inputs)
     return partial_answers(
@@ -92,8 +90,8 @@ def _partial_answers(variant: str, inputs: Inputs) -> Result:
     )
 
 
-def _reduced_contexts(_: str, inputs: Inputs) -> Result:
-    rows = reduced_contexts(
+def _reduced_contexts(inputs: Inputs) -> pa.Table:
+    return reduced_contexts(
         inputs.table("contexts"),
         inputs.table("partial_answers"),
         inputs.table("queries"),
@@ -101,14 +99,13 @@ def _reduced_contexts(_: str, inputs: Inputs) -> Result:
         inputs.settings("answer")["max_words"],
         n_word_pieces,
     )
-    return Result(rows)
 
 
-def _read(variant: str, inputs: Inputs) -> Read:
+def _read(inputs: Inputs) -> Read:
     """The passages behind the partial answers that were kept; reports hold what supports them."""
     contexts, reduced = inputs.table("contexts"), inputs.table("reduced_contexts")
     rows = reduced
-    if VARIANTS[variant].maps:
+    if VARIANTS[inputs.variant].maps:
         rows = passages_behind(contexts, inputs.table("partial_answers"), reduced)
     if "report" not in pc.unique(rows["node_kind"]).to_pylist():
         return Read(rows, {})
@@ -123,32 +120,39 @@ def _read(variant: str, inputs: Inputs) -> Read:
     return Read(rows, held)
 
 
-GRAPHRAG = Family(
-    name="graphrag",
-    settings=GraphRagSettings,
-    prompts=PROMPTS,
-    variants=tuple(VARIANTS),
-    default=(),
-    rank=_rank,
-    contexts=_contexts,
-    reads=("documents", "chunks", "chunk_embeddings"),
-    reads_by_corpus=_INDEX,
-    read=_read,
-    refinements=(
+METHOD = Method(
+    "graphrag",
+    tuple(VARIANTS),
+    index=INDEX,
+    question=(
         Step(
-            "partial_answers",
+            _rank,
+            RANKINGS,
+            ("documents", "chunks", "chunk_embeddings", *_INDEX, "query_embeddings"),
+            code_version="2",
+        ),
+        Step(_contexts, CONTEXTS, ("chunks", *_INDEX, "query_embeddings"), pool=None),
+        Step(
             _partial_answers,
-            "The question answered from one pack of passages, and how much that helps.",
-            reads_index=False,
+            {
+                "partial_answers": "The question answered from one pack of passages, and how much "
+                "that helps."
+            },
+            ("language_model",),
+            pool="llm",
             code_version="3",
         ),
         Step(
-            "reduced_contexts",
             _reduced_contexts,
-            "The most helpful partial answers, as many as one prompt takes; passages themselves "
-            "where all fit.",
-            reads_index=False,
+            {
+                "reduced_contexts": "The most helpful partial answers, as many as one prompt "
+                "takes; passages themselves where all fit."
+            },
+            pool="llm",
         ),
     ),
+    settings=GraphRagSettings,
+    prompts=PROMPTS,
+    read=_read,
 )
 """Global answers from four levels of communities, local answers, and two baselines."""

@@ -1,0 +1,122 @@
+"""The index as answers read it: reports, entities and what they rest on, by scope."""
+
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+import pyarrow as pa
+
+from gsum_assets.graphrag.communities import cut
+from gsum_assets.graphrag.reports import report_text
+from gsum_assets.retrieval.vectors import stacked
+from gsum_resources.arrow import pc
+
+
+@dataclass(frozen=True)
+class Seen:
+    """A report as the scope of a question sees it.
+
+    Attributes
+    ----------
+    community_id : the community.
+    rating : of the report.
+    text : the whole report; of one document, what is found in that document.
+    """
+
+    community_id: str
+    rating: float
+    text: str
+
+
+@dataclass(frozen=True, eq=False)
+class Index:
+    """Tables of an indexed corpus."""
+
+    entities: pa.Table
+    relationships: pa.Table
+    communities: pa.Table
+    community_reports: pa.Table
+    findings: pa.Table
+    embeddings: pa.Table
+
+    def reports(self, level: int, document_id: str | None) -> list[Seen]:
+        """The reports of a level's cut that say something of the scope, by community.
+
+        Parameters
+        ----------
+        document_id : the document asked about; None: the whole corpus.
+        """
+        shown = cut(self.communities, level).sort_by("number")["community_id"].to_pylist()
+        reports = self._reports
+        if document_id is None:
+            return [
+                Seen(i, reports[i]["rating"], reports[i]["text"]) for i in shown if i in reports
+            ]
+        found = []
+        for community_id in shown:
+            own = [
+                finding
+                for finding in self._findings.get(community_id, ())
+                if document_id in finding["document_ids"]
+            ]
+            if own:
+                report = reports[community_id]
+                text = report_text(report["title"], "", own)
+                found.append(Seen(community_id, report["rating"], text))
+        return found
+
+    def chunks_of_reports(self, level: int) -> tuple[list[str], list[tuple[int, str]]]:
+        """Communities of a level with a report, and each pair of its place and a chunk cited."""
+        shown = cut(self.communities, level).sort_by("number")["community_id"].to_pylist()
+        ids = [i for i in shown if i in self._reports]
+        cited = [
+            (place, chunk_id)
+            for place, community_id in enumerate(ids)
+            for finding in self._findings.get(community_id, ())
+            for chunk_id in finding["chunk_ids"]
+        ]
+        return ids, cited
+
+    def vectors(self, kind: str, ids: Sequence[str]) -> np.ndarray:
+        """Embeddings of entities or reports, `(len(ids), dim)`."""
+        rows = self.embeddings.filter(pc.equal(self.embeddings["kind"], kind))
+        places = pc.index_in(pa.array(ids, pa.string()), rows["item_id"].combine_chunks())
+        if places.null_count:
+            raise ValueError(
+                f"graphrag/embeddings: {places.null_count} of {len(ids)} {kind} vectors are "
+                "missing; materialize graphrag/embeddings again"
+            )
+        return stacked(rows["embedding"])[places.to_numpy()]
+
+    @cached_property
+    def by_id(self) -> Mapping[str, dict]:
+        """Rows of entities."""
+        return {row["entity_id"]: row for row in self.entities.to_pylist()}
+
+    @cached_property
+    def relationships_of(self) -> Mapping[str, Sequence[dict]]:
+        """Rows of relationships by either end."""
+        found: dict[str, list[dict]] = defaultdict(list)
+        for row in self.relationships.to_pylist():
+            found[row["source_id"]].append(row)
+            found[row["target_id"]].append(row)
+        return found
+
+    @cached_property
+    def members(self) -> Mapping[str, frozenset[str]]:
+        """Entities of each community."""
+        columns = (self.communities[name].to_pylist() for name in ("community_id", "entity_ids"))
+        return {i: frozenset(entity_ids) for i, entity_ids in zip(*columns, strict=True)}
+
+    @cached_property
+    def _reports(self) -> Mapping[str, dict]:
+        return {row["community_id"]: row for row in self.community_reports.to_pylist()}
+
+    @cached_property
+    def _findings(self) -> Mapping[str, Sequence[dict]]:
+        found: dict[str, list[dict]] = defaultdict(list)
+        for row in self.findings.to_pylist():
+            found[row["community_id"]].append(row)
+        return found

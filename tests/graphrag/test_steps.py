@@ -1,0 +1,131 @@
+"""The steps of index and questions, from tables at hand: what each reads is what it names."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from gsum_assets.corpus.embed import vector_column
+from gsum_assets.graphrag.index import INDEX
+from gsum_assets.graphrag.method import METHOD
+from gsum_assets.graphrag.prompts import PROMPTS
+from gsum_assets.method import Inputs, run
+from gsum_assets.result import Picture
+from gsum_assets.tables import TABLES
+from gsum_resources.lazy import Lazy
+from gsum_resources.llm.extractive import ExtractiveModel
+from gsum_resources.parquet_store import conform
+from tests.models import HashEmbedder
+
+TEXTS = ("Marit Olsen met Dov Hallam at Tarnholt.", "Dov Hallam told Wren Tarry of Tarnholt.")
+EXTRACTION = INDEX[0]
+
+
+class Sections:
+    """Settings that are not set, and built-in prompts."""
+
+    def section(self, corpus: str, name: str) -> Any:
+        """What stands in `corpus.toml`, or the text of a prompt."""
+        table, _, rest = name.partition(".")
+        if table == "prompts":
+            return PROMPTS.built_in[rest.partition(".")[2]].text
+        return {"max_words": 50} if name == "answer" else {}
+
+
+class Recorded(dict[str, Any]):
+    """Tables and models, with the names of those that were read."""
+
+    def __init__(self, tables: Mapping[str, Any]) -> None:
+        super().__init__(tables)
+        self.read: set[str] = set()
+
+    def __getitem__(self, name: str) -> Any:
+        self.read.add(name)
+        return super().__getitem__(name)
+
+
+def inputs_in(folder: Path | None, **more: Any) -> Inputs:
+    """A document of two chunks, in a corpus without anything made."""
+    chunks = [
+        {"chunk_id": f"c{n}", "document_id": "d", "position": n, "text": text}
+        for n, text in enumerate(TEXTS)
+    ]
+    query = {"query_id": "q", "text": "Who met?", "retrieval_text": "Who met?", "form": "summary"}
+    embedder = HashEmbedder()
+    vectors = vector_column(embedder.embed(TEXTS))
+    there = {
+        "documents": pa.table({"document_id": ["d"], "text": [" ".join(TEXTS)]}),
+        "chunks": pa.Table.from_pylist(chunks),
+        "chunk_embeddings": pa.table({"chunk_id": ["c0", "c1"], "embedding": vectors}),
+        "queries": pa.Table.from_pylist([{**query, "document_id": None}]),
+        "query_embeddings": pa.table({"query_id": ["q"], "embedding": vectors[:1]}),
+        "source_graph": TABLES["source_graph"].empty(),
+        "language_model": ExtractiveModel(embedder),
+        "embedding_model": embedder,
+    }
+    tables = {name: Lazy(lambda one=one: one) for name, one in there.items()}
+    return Inputs({**tables, "corpus_settings": Sections()}, "tales", folder=folder, **more)
+
+
+def test_each_step_reads_what_it_names_and_makes_rows_of_its_tables(tmp_path: Path) -> None:
+    inputs = inputs_in(tmp_path)
+    for step in INDEX:
+        tables = Recorded(inputs.tables)
+        result = step.result(Inputs(tables, "tales", folder=tmp_path))
+        assert tables.read == set(step.reads)
+        made = {step.table: result.rows, **result.beside}
+        assert list(made) == list(step.writes)
+        for name, rows in made.items():
+            assert conform(TABLES[f"graphrag.{name}"], rows, name).num_rows or name == "claims"
+        inputs = inputs.with_made(made)
+        assert not result.problems
+        if step.table == "communities":
+            shown = result.shown()["communities"]
+            assert isinstance(shown["plot"], Picture)
+            assert shown["communities_by_level"]["0"] == {"communities": 2, "largest": 2}
+
+
+@pytest.mark.parametrize("variant", METHOD.variants)
+def test_a_question_reads_no_more_than_its_steps_name(tmp_path: Path, variant: str) -> None:
+    inputs = inputs_in(tmp_path, variant=variant)
+    inputs = inputs.with_made(run(INDEX, inputs))
+    named = {"queries", "corpus_settings"}
+    for step in METHOD.question:
+        tables = Recorded(inputs.tables)
+        result = step.result(Inputs(tables, "tales", variant))
+        assert tables.read <= named | set(step.reads)
+        conform(METHOD.table(step.table), result.rows, step.table)
+        inputs, named = inputs.with_made({step.table: result.rows}), named | {step.table}
+    assert inputs.table("reduced_contexts").num_rows
+    assert METHOD.texts_read(inputs).rows.num_rows
+
+
+def test_without_entities_there_is_no_picture(tmp_path: Path) -> None:
+    empty = {name: TABLES[f"graphrag.{name}"].empty() for name in ("entities", "relationships")}
+    (step,) = (step for step in INDEX if step.table == "communities")
+    result = step.result(inputs_in(tmp_path).with_made(empty))
+    assert result.shown() == {"communities": {"communities_by_level": {}}}
+
+
+def test_a_given_graph_is_read_in_place_of_a_model(tmp_path: Path) -> None:
+    (tmp_path / "graph").mkdir()
+    named = {"title": ["Dov Hallam", "Zorn"], "type": ["", ""], "description": ["A", "B"]}
+    ends = {name: pa.array([], pa.string()) for name in ("source", "target", "description")}
+    pq.write_table(pa.table(named), tmp_path / "graph" / "entities.parquet")
+    pq.write_table(pa.table(ends), tmp_path / "graph" / "relationships.parquet")
+    tables = Recorded(inputs_in(tmp_path).tables)
+    found = EXTRACTION.result(Inputs(tables, "tales", folder=tmp_path))
+    assert found.beside["entity_mentions"]["name"].to_pylist() == ["Dov Hallam"] * len(TEXTS)
+    assert tables.read == {"chunks", "source_graph"}
+    (problem,) = found.problems
+    assert "'Zorn'" in problem
+    # Zorn may stand in another bucket
+    assert EXTRACTION.result(inputs_in(tmp_path, buckets=["03"])).problems == []
+
+
+def test_where_no_folder_is_at_hand_it_says_so() -> None:
+    with pytest.raises(ValueError, match="graphrag/extractions: there is no corpus folder here"):
+        EXTRACTION.result(inputs_in(None, step="graphrag/extractions"))
