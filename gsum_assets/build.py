@@ -154,6 +154,7 @@ def _inputs(
             store=warehouse.store,
             folder=warehouse.home.corpora / corpus,
             buckets=buckets if len(buckets) < N_BUCKETS else (),
+            versions=warehouse.reads.tables[step_of(context)],
         )
 
     if table_of(path(step.table)).dimensions != DOCUMENT_LEVEL:

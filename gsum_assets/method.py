@@ -4,7 +4,7 @@ A step makes tables from tables. `build.py` turns steps into Dagster assets; `ru
 memory, for `gsum ask`, the sweep over K and whoever has the tables at hand.
 """
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, MutableMapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache
 from pathlib import Path
@@ -21,7 +21,7 @@ from gsum_assets.tables import RESULT_TABLES, TABLES, table_of
 from gsum_resources.arrow import pc
 from gsum_resources.lazy import Lazy
 from gsum_resources.memo import Memo
-from gsum_resources.parquet_store import ParquetStore
+from gsum_resources.parquet_store import ParquetStore, Partition
 from gsum_resources.progress import Report, reporter
 from gsum_resources.table import Table
 
@@ -50,6 +50,7 @@ class Inputs:
     store : that has the memos and checkpoints; None where only tables are at hand.
     folder : of the corpus; None where only tables are at hand.
     buckets : of the documents that the step is for; empty: all.
+    versions : of the partitions read so far, by table; a step that finds one changed corrects it.
     """
 
     tables: Mapping[str, Any]
@@ -62,6 +63,7 @@ class Inputs:
     store: ParquetStore | None = None
     folder: Path | None = None
     buckets: Sequence[str] = ()
+    versions: Mapping[str, MutableMapping[Partition, str]] = field(default_factory=dict)
 
     def table(self, name: str) -> pa.Table:
         """The rows of a table."""

@@ -311,7 +311,9 @@ def conform(table: Table, rows: pa.Table, asset: str) -> pa.Table:
     arrays, fields = [], []
     for column in table.columns:
         array = rows.column(column.name)
-        if array.type != column.type and not _is_vector_of(array.type, column.type):
+        if _is_vector_of(array.type, column.type):  # without rows it says nothing of a length
+            array = array if len(array) else pa.chunked_array([], column.type)
+        elif array.type != column.type:
             array = _cast(array, column.type, f"{where}: column '{column.name}'")
         if array.null_count and not column.nullable:
             raise StoreError(

@@ -11,7 +11,6 @@ from typing import Any, cast
 
 import numpy as np
 import pyarrow as pa
-from gsum_assets.gae.method import METHOD as GAE
 
 from benchmarks import Measurement
 from benchmarks.gae.corpora import LANGUAGE, corpus, index
@@ -23,6 +22,7 @@ from gsum_assets.corpus.settings import CorpusSettings
 from gsum_assets.evaluation.answer import answer_questions
 from gsum_assets.evaluation.score import score_answers
 from gsum_assets.families import PROMPTS
+from gsum_assets.gae.method import METHOD as GAE
 from gsum_assets.gae.rank import Tables
 from gsum_assets.gae.settings import GaeSettings
 from gsum_assets.gae.variants import VARIANTS

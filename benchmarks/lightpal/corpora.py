@@ -88,7 +88,7 @@ def meetings_with_evidence() -> Indexed:
         asdict(one) for one in chunk_documents(contents.documents, settings, default_tokenizer())
     ]
     collection = embedded(contents.documents, chunks)
-    rows, _ = query_rows(contents.queries, pa.Table.from_pylist(chunks), "qmsum-val")
+    rows, _ = query_rows(contents.queries, pa.Table.from_pylist(chunks))
     questions = Questions.from_table(rows, query_vectors(rows["retrieval_text"].to_pylist()))
     evidence = rows["relevant_chunk_ids"].to_pylist()
     return Indexed(collection, _tables(collection), questions, contents.queries, evidence)

@@ -13,7 +13,7 @@ def vector_column(vectors: np.ndarray) -> pa.FixedSizeListArray:
 
 
 def embed_chunks(chunks: pa.Table, embedder: Embedder) -> pa.Table:
-    """Rows of the table `chunk_embeddings`, in the order of `chunks`, with its `corpus`.
+    """Rows of the table `chunk_embeddings`, in the order of `chunks`.
 
     Raises
     ------
@@ -21,7 +21,7 @@ def embed_chunks(chunks: pa.Table, embedder: Embedder) -> pa.Table:
         If the embedder returns a vector that is not finite; names the first chunk.
     """
     vectors = embedder.embed(chunks["text"].to_pylist())
-    return _with_vectors(chunks.select(["chunk_id", "document_id", "corpus"]), vectors, embedder)
+    return _with_vectors(chunks.select(["chunk_id", "document_id"]), vectors, embedder)
 
 
 def embed_questions(queries: pa.Table, embedder: Embedder) -> pa.Table:

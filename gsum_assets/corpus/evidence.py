@@ -18,9 +18,7 @@ class _Located(Query):
     relevant_chunk_ids: Sequence[str] = ()
 
 
-def query_rows(
-    queries: Sequence[Query], chunks: pa.Table, corpus: str
-) -> tuple[pa.Table, list[str]]:
+def query_rows(queries: Sequence[Query], chunks: pa.Table) -> tuple[pa.Table, list[str]]:
     """Rows of `queries`, and a message for each question whose evidence lies in no passage.
 
     Parameters
@@ -44,7 +42,7 @@ def query_rows(
                 "correct start and end (characters of the document's text)"
             )
         located.append(_Located(**vars(query), relevant_chunk_ids=list(dict.fromkeys(found))))
-    return rows_of(TABLES["queries"], located, corpus), problems
+    return rows_of(TABLES["queries"], located), problems
 
 
 def _holds(start: int, end: int, span: Span) -> bool:

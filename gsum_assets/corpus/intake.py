@@ -57,7 +57,7 @@ def folder_intake(folder: Path) -> str:
         If the folder or its settings cannot be read.
     """
     documents, rejected = load(folder, load_settings(folder))
-    return intake(len(documents), rows_of(TABLES["rejected_documents"], rejected, folder.name))
+    return intake(len(documents), rows_of(TABLES["rejected_documents"], rejected))
 
 
 def real_rejections(rejected: pa.Table) -> Sequence[dict]:

@@ -4,7 +4,7 @@ import hashlib
 import logging
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
@@ -17,13 +17,15 @@ from gsum_assets.tables import TABLES
 from gsum_resources.content_hash import content_hash
 from gsum_resources.parquet_store import ParquetStore, Partition, Provenance
 from gsum_resources.table import Table
-from gsum_resources.warehouse_io import WarehouseIO
+
+if TYPE_CHECKING:
+    from gsum_resources.warehouse_io import WarehouseIO
 
 _LISTING = TABLES["source_documents"]
 
 
 def documents(
-    warehouse: WarehouseIO, corpus: str, log: logging.Logger | Any
+    warehouse: "WarehouseIO", corpus: str, log: logging.Logger | Any
 ) -> dict[Partition, str]:
     """Version of every bucket of `corpus`; keeps the listing in the table `source_documents`.
 
@@ -38,14 +40,14 @@ def documents(
     buckets = (f"{i:02d}" for i in range(N_BUCKETS))
     return {
         Partition(corpus, bucket): _keep(
-            warehouse.store, _LISTING, Partition(corpus, bucket), _share(found, corpus, bucket)
+            warehouse.store, _LISTING, Partition(corpus, bucket), _share(found, bucket)
         )
         for bucket in buckets
     }
 
 
 def changed_since(
-    warehouse: WarehouseIO,
+    store: ParquetStore,
     listed: Mapping[Partition, str],
     read: Sequence[SourceDocument],
 ) -> dict[Partition, str]:
@@ -61,31 +63,31 @@ def changed_since(
     """
     corrected = {}
     for partition, version in listed.items():
-        rows = _share(read, partition.corpus, partition.bucket or "")
-        known = warehouse.store.provenance(_LISTING, partition)
+        rows = _share(read, partition.bucket or "")
+        known = store.provenance(_LISTING, partition)
         is_last = known is not None and known.content_hash == version  # no look came between
         if is_last and content_hash(rows, _LISTING.measured) != version:
-            corrected[partition] = _keep(warehouse.store, _LISTING, partition, rows)
+            corrected[partition] = _keep(store, _LISTING, partition, rows)
     return corrected
 
 
-def _share(found: Sequence[SourceDocument], corpus: str, bucket: str) -> pa.Table:
+def _share(found: Sequence[SourceDocument], bucket: str) -> pa.Table:
     """The rows of a bucket."""
     share = [document for document in found if bucket_of(document.document_id) == bucket]
-    return rows_of(_LISTING, share, corpus).drop_columns(["corpus"])
+    return rows_of(_LISTING, share)
 
 
-def queries(warehouse: WarehouseIO, corpus: str) -> str:
+def queries(warehouse: "WarehouseIO", corpus: str) -> str:
     """Version of the corpus's questions; kept in the table `source_queries`."""
     return _files(warehouse, corpus, TABLES["source_queries"], [QUERIES_FILE])
 
 
-def graph(warehouse: WarehouseIO, corpus: str) -> str:
+def graph(warehouse: "WarehouseIO", corpus: str) -> str:
     """Version of the graph that the corpus brings along; kept in the table `source_graph`."""
     return _files(warehouse, corpus, TABLES["source_graph"], GRAPH_FILES)
 
 
-def _files(warehouse: WarehouseIO, corpus: str, table: Table, names: Sequence[str]) -> str:
+def _files(warehouse: "WarehouseIO", corpus: str, table: Table, names: Sequence[str]) -> str:
     """Version of those of the named files that lie in the corpus folder."""
     hashes = {}
     for name in names:

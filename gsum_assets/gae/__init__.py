@@ -1,6 +1,6 @@
 """Graph-augmented ODMDS (Shen and Chai): clusters of a passage graph re-rank and refine.
 
-Step by step, with the paper's section:
+Step by step, with the paper's section; `index.py` and `method.py` put the steps together:
 
 - `graph_edges.py`: neighbours, citations, and the nearest by TF-IDF (3.1.1; the last is ours);
   `word_vectors.py`, `node_features.py`: what is known of a passage (equations 1 to 3).

@@ -20,7 +20,7 @@ def chunks(*places: tuple[str, int, int]) -> pa.Table:
 
 
 def found(chunks_: pa.Table, *spans: Span) -> list[str]:
-    rows, _ = query_rows([asked(*spans)], chunks_, "c")
+    rows, _ = query_rows([asked(*spans)], chunks_)
     return rows["relevant_chunk_ids"][0].as_py()
 
 
@@ -43,12 +43,12 @@ def test_spans_of_several_documents_come_together_once():
 
 
 def test_evidence_outside_of_every_passage_is_told():
-    rows, problems = query_rows([asked(Span("d", 900, 990)), asked()], PASSAGES, "c")
+    rows, problems = query_rows([asked(Span("d", 900, 990)), asked()], PASSAGES)
     assert rows["relevant_chunk_ids"].to_pylist() == [[], []]
     assert len(problems) == 1
     assert "'q'" in problems[0]
 
 
 def test_rows_are_those_of_the_table():
-    rows, _ = query_rows([asked()], TABLES["chunks"].empty(), "c")
-    assert rows.drop_columns("corpus").schema.names == TABLES["queries"].schema.names
+    rows, _ = query_rows([asked()], TABLES["chunks"].empty())
+    assert rows.schema.names == TABLES["queries"].schema.names

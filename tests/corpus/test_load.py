@@ -237,7 +237,7 @@ def test_what_a_document_cites(tmp_path):
         "j8": "the id in cites is a bool, not a string",
         "p3": "the id in cites is not UTF-8 at byte 3",
     }
-    stored = rows_of(TABLES["documents"], documents, "corpus")["cites"].to_pylist()
+    stored = rows_of(TABLES["documents"], documents)["cites"].to_pylist()
     assert stored == [None if d.cites is None else list(d.cites) for d in documents]
 
 

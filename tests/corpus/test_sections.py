@@ -23,7 +23,7 @@ Never."""
 
 def rows(suffix: str, text: str = "", starts: tuple[int, ...] = ()) -> pa.Table:
     sections = sections_of("a", text, suffix, starts) + sections_of("b", "# Other", ".md", ())
-    return rows_of(TABLES["document_sections"], sections, "tales")
+    return rows_of(TABLES["document_sections"], sections)
 
 
 def test_headings_start_where_they_say() -> None:

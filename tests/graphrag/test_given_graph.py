@@ -159,7 +159,7 @@ def test_chunks_that_the_pipeline_cuts_are_known_by_their_ids(tmp_path: Path) ->
     last = {"text_unit_ids": [made[-1].chunk_id]}
     none = pa.table({name: pa.array([], pa.string()) for name in RELATIONSHIPS[0]})
     put(tmp_path, [{"name": "boat", "type": "thing", "description": "It came."} | last], none)
-    found = extracted_from(graph_in(tmp_path), rows_of(TABLES["chunks"], made, "x"))
+    found = extracted_from(graph_in(tmp_path), rows_of(TABLES["chunks"], made))
     assert mentions(found) == {(made[-1].chunk_id, "boat")}
 
 

@@ -190,6 +190,21 @@ def test_vectors_are_read_without_copying(store: ParquetStore) -> None:
     assert not found.flags.owndata
 
 
+def test_no_vectors_are_the_same_whatever_length_they_would_have(store: ParquetStore) -> None:
+    table = TABLES["query_embeddings"]
+    hashes = {
+        store.write(table, HERE, rows, BY).content_hash
+        for rows in (
+            table.empty(),
+            *(
+                pa.table({"query_id": pa.array([], pa.string()), "embedding": vector_column(none)})
+                for none in (np.empty((0, 3)), np.empty((0, 12)))
+            ),
+        )
+    }
+    assert len(hashes) == 1
+
+
 def test_hash_does_not_depend_on_memory_layout() -> None:
     schema = pa.schema(
         [("a", pa.string()), ("b", pa.list_(pa.string())), ("c", pa.float64()), ("d", pa.bool_())]

@@ -1,0 +1,179 @@
+"""Graph-augmented summarization: the method with the clustering that held-out passages speak for,
+the published clusterer, and the paper's ablations."""
+
+from collections.abc import Callable, Iterable, Mapping
+
+import pyarrow as pa
+
+from gsum_assets.corpus.chunk import n_word_pieces
+from gsum_assets.gae.index import INDEX, TEXTS, collection_of
+from gsum_assets.gae.levels import levels
+from gsum_assets.gae.prompts import PROMPTS
+from gsum_assets.gae.rank import ChosenClusters, Tables, rank
+from gsum_assets.gae.refine import refined_contexts, unrefined_contexts
+from gsum_assets.gae.reflect import reflections
+from gsum_assets.gae.settings import (
+    ContextSettings,
+    GaeSettings,
+    RefineSettings,
+    RerankSettings,
+)
+from gsum_assets.gae.topics import topics
+from gsum_assets.gae.variants import VARIANTS
+from gsum_assets.method import CONTEXTS, RANKINGS, Inputs, Method, Step
+from gsum_assets.result import Result
+from gsum_assets.retrieval.collection import Questions
+from gsum_assets.retrieval.contexts import top_contexts
+from gsum_assets.tables import TABLES
+from gsum_resources.arrow import pc
+
+_NO_TABLES = Tables(TABLES["gae.clusters"].empty(), TABLES["gae.clusterings"].empty())
+_CLUSTERS = ("clusters", "clusterings")
+
+
+def _tables(inputs: Inputs) -> Tables:
+    return Tables(*map(inputs.table, _CLUSTERS))
+
+
+def _k(inputs: Inputs) -> int:
+    return ContextSettings.model_validate(inputs.settings("gae.contexts")).k
+
+
+def _refine_settings(inputs: Inputs) -> RefineSettings:
+    return RefineSettings.model_validate(inputs.settings("gae.refine"))
+
+
+def _rank(inputs: Inputs) -> pa.Table:
+    reranks = VARIANTS[inputs.variant].reranks
+    return rank(
+        inputs.variant,
+        collection_of(inputs, "chunk_embeddings"),
+        Questions.from_tables(inputs.table("queries"), inputs.table("query_embeddings")),
+        _tables(inputs) if reranks else _NO_TABLES,
+        inputs.settings("language"),
+        _k(inputs) if reranks else 1,
+        RerankSettings.model_validate(inputs.settings("gae.rerank") if reranks else {}),
+    )
+
+
+def _contexts(inputs: Inputs) -> pa.Table:
+    return top_contexts(inputs.table("rankings"), inputs.table("chunks"), _k(inputs))
+
+
+def _topics(inputs: Inputs) -> Result:
+    chosen = VARIANTS[inputs.variant]
+    if not (chosen.reflects and chosen.clusters):
+        return Result(TABLES["gae.topics"].empty())
+    contexts, model = inputs.table("contexts"), inputs.model("language_model")
+    settings, prompts = _refine_settings(inputs), inputs.prompts("gae")
+    return _by_scope(
+        inputs,
+        lambda queries, clusters: topics(
+            contexts, clusters, queries, model, settings, n_word_pieces, prompts
+        ),
+    )
+
+
+def _reflections(inputs: Inputs) -> Result:
+    if not VARIANTS[inputs.variant].reflects:
+        return Result(TABLES["gae.reflections"].empty())
+    contexts, queries = inputs.table("contexts"), inputs.table("queries")
+    model, prompts = inputs.model("language_model"), inputs.prompts("gae")
+    return reflections(contexts, queries, model, prompts)
+
+
+def _refined_contexts(inputs: Inputs) -> Result:
+    settings, max_words = _refine_settings(inputs), inputs.settings("answer")["max_words"]
+    contexts = inputs.table("contexts")
+    if not VARIANTS[inputs.variant].reflects:
+        return unrefined_contexts(
+            contexts, inputs.table("queries"), settings, max_words, n_word_pieces
+        )
+    found, judged = inputs.table("topics"), inputs.table("reflections")
+    model, prompts = inputs.model("language_model"), inputs.prompts("gae")
+    return _by_scope(
+        inputs,
+        lambda queries, clusters: refined_contexts(
+            contexts,
+            found,
+            judged,
+            clusters,
+            queries,
+            model,
+            settings,
+            max_words,
+            n_word_pieces,
+            prompts,
+        ),
+    )
+
+
+def _by_scope(inputs: Inputs, ask: Callable[[pa.Table, Mapping[str, int]], Result]) -> Result:
+    """Ask about the corpus and about single documents apart: their clusterings may differ."""
+    queries = inputs.table("queries")
+    of_corpus = pc.is_null(queries["document_id"])
+    among = {"corpus": of_corpus, "document": pc.invert(of_corpus)}
+    clusters = _clusters_of(inputs, among)
+    made = [ask(queries.filter(mask), clusters[scope]) for scope, mask in among.items()]
+    rows = pa.concat_tables([one.rows for one in made]).combine_chunks()
+    return Result(rows, [problem for one in made for problem in one.problems])
+
+
+def _clusters_of(inputs: Inputs, scopes: Iterable[str]) -> Mapping[str, Mapping[str, int]]:
+    """Cluster of each chunk by its id, by scope; none where the method has no clusters."""
+    chosen = VARIANTS[inputs.variant]
+    if not chosen.clusters:
+        return {scope: {} for scope in scopes}
+    *_, nodes = levels(collection_of(inputs))
+    clusters = ChosenClusters(chosen, _tables(inputs))
+    return {
+        scope: dict(zip(nodes.ids, clusters.of(nodes, scope).labels.tolist(), strict=True))
+        for scope in scopes
+    }
+
+
+METHOD = Method(
+    "gae",
+    tuple(VARIANTS),
+    index=INDEX,
+    question=(
+        Step(
+            _rank,
+            RANKINGS,
+            (*TEXTS, "chunk_embeddings", *_CLUSTERS, "query_embeddings"),
+            code_version="2",
+        ),
+        Step(_contexts, CONTEXTS, ("chunks",), pool=None),
+        Step(
+            _topics,
+            {
+                "topics": "What the clusters among a question's passages are about, and how far "
+                "that bears on it."
+            },
+            (*TEXTS, *_CLUSTERS, "language_model"),
+            pool="llm",
+            code_version="2",
+        ),
+        Step(
+            _reflections,
+            {"reflections": "How far each passage bears on its question."},
+            ("language_model",),
+            pool="llm",
+            code_version="2",
+        ),
+        Step(
+            _refined_contexts,
+            {
+                "refined_contexts": "The passages as the answer is written from them: what bears "
+                "on the question much is edited lightly, what bears on it little is reduced or "
+                "dropped."
+            },
+            (*TEXTS, *_CLUSTERS, "language_model"),
+            pool="llm",
+            code_version="2",
+        ),
+    ),
+    settings=GaeSettings,
+    prompts=PROMPTS,
+    k="gae.contexts.k",
+)

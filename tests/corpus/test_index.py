@@ -1,0 +1,118 @@
+"""The steps of a corpus read its folder, correct its listing, and warn of what they leave out."""
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+
+from gsum_assets.corpus.index import CORPUS
+from gsum_assets.corpus.load import SourceDocument, bucket_of, scan
+from gsum_assets.corpus.rows import rows_of
+from gsum_assets.corpus.settings import CorpusSettings
+from gsum_assets.method import Inputs, Step, run
+from gsum_assets.tables import TABLES
+from gsum_resources.parquet_store import ParquetStore, Partition, Provenance
+from tests.models import HashEmbedder
+
+STEPS: dict[str, Step] = {step.table: step for step in CORPUS}
+LISTING = TABLES["source_documents"]
+
+
+class Defaults:
+    def section(self, _: str, name: str) -> object:
+        return getattr(CorpusSettings(), name)
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    made = tmp_path / "tales"
+    made.mkdir()
+    (made / "boat.txt").write_text("A boat met a lamp.")
+    (made / "torn.txt").write_bytes(b"caf\xe9")
+    (made / "photo.jpg").write_bytes(b"\xff")
+    return made
+
+
+def listed_in(folder: Path) -> list[SourceDocument]:
+    return list(scan(folder, CorpusSettings()))
+
+
+def inputs_of(folder: Path, **tables: pa.Table) -> Inputs:
+    inputs = Inputs(
+        {"corpus_settings": Defaults()},
+        folder.name,
+        step="documents",
+        store=ParquetStore(str(folder.parent / "warehouse")),
+        folder=folder,
+    )
+    return inputs.with_made({"embedding_model": HashEmbedder(), **tables})
+
+
+def test_what_is_rejected_is_warned_of_unless_it_is_of_another_type(folder: Path) -> None:
+    listing = rows_of(LISTING, listed_in(folder))
+    found = STEPS["documents"].result(inputs_of(folder, source_documents=listing))
+    assert found.rows["text"].to_pylist() == ["A boat met a lamp."]
+    assert sorted(found.beside["rejected_documents"]["file"].to_pylist()) == [
+        "photo.jpg",
+        "torn.txt",
+    ]
+    (problem,) = found.problems
+    assert problem.startswith("tales/torn.txt: rejected: ")
+    assert {*found.beside, "documents"} == set(STEPS["documents"].writes)
+
+
+def test_a_file_that_changed_since_it_was_listed_is_listed_as_it_was_read(folder: Path) -> None:
+    bucket = Partition(folder.name, bucket_of("boat"))
+    elsewhere = Partition("other", bucket_of("boat"))
+
+    def listing() -> pa.Table:
+        return rows_of(LISTING, [d for d in listed_in(folder) if d.document_id == "boat"])
+
+    inputs = inputs_of(folder, source_documents=listing())
+    before = inputs.warehouse.write(LISTING, bucket, listing(), Provenance("", "")).content_hash
+    versions = {bucket: before, elsewhere: "other"}
+    inputs = replace(inputs, versions={"source_documents": versions})
+    STEPS["documents"].result(inputs)
+    assert versions == {bucket: before, elsewhere: "other"}
+    (folder / "boat.txt").write_text("A boat met a clerk.")
+    (row,) = STEPS["documents"].result(inputs).rows.to_pylist()
+    assert row["text"] == "A boat met a clerk."
+    kept = inputs.warehouse.provenance(LISTING, bucket)
+    assert kept is not None
+    assert versions == {bucket: kept.content_hash, elsewhere: "other"}
+    assert kept.content_hash != before
+    rows, _ = inputs.warehouse.read(LISTING, [bucket])
+    assert rows["content_hash"].to_pylist() == listing()["content_hash"].to_pylist()
+
+
+def test_all_steps_from_a_folder_to_vectors(folder: Path) -> None:
+    asked = [
+        {"query_id": "q", "text": "Who met?", "document_id": "boat"},
+        {"query_id": "lost", "text": "Who?", "document_id": "ship"},
+    ]
+    lines = "".join(json.dumps(one) + "\n" for one in asked)
+    (folder / "queries.jsonl").write_text(lines)
+    read = {
+        "source_documents": rows_of(LISTING, listed_in(folder)),
+        "source_queries": TABLES["source_queries"].empty(),
+        "generated_questions": TABLES["generated_questions"].empty(),
+    }
+    inputs = inputs_of(folder, **read)
+    made = run(CORPUS, inputs)
+    assert made["chunk_embeddings"]["chunk_id"] == made["chunks"]["chunk_id"]
+    assert made["query_embeddings"]["query_id"].to_pylist() == ["q"]
+    found = STEPS["queries"].result(inputs.with_made(made))
+    (problem,) = found.problems
+    assert "ship" in problem
+    shown = found.shown()["queries"]
+    assert shown["left_out"] == 1
+    assert shown["problems"] == [problem]
+    assert shown["questions"].splitlines()[2:] == ["| test | general | 1 |"]
+
+
+def test_without_a_folder_there_is_nothing_to_read(folder: Path) -> None:
+    read = inputs_of(folder, source_documents=LISTING.empty())
+    with pytest.raises(ValueError, match=r"^documents: there is no corpus folder"):
+        STEPS["documents"].result(replace(read, folder=None))
