@@ -8,10 +8,10 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from gsum_assets.result import Result
 from gsum_assets.jerr.pages import paginate
 from gsum_assets.jerr.schemas import Pause
 from gsum_assets.jerr.settings import PageSettings
+from gsum_assets.result import Result
 from gsum_assets.tables import TABLES
 from gsum_resources.llm.extractive import ExtractiveModel
 from gsum_resources.protocols import Completion, CompletionError, OnReply, Reply, Request
