@@ -111,18 +111,20 @@ def _searches(inputs: Inputs) -> pa.Table:
 
 def _rank(inputs: Inputs) -> pa.Table:
     queries, reads = inputs.table("queries"), _chosen(inputs).reads
-    collection = Collection.from_tables(*map(inputs.table, _PASSAGES))
+    documents, chunks, embeddings = map(inputs.table, _PASSAGES)
+    collection = Collection.from_tables(documents, chunks, embeddings)
     questions = Questions.from_tables(queries, inputs.table("query_embeddings"))
     if reads == "pages":
         return rank_by_passages(collection, questions)
     if reads == "units":
-        return rank_units(collection, questions, _units(inputs), _long(inputs))
+        settings = _long(inputs)
+        return rank_units(collection, questions, long_units(documents, chunks, settings), settings)
     (line_chunks,) = _sized(inputs, "line_chunks")
     if reads == "lines":
         found = ranked_lines(queries, line_chunks, _words(inputs))
     else:
         found = chunks_by_nodes(inputs.table("searches"))
-    return rank_by_lines(collection, questions, inputs.table("chunks"), line_chunks, found)
+    return rank_by_lines(collection, questions, chunks, line_chunks, found)
 
 
 def _contexts(inputs: Inputs) -> pa.Table:

@@ -44,14 +44,15 @@ def _context_scores(inputs: Inputs) -> Result:
 
 
 def _passage_edges(inputs: Inputs) -> Result:
-    collection = Collection.from_tables(*map(inputs.table, _TEXTS))
+    documents, chunks = map(inputs.table, _TEXTS)
+    collection = Collection.from_tables(documents, chunks)
     pairs = inputs.table("candidates"), inputs.table("context_scores")
     edges = passage_edges(*pairs, collection, _graph_settings(inputs).n_edges)
 
     def shown() -> dict:
         if not edges.num_rows:
             return {}
-        png = passage_graph_picture(edges, inputs.table("chunks"), inputs.title)
+        png = passage_graph_picture(edges, chunks, inputs.title)
         return {"passage_edges": {"plot": Picture(png, "passage graph")}}
 
     return Result(edges, shown=shown)
