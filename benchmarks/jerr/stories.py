@@ -133,7 +133,8 @@ def _asked(
         folder.mkdir(exist_ok=True)
         for name, table in {
             "synopses": told.rows,
-            **extracted.tables,
+            TABLES_MADE[0]: extracted.rows,
+            **extracted.beside,
             "keywords": keywords.rows,
         }.items():
             pq.write_table(table, folder / f"{name}.parquet")

@@ -1,7 +1,6 @@
 """Atomic facts, core elements and relations of each synopsis (paper, 3.3, A.2 to A.4)."""
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping
 from typing import Any
 
 import pyarrow as pa
@@ -13,6 +12,7 @@ from gsum_assets.jerr.prompts import PROMPTS
 from gsum_assets.jerr.schemas import Extraction
 from gsum_assets.jerr.settings import IndexSettings
 from gsum_assets.jerr.sizes import of_one_size
+from gsum_assets.result import Result
 from gsum_resources.llm.salvage import usable
 from gsum_resources.protocols import LanguageModel, Request
 
@@ -21,20 +21,12 @@ _MAX_WORDS = 300  # of a reply, brackets aside
 _RELATION_WORDS = 3  # A.4
 
 
-@dataclass(frozen=True)
-class Extracted:
-    """Rows of the three tables by their names, and a line for each synopsis not read well."""
-
-    tables: Mapping[str, pa.Table]
-    problems: Sequence[str]
-
-
 def extract(
     synopses: pa.Table,
     model: LanguageModel,
     settings: IndexSettings,
     prompts: Prompts = PROMPTS,
-) -> Extracted:
+) -> Result:
     """Ask `model` to take each synopsis apart, all at once, in one request each.
 
     Elements that are spelt alike count once; relations join two different elements of the
@@ -46,8 +38,8 @@ def extract(
 
     Returns
     -------
-    Extracted
-        Rows ordered by document, position of the line chunk, and place.
+    Result
+        Rows of `TABLES_MADE`, ordered by document, position of the line chunk, and place.
     """
     ordered = synopses.sort_by([("document_id", "ascending"), ("position", "ascending")])
     asked = ordered.to_pylist()
@@ -63,10 +55,10 @@ def extract(
             where = f"document '{row['document_id']}', line chunk {row['position']}"
             lost = ": no facts and elements" if found is None else ""
             problems.append(f"{where}{lost}: {problem}")
-    tables = {
-        name: pa.Table.from_pylist(rows[name], of_one_size(f"jerr.{name}")) for name in TABLES_MADE
-    }
-    return Extracted(tables, problems)
+    facts, *others = (
+        pa.Table.from_pylist(rows[name], of_one_size(f"jerr.{name}")) for name in TABLES_MADE
+    )
+    return Result(facts, problems, dict(zip(TABLES_MADE[1:], others, strict=True)))
 
 
 def _request(row: Mapping[str, Any], settings: IndexSettings, prompts: Prompts) -> Request:

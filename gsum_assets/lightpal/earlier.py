@@ -65,11 +65,12 @@ def digests(collection: Collection) -> dict[str, str]:
     return found
 
 
-def read_earlier(store: ParquetStore, partition: Partition) -> Earlier | None:
+def read_earlier(store: ParquetStore, corpus: str) -> Earlier | None:
     """What the store has of a corpus."""
+    partition = Partition(corpus)
     known = store.provenance(_TABLE, partition)
     try:
-        told = json.loads(store.fs.cat_file(_list_path(store, partition)))
+        told = json.loads(store.fs.cat_file(_list_path(store, corpus)))
     except FileNotFoundError:
         return None
     if known is None or told["rows"] != known.content_hash:
@@ -79,14 +80,14 @@ def read_earlier(store: ParquetStore, partition: Partition) -> Earlier | None:
     return Earlier(rows, told["documents"]) if hashes.get(partition) == told["rows"] else None
 
 
-def note(store: ParquetStore, partition: Partition, rows: pa.Table, collection: Collection) -> None:
+def note(store: ParquetStore, corpus: str, rows: pa.Table, collection: Collection) -> None:
     """Leave word of what `rows`, which are about to be stored, were found in."""
     told = {"rows": content_hash(rows, _TABLE.measured), "documents": digests(collection)}
-    store.replace_file(_list_path(store, partition), json.dumps(told).encode())
+    store.replace_file(_list_path(store, corpus), json.dumps(told).encode())
 
 
-def _list_path(store: ParquetStore, partition: Partition) -> str:
-    return store.path(_TABLE, partition).removesuffix(FILE_NAME) + _LIST
+def _list_path(store: ParquetStore, corpus: str) -> str:
+    return store.path(_TABLE, Partition(corpus)).removesuffix(FILE_NAME) + _LIST
 
 
 def _lists(rows: pa.Table, level: str, ids: Sequence[str], is_fresh: np.ndarray) -> Lists | None:

@@ -21,7 +21,7 @@ def reply(facts: list[str], elements: list[str], *relations: tuple[str, str, str
 
 def test_elements_spelt_alike_count_once_and_the_first_three_are_taken() -> None:
     said = reply([], ["The Lamp", "lamp", "**Ada**", "...", "storm", "night"])
-    found = extract(ONE, Scripted(lambda _: said), SETTINGS).tables["elements"]
+    found = extract(ONE, Scripted(lambda _: said), SETTINGS).beside["elements"]
     assert found["element"].to_pylist() == ["The Lamp", "Ada", "storm"]
     assert found["element_key"].to_pylist() == ["lamp", "ada", "storm"]
     assert found["position"].to_pylist() == [0, 1, 2]
@@ -38,13 +38,13 @@ def test_relations_join_two_different_elements_in_three_words() -> None:
         ("Ada", "fears", "storm"),
         ("lamp", " ", "Ada"),
     )
-    tables = extract(ONE, Scripted(lambda _: said), SETTINGS).tables
+    found = extract(ONE, Scripted(lambda _: said), SETTINGS)
     columns = ("source_key", "relation", "target_key")
-    assert [tuple(row[c] for c in columns) for row in tables["relations"].to_pylist()] == [
+    assert [tuple(row[c] for c in columns) for row in found.beside["relations"].to_pylist()] == [
         ("ada", "is the one", "lamp"),
         ("lamp", "is lit by", "ada"),
     ]
-    assert tables["atomic_facts"]["statement"].to_pylist() == [
+    assert found.rows["statement"].to_pylist() == [
         "Ada lights the lamp.",
         "It is dark.",
     ]
@@ -53,7 +53,7 @@ def test_relations_join_two_different_elements_in_three_words() -> None:
 def test_a_failure_is_told_and_the_rest_is_kept() -> None:
     replies = iter([None, reply(["A fact."], ["storm"]), reply([], [])])
     found = extract(SYNOPSES, Scripted(lambda _: next(replies)), SETTINGS)
-    assert found.tables["elements"]["chunk_id"].to_pylist() == ["a2"]
+    assert found.beside["elements"]["chunk_id"].to_pylist() == ["a2"]
     assert found.problems == [
         "document 'a', line chunk 0: no facts and elements: the server is tired"
     ]
@@ -67,9 +67,9 @@ def test_whatever_is_replied_relations_join_elements_of_the_same_synopsis(
     elements: list[str], relations: list[tuple[str, str, str]]
 ) -> None:
     said = reply(elements, elements, *relations)
-    tables = extract(ONE, Scripted(lambda _: said), SETTINGS).tables
-    keys = tables["elements"]["element_key"].to_pylist()
+    found = extract(ONE, Scripted(lambda _: said), SETTINGS)
+    keys = found.beside["elements"]["element_key"].to_pylist()
     assert len(set(keys)) == len(keys) <= SETTINGS.n_elements
-    ends = [(r["source_key"], r["target_key"]) for r in tables["relations"].to_pylist()]
+    ends = [(r["source_key"], r["target_key"]) for r in found.beside["relations"].to_pylist()]
     assert len(set(ends)) == len(ends)
     assert all(one != other and {one, other} <= set(keys) for one, other in ends)

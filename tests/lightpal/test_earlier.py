@@ -11,7 +11,7 @@ from gsum_assets.retrieval.collection import Collection
 from gsum_assets.tables import TABLES
 from gsum_resources.parquet_store import ParquetStore, Partition, Provenance
 
-TABLE, PARTITION = TABLES["lightpal.candidates"], Partition("tales")
+TABLE, CORPUS = TABLES["lightpal.candidates"], "tales"
 
 
 def a_collection(sizes: dict[str, int], seeds: dict[str, int] | None = None) -> Collection:
@@ -44,7 +44,7 @@ def store(tmp_path) -> ParquetStore:
 
 
 def keep(store: ParquetStore, rows: pa.Table) -> None:
-    store.write(TABLE, PARTITION, rows, Provenance("", "2"))
+    store.write(TABLE, Partition(CORPUS), rows, Provenance("", "2"))
 
 
 @pytest.mark.parametrize("n", [5, 100])
@@ -52,33 +52,33 @@ def keep(store: ParquetStore, rows: pa.Table) -> None:
 def test_equal_to_all_compared(store, monkeypatch, change, n):
     then = a_collection(SIZES)
     rows = candidates(then, n)
-    note(store, PARTITION, rows, then)
+    note(store, CORPUS, rows, then)
     keep(store, rows)
     now = CHANGES[change]
     expected = candidates(now, n)
     if n == 5:  # nothing is compared as at first
         monkeypatch.setattr(nearest_again, "nearest", None)
-    assert candidates(now, n, earlier=read_earlier(store, PARTITION)).equals(expected)
+    assert candidates(now, n, earlier=read_earlier(store, CORPUS)).equals(expected)
 
 
 def test_a_list_of_another_file_counts_for_nothing(store):
     then = a_collection(SIZES)
     rows = candidates(then, 5)
-    assert read_earlier(store, PARTITION) is None
-    note(store, PARTITION, rows, then)
-    assert read_earlier(store, PARTITION) is None  # killed before the table was written
+    assert read_earlier(store, CORPUS) is None
+    note(store, CORPUS, rows, then)
+    assert read_earlier(store, CORPUS) is None  # killed before the table was written
     keep(store, candidates(then, 4))
-    assert read_earlier(store, PARTITION) is None
+    assert read_earlier(store, CORPUS) is None
     keep(store, rows)
-    assert read_earlier(store, PARTITION) is not None
+    assert read_earlier(store, CORPUS) is not None
 
 
 def test_fewer_or_more_candidates_wanted_than_before(store):
     then = a_collection(SIZES)
     rows = candidates(then, 5)
-    note(store, PARTITION, rows, then)
+    note(store, CORPUS, rows, then)
     keep(store, rows)
-    earlier = read_earlier(store, PARTITION)
+    earlier = read_earlier(store, CORPUS)
     for n in (3, 8):
         assert candidates(CHANGES["added"], n, earlier=earlier).equals(
             candidates(CHANGES["added"], n)

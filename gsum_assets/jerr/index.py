@@ -1,0 +1,174 @@
+"""The index of JERR: line chunks, synopses, facts and elements, the graph, pages."""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import partial
+from typing import Any
+
+import pyarrow as pa
+
+from gsum_assets.corpus.chunk import chunk_documents, default_tokenizer
+from gsum_assets.corpus.load import Document
+from gsum_assets.corpus.rows import rows_of
+from gsum_assets.corpus.settings import ChunkingSettings as CorpusChunking
+from gsum_assets.corpus.settings import CorpusSettings
+from gsum_assets.jerr.extract import extract
+from gsum_assets.jerr.graph import Graph, graph_of
+from gsum_assets.jerr.merge import merge_elements
+from gsum_assets.jerr.pages import paginate
+from gsum_assets.jerr.settings import ChunkingSettings, IndexSettings, PageSettings
+from gsum_assets.jerr.sizes import SIZE, all_sizes, rows_of_size
+from gsum_assets.jerr.synopses import synopses
+from gsum_assets.jerr.variants import VARIANTS
+from gsum_assets.method import Inputs, Step
+from gsum_assets.result import Picture, Result
+from gsum_assets.tables import TABLES
+from gsum_resources.arrow import pc
+
+_EXTRACTED = {
+    "atomic_facts": "What a synopsis says, one thing at a time.",
+    "elements": "On what a synopsis turns; elements become the nodes of the graph.",
+    "relations": "In at most three words and one direction; edges are made of these.",
+}
+_GRAPH = {
+    "nodes": "What is told of it, and where; a search goes from node to node.",
+    "edges": "Where a search goes on from a node, and in which words; every way comes to an end.",
+    "left_out_edges": "No search follows it; the cycle is told that it would have closed.",
+}
+_GRAPH_READS = ("elements", "atomic_facts", "relations", "merges")
+"""What `graph_of` takes, in its order."""
+
+
+def _by_size(rows: pa.Table) -> Iterator[tuple[int, pa.Table]]:
+    """The rows of each size of line chunks, smallest first."""
+    for size in sorted(pc.unique(rows[SIZE]).to_pylist()):
+        yield size, rows_of_size(rows, size)
+
+
+def _side_by_side(tables: Iterable[str], made: Mapping[int, Result]) -> Result:
+    """What was made of each size as rows of these tables, the first one of which is `rows`."""
+    first, *others = tables
+    return Result(
+        all_sizes(f"jerr.{first}", ((size, one.rows) for size, one in made.items())),
+        [problem for one in made.values() for problem in one.problems],
+        {
+            name: all_sizes(
+                f"jerr.{name}", ((size, one.beside[name]) for size, one in made.items())
+            )
+            for name in others
+        },
+    )
+
+
+def _line_chunks(inputs: Inputs) -> pa.Table:
+    settings = ChunkingSettings.model_validate(inputs.settings("jerr.chunking"))
+    rows = inputs.table("documents").select(["document_id", "title", "text"]).to_pylist()
+    texts, tokenizer = [Document(**row) for row in rows], default_tokenizer()
+
+    def of_size(size: int) -> pa.Table:
+        chunking = CorpusChunking(
+            chunker="lines", max_tokens=size, overlap_lines=settings.overlap_lines
+        )
+        chunks = chunk_documents(texts, CorpusSettings(chunking=chunking), tokenizer)
+        return rows_of(TABLES["chunks"], chunks, inputs.corpus)
+
+    return all_sizes("jerr.line_chunks", ((size, of_size(size)) for size in settings.sizes))
+
+
+def _settings(inputs: Inputs) -> IndexSettings:
+    return IndexSettings.model_validate(inputs.settings("jerr.index"))
+
+
+def _asked(ask: Callable[..., Result], read: str, tables: Iterable[str], inputs: Inputs) -> Result:
+    """What a language model makes of the rows of a table, size by size."""
+    how = inputs.model("language_model"), _settings(inputs), inputs.prompts("jerr")
+    made = {size: ask(rows, *how) for size, rows in _by_size(inputs.table(read))}
+    return _side_by_side(tables, made)
+
+
+def _merges(inputs: Inputs) -> pa.Table:
+    near_bits = _settings(inputs).near_bits
+    sized = _by_size(inputs.table("elements"))
+    return all_sizes(
+        "jerr.merges", ((size, merge_elements(rows, near_bits)) for size, rows in sized)
+    )
+
+
+def _graph(inputs: Inputs) -> Result:
+    read = [inputs.table(name) for name in _GRAPH_READS]
+    graphs = {
+        size: graph_of(elements, *(rows_of_size(rows, size) for rows in read[1:]))
+        for size, elements in _by_size(read[0])
+    }
+    made = {
+        size: Result(one.nodes, beside={"edges": one.edges, "left_out_edges": one.left_out_edges})
+        for size, one in graphs.items()
+    }
+    return _side_by_side(_GRAPH, made)._replace(shown=partial(_pictures, graphs, inputs.title))
+
+
+def _pictures(graphs: Mapping[int, Graph], title: str) -> Mapping[str, Any]:
+    from gsum_assets.jerr.plots import graph_picture
+
+    pictures = {
+        f"graph_of_{size}": Picture(
+            graph_picture(one.nodes, one.edges, f"{title}, line chunks of {size}"), "graph"
+        )
+        for size, one in graphs.items()
+    }
+    return {"nodes": pictures}
+
+
+def _pages(inputs: Inputs) -> pa.Table | Result:
+    if VARIANTS[inputs.variant].reads != "pages":
+        return TABLES["jerr.pages"].empty()
+    return paginate(
+        inputs.table("documents"),
+        inputs.model("language_model"),
+        PageSettings.model_validate(inputs.settings("jerr.pages")),
+        inputs.prompts("jerr"),
+    )
+
+
+INDEX = (
+    Step(
+        _line_chunks,
+        {"line_chunks": "As many lines as fit; one that does not fit by itself is cut."},
+        ("documents", "corpus_settings"),
+        pool=None,
+        code_version="2",
+    ),
+    Step(
+        partial(_asked, synopses, "line_chunks", ("synopses",)),
+        {
+            "synopses": "What a line chunk tells, in short: what is read first, and what the "
+            "graph is of."
+        },
+        ("line_chunks", "corpus_settings", "language_model"),
+        pool="llm",
+        code_version="2",
+    ),
+    Step(
+        partial(_asked, extract, "synopses", _EXTRACTED),
+        _EXTRACTED,
+        ("synopses", "corpus_settings", "language_model"),
+        pool="llm",
+        code_version="2",
+    ),
+    Step(
+        _merges,
+        {
+            "merges": "Which elements are one: spelt alike, or nearly so. Nothing is merged but "
+            "here."
+        },
+        ("elements", "corpus_settings"),
+    ),
+    Step(_graph, _GRAPH, _GRAPH_READS),
+    Step(
+        _pages,
+        {"pages": "With the gist that is read first; other methods have none."},
+        ("documents", "corpus_settings", "language_model"),
+        pool="llm",
+        code_version="2",
+    ),
+)
+"""Line chunks to graph, document by document as far as that goes."""

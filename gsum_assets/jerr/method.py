@@ -1,0 +1,261 @@
+"""JERR, its ablations and two baselines."""
+
+from collections.abc import Mapping
+
+import pyarrow as pa
+
+from gsum_assets.corpus.chunk import n_word_pieces
+from gsum_assets.evaluation.budget import counter_for
+from gsum_assets.evaluation.passages import context_rows
+from gsum_assets.evaluation.reading import chunks_within
+from gsum_assets.jerr.contexts import GraphContexts, Room, gist_contexts
+from gsum_assets.jerr.explain import explained
+from gsum_assets.jerr.index import INDEX
+from gsum_assets.jerr.keywords import ask_keywords
+from gsum_assets.jerr.lines import first_in_full, line_contexts, ranked_lines
+from gsum_assets.jerr.long_units import Unit, long_units, rank_units, unit_contexts
+from gsum_assets.jerr.look_up import look_ups
+from gsum_assets.jerr.matches import SearchSpace
+from gsum_assets.jerr.order import chunks_by_nodes
+from gsum_assets.jerr.prompts import PROMPTS
+from gsum_assets.jerr.rank import rank_by_lines, rank_by_passages
+from gsum_assets.jerr.reread import FULL, reread
+from gsum_assets.jerr.search import search
+from gsum_assets.jerr.settings import (
+    AnswerSettings,
+    ChunkingSettings,
+    JerrSettings,
+    LongSettings,
+    PageSettings,
+    SearchSettings,
+)
+from gsum_assets.jerr.sizes import rows_of_size
+from gsum_assets.jerr.variants import VARIANTS, Variant
+from gsum_assets.method import CONTEXTS, RANKINGS, Inputs, Method, Read, Step
+from gsum_assets.result import Result
+from gsum_assets.retrieval.collection import Collection, Questions
+from gsum_assets.retrieval.words import Words
+from gsum_assets.tables import TABLES
+
+_PIECES_A_WORD = 2  # at most, in running text: pages are measured in words
+_GRAPH = ("nodes", "edges", "synopses", "atomic_facts")
+_PASSAGES = ("documents", "chunks", "chunk_embeddings")
+
+
+def _chosen(inputs: Inputs) -> Variant:
+    return VARIANTS[inputs.variant]
+
+
+def _answers(inputs: Inputs) -> AnswerSettings:
+    return AnswerSettings.model_validate(inputs.settings("jerr.answers"))
+
+
+def _long(inputs: Inputs) -> LongSettings:
+    return LongSettings.model_validate(inputs.settings("jerr.long"))
+
+
+def _units(inputs: Inputs) -> list[Unit]:
+    return long_units(inputs.table("documents"), inputs.table("chunks"), _long(inputs))
+
+
+def _size(inputs: Inputs) -> int:
+    """Size of the line chunks that a method reads.
+
+    Raises
+    ------
+    ValueError
+        If they were not indexed.
+    """
+    settings = ChunkingSettings.model_validate(inputs.settings("jerr.chunking"))
+    size = _chosen(inputs).max_tokens or settings.max_tokens
+    if size not in settings.sizes:
+        raise ValueError(
+            f"jerr: line chunks of {size} word pieces are not indexed, only of "
+            f"{', '.join(map(str, settings.sizes))}; add {size} to `ablations` in corpus.toml, "
+            "[jerr.chunking]"
+        )
+    return size
+
+
+def _sized(inputs: Inputs, *names: str) -> list[pa.Table]:
+    """Rows of these tables of the size that a method reads."""
+    size = _size(inputs)
+    return [rows_of_size(inputs.table(name), size) for name in names]
+
+
+def _words(inputs: Inputs) -> Words:
+    return Words(inputs.settings("language"))
+
+
+def _keywords(inputs: Inputs) -> pa.Table | Result:
+    if _chosen(inputs).reads != "graph":
+        return TABLES["jerr.keywords"].empty()
+    return ask_keywords(
+        inputs.table("queries"), inputs.model("language_model"), inputs.prompts("jerr")
+    )
+
+
+def _searches(inputs: Inputs) -> pa.Table:
+    if _chosen(inputs).reads != "graph":
+        return TABLES["jerr.searches"].empty()
+    words = _words(inputs)
+    return search(
+        inputs.table("queries"),
+        inputs.table("keywords"),
+        SearchSpace(*_sized(inputs, "nodes", "edges", "line_chunks"), words=words),
+        _chosen(inputs),
+        SearchSettings.model_validate(inputs.settings("jerr.search")),
+        words,
+    )
+
+
+def _rank(inputs: Inputs) -> pa.Table:
+    queries, reads = inputs.table("queries"), _chosen(inputs).reads
+    documents, chunks, embeddings = map(inputs.table, _PASSAGES)
+    collection = Collection.from_tables(documents, chunks, embeddings)
+    questions = Questions.from_tables(queries, inputs.table("query_embeddings"))
+    if reads == "pages":
+        return rank_by_passages(collection, questions)
+    if reads == "units":
+        settings = _long(inputs)
+        return rank_units(collection, questions, long_units(documents, chunks, settings), settings)
+    (line_chunks,) = _sized(inputs, "line_chunks")
+    if reads == "lines":
+        found = ranked_lines(queries, line_chunks, _words(inputs))
+    else:
+        found = chunks_by_nodes(inputs.table("searches"))
+    return rank_by_lines(collection, questions, chunks, line_chunks, found)
+
+
+def _contexts(inputs: Inputs) -> pa.Table:
+    queries, reads = inputs.table("queries"), _chosen(inputs).reads
+    if reads == "units":
+        return unit_contexts(queries, _units(inputs), inputs.table("rankings"), _long(inputs))
+    if reads == "pages":
+        pages = PageSettings.model_validate(inputs.settings("jerr.pages"))
+        room = _room(inputs, _PIECES_A_WORD * pages.max_words)
+        found = (inputs.table(name) for name in ("pages", "chunks", "rankings"))
+        return context_rows(queries, gist_contexts(*found, room=room))
+    room = _room(inputs, _size(inputs))
+    if reads == "lines":
+        line_chunks, synopses = _sized(inputs, "line_chunks", "synopses")
+        found = ranked_lines(queries, line_chunks, _words(inputs))
+        return context_rows(queries, line_contexts(found, synopses, room))
+    index = _sized(inputs, *_GRAPH)
+    return context_rows(queries, GraphContexts(inputs.table("searches"), *index, room=room))
+
+
+def _room(inputs: Inputs, most_reread: int) -> Room:
+    max_words = inputs.settings("answer")["max_words"]
+    return Room(_answers(inputs), most_reread, max_words, n_word_pieces)
+
+
+def _look_ups(inputs: Inputs) -> pa.Table | Result:
+    shown, settings = (inputs.table("contexts"), inputs.table("queries")), _answers(inputs)
+    if _chosen(inputs).reads == "lines":
+        return first_in_full(*shown, settings.n_reread)
+    model = inputs.model("language_model")
+    count_tokens = counter_for(model, settings.prompt_tokens)
+    return look_ups(*shown, model, settings, count_tokens, inputs.prompts("jerr"))
+
+
+def _reread_contexts(inputs: Inputs) -> pa.Table:
+    return reread(
+        inputs.table("contexts"),
+        inputs.table("look_ups"),
+        _texts(inputs),
+        inputs.table("queries"),
+        _answers(inputs),
+        inputs.settings("answer")["max_words"],
+        n_word_pieces,
+    )
+
+
+def _texts(inputs: Inputs) -> Mapping[str, str]:
+    """What synopses or gists stand for, by id."""
+    reads = _chosen(inputs).reads
+    if reads == "units":
+        return {}
+    if reads == "pages":
+        key, rows = "page_id", inputs.table("pages")
+    else:
+        key, (rows,) = "chunk_id", _sized(inputs, "line_chunks")
+    return dict(zip(rows[key].to_pylist(), rows["text"].to_pylist(), strict=True))
+
+
+def _read(inputs: Inputs) -> Read:
+    """Line chunks, pages and units hold the chunks inside them; what a model wrote holds none."""
+    rows, reads = inputs.table("reread_contexts"), _chosen(inputs).reads
+    if reads == "units":
+        return Read(
+            rows, {u.unit_id: [(c, u.document_id) for c in u.chunk_ids] for u in _units(inputs)}
+        )
+    if reads == "pages":
+        held = chunks_within(inputs.table("chunks"), inputs.table("pages"), "page_id")
+    else:
+        held = chunks_within(inputs.table("chunks"), *_sized(inputs, "line_chunks"))
+    ids = [
+        node_id if kind in FULL.values() else f"{kind} {node_id}"
+        for node_id, kind in zip(
+            rows["node_id"].to_pylist(), rows["node_kind"].to_pylist(), strict=True
+        )
+    ]
+    place = rows.column_names.index("node_id")
+    return Read(rows.set_column(place, "node_id", pa.array(ids, pa.string())), held)
+
+
+def _explain(inputs: Inputs) -> str:
+    own = (inputs.table(n) for n in ("keywords", "searches", "look_ups", "reread_contexts"))
+    if _chosen(inputs).reads == "graph":
+        (edges,) = _sized(inputs, "edges")
+    else:
+        edges = inputs.table("edges")
+    return explained(*own, edges=edges)
+
+
+METHOD = Method(
+    "jerr",
+    tuple(VARIANTS),
+    index=INDEX,
+    question=(
+        Step(
+            _keywords,
+            {"keywords": "What the language model takes it to be about."},
+            ("language_model",),
+            "llm",
+            code_version="2",
+        ),
+        Step(
+            _searches,
+            {"searches": "How often, and how well that paid; the best nodes are read."},
+            ("nodes", "edges", "line_chunks"),
+            "llm",
+        ),
+        Step(_rank, RANKINGS, (*_PASSAGES, "line_chunks", "query_embeddings"), code_version="2"),
+        Step(
+            _contexts,
+            CONTEXTS,
+            ("documents", "chunks", "line_chunks", "pages", *_GRAPH),
+            pool=None,
+        ),
+        Step(
+            _look_ups,
+            {"look_ups": "What the model wants to read again, having read synopses."},
+            ("language_model",),
+            "llm",
+            code_version="2",
+        ),
+        Step(
+            _reread_contexts,
+            {"reread_contexts": "Synopses, and in full what is read again."},
+            ("line_chunks", "pages"),
+            "llm",
+        ),
+    ),
+    settings=JerrSettings,
+    prompts=PROMPTS,
+    explain=_explain,
+    k="jerr.search.n_nodes",
+    without_k=[name for name, one in VARIANTS.items() if one.n_nodes or one.reads != "graph"],
+    read=_read,
+)

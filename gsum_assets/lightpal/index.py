@@ -1,0 +1,107 @@
+"""The index of LightPAL: candidates, how well they are predicted, passage graphs, their trust."""
+
+import pyarrow as pa
+
+from gsum_assets.lightpal.candidates import candidates
+from gsum_assets.lightpal.context_scores import context_scores
+from gsum_assets.lightpal.earlier import note, read_earlier
+from gsum_assets.lightpal.passage_edges import passage_edges
+from gsum_assets.lightpal.passage_graph import PassageGraphs
+from gsum_assets.lightpal.plots import passage_graph_picture
+from gsum_assets.lightpal.settings import GraphSettings, WalkSettings
+from gsum_assets.lightpal.variants import PASSAGE_WALK, VARIANTS
+from gsum_assets.lightpal.walk_trust import walk_trust
+from gsum_assets.method import Inputs, Step
+from gsum_assets.result import Picture, Result
+from gsum_assets.retrieval.collection import Collection
+
+_TEXTS = ("documents", "chunks")
+PASSAGES = (*_TEXTS, "chunk_embeddings")
+"""What `Collection.from_tables` takes, in its order."""
+
+_PAIR = ("level", "passage_id", "candidate_id")
+
+
+def _graph_settings(inputs: Inputs) -> GraphSettings:
+    return GraphSettings.model_validate(inputs.settings("lightpal.graph"))
+
+
+def _candidates(inputs: Inputs) -> pa.Table:
+    collection = Collection.from_tables(*map(inputs.table, PASSAGES))
+    n = _graph_settings(inputs).n_candidates
+    earlier = read_earlier(inputs.warehouse, inputs.corpus)
+    rows = candidates(collection, n, inputs.progress("chunks compared"), earlier)
+    note(inputs.warehouse, inputs.corpus, rows, collection)
+    return rows
+
+
+def _context_scores(inputs: Inputs) -> Result:
+    scorer = inputs.model("passage_scorer")
+    collection = Collection.from_tables(*map(inputs.table, _TEXTS))
+    rows = context_scores(inputs.table("candidates"), collection, scorer)
+    counts = {"pairs_scored": scorer.n_scored, "pairs_remembered": scorer.n_remembered}
+    return Result(rows, shown=lambda: {"context_scores": counts})
+
+
+def _passage_edges(inputs: Inputs) -> Result:
+    documents, chunks = map(inputs.table, _TEXTS)
+    collection = Collection.from_tables(documents, chunks)
+    pairs = inputs.table("candidates"), inputs.table("context_scores")
+    edges = passage_edges(*pairs, collection, _graph_settings(inputs).n_edges)
+
+    def shown() -> dict:
+        if not edges.num_rows:
+            return {}
+        png = passage_graph_picture(edges, chunks, inputs.title)
+        return {"passage_edges": {"plot": Picture(png, "passage graph")}}
+
+    return Result(edges, shown=shown)
+
+
+def _walk_trust(inputs: Inputs) -> Result:
+    edges, walked = inputs.table("passage_edges"), VARIANTS[PASSAGE_WALK].graph
+    rows = walk_trust(
+        Collection.from_tables(*map(inputs.table, PASSAGES)),
+        PassageGraphs.of(edges, walked, both_ways=True),
+        inputs.settings("language"),
+        WalkSettings.model_validate(inputs.settings("lightpal.walk")),
+    )
+    trust = {f"{row['level']}_{row['scope']}": row["trust"] for row in rows.to_pylist()}
+    return Result(rows, shown=lambda: {"walk_trust": trust})
+
+
+INDEX = (
+    Step(
+        _candidates,
+        {
+            "candidates": "Those that are worth scoring. Exact: every pair is compared, but those "
+            "of which neither has changed."
+        },
+        (*PASSAGES, "corpus_settings"),
+        code_version="2",
+    ),
+    Step(
+        _context_scores,
+        {
+            "context_scores": "How well a passage predicts its candidate; pairs that were scored "
+            "before are not scored again."
+        },
+        (*_TEXTS, "candidates", "passage_scorer"),
+        pool="llm",
+        dictionaries={"candidates": _PAIR},
+    ),
+    Step(
+        _passage_edges,
+        {
+            "passage_edges": "From each passage to its best candidates: what is walked from a "
+            "question's first passages to those that it does not name."
+        },
+        (*_TEXTS, "candidates", "context_scores", "corpus_settings"),
+        dictionaries={"candidates": _PAIR, "context_scores": _PAIR},
+    ),
+    Step(
+        _walk_trust,
+        {"walk_trust": "Judged without labels, by passages that are held out and searched for."},
+        (*PASSAGES, "passage_edges", "corpus_settings"),
+    ),
+)

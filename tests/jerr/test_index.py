@@ -1,0 +1,75 @@
+"""The steps of the index in memory: each size of line chunks has an index of its own."""
+
+from typing import Any
+
+import pyarrow as pa
+
+from gsum_assets.jerr.index import INDEX
+from gsum_assets.jerr.prompts import PROMPTS
+from gsum_assets.jerr.sizes import rows_of_size
+from gsum_assets.method import Inputs, run
+from gsum_resources.lazy import Lazy
+from gsum_resources.llm.extractive import ExtractiveModel
+from gsum_resources.protocols import LanguageModel
+from tests.gor.toy_documents import STORIES
+from tests.models import FirstWords, HashEmbedder
+
+DOCUMENTS = pa.Table.from_pylist(
+    [
+        {"document_id": name, "title": name, "text": "\n".join(lines)}
+        for name, lines in (("a", STORIES[:3]), ("b", STORIES[3:]))
+    ]
+)
+
+
+class Settings:
+    def __init__(self, *sizes: int) -> None:
+        self._sizes = sizes
+
+    def section(self, corpus: str, name: str) -> Any:
+        if name.startswith("prompts.jerr."):
+            return PROMPTS.built_in[name.split(".")[-1]].text
+        most, *others = self._sizes
+        chunking = {"max_tokens": most, "ablations": others}
+        return {"jerr.chunking": chunking, "jerr.index": {"synopsis_words": 10}}[name]
+
+
+def inputs(model: LanguageModel, *sizes: int, documents: pa.Table = DOCUMENTS) -> Inputs:
+    given = {"documents": Lazy(lambda: documents), "language_model": Lazy(lambda: model)}
+    return Inputs({**given, "corpus_settings": Settings(*sizes)}, "tales", variant="jerr")
+
+
+def test_sizes_stand_side_by_side_and_each_is_as_if_alone() -> None:
+    model = ExtractiveModel(HashEmbedder())
+    both = run(INDEX, inputs(model, 50, 100))
+    assert set(both) == {name for step in INDEX for name in step.writes}
+    for size in (50, 100):
+        alone = run(INDEX, inputs(model, size))
+        assert alone["nodes"].num_rows
+        for name in set(both) - {"pages"}:
+            assert rows_of_size(both[name], size).equals(alone[name]), name
+
+
+def test_no_document_gives_all_tables_without_rows() -> None:
+    made = run(INDEX, inputs(FirstWords(), 50, documents=DOCUMENTS.slice(0, 0)))
+    assert {name for step in INDEX for name in step.writes} == set(made)
+    assert not any(rows.num_rows for rows in made.values())
+
+
+def test_what_is_missing_is_told_for_every_size() -> None:
+    step = next(step for step in INDEX if step.table == "synopses")
+    there = inputs(FirstWords(refuses="bridge"), 50, 100)
+    found = step.result(there.with_made(run(INDEX[:1], there)))
+    chunks = run(INDEX[:1], there)["line_chunks"]
+    assert len(found.problems) == chunks.num_rows - found.rows.num_rows > 0
+    refused = [row["max_tokens"] for row in chunks.to_pylist() if "bridge" in row["text"]]
+    assert set(refused) == {50, 100}
+    assert len(found.problems) == len(refused)
+
+
+def test_a_picture_of_each_size() -> None:
+    there = inputs(ExtractiveModel(HashEmbedder()), 50, 100)
+    step = next(step for step in INDEX if step.table == "nodes")
+    shown = step.result(there.with_made(run(INDEX[:4], there))).shown()
+    assert list(shown["nodes"]) == ["graph_of_50", "graph_of_100"]
+    assert all(picture.png.startswith(b"\x89PNG") for picture in shown["nodes"].values())
