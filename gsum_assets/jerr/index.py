@@ -69,7 +69,7 @@ def _line_chunks(inputs: Inputs) -> pa.Table:
             chunker="lines", max_tokens=size, overlap_lines=settings.overlap_lines
         )
         chunks = chunk_documents(texts, CorpusSettings(chunking=chunking), tokenizer)
-        return rows_of(TABLES["chunks"], chunks, inputs.corpus)
+        return rows_of(TABLES["chunks"], chunks)
 
     return all_sizes("jerr.line_chunks", ((size, of_size(size)) for size in settings.sizes))
 
