@@ -16,17 +16,15 @@ from gsum_assets.automation.freshness import confirm_results, with_freshness
 from gsum_assets.automation.jobs import jobs, schedules
 from gsum_assets.automation.retrain import TRAINED, retraining
 from gsum_assets.automation.sensors import watch_corpora
-from gsum_assets.build import INDEX, assets_of, step_assets
+from gsum_assets.build import INDEX, asset_of, assets_of
 from gsum_assets.checks.assets import checks_of
 from gsum_assets.corpus.assets import corpus_assets
-from gsum_assets.corpus.index import CORPUS
 from gsum_assets.corpus.load import bucket_of
 from gsum_assets.corpus.settings import CorpusError, load_settings
+from gsum_assets.declared import CORPUS_STEPS, EVALUATION_STEPS
 from gsum_assets.evaluation.generate_questions import QuestionsSettings
-from gsum_assets.evaluation.judge_steps import GENERATED_QUESTIONS, judging
 from gsum_assets.evaluation.judges.settings import JudgesSettings
 from gsum_assets.evaluation.leaderboard import best_methods
-from gsum_assets.evaluation.leaderboard_step import uniting
 from gsum_assets.evaluation.score import ScoreSettings
 from gsum_assets.families import FAMILIES
 from gsum_assets.graphrag.compat import VIEWS
@@ -128,13 +126,8 @@ def pipeline_for(home: Home, models: Models | None = None, is_rehearsal: bool = 
         [
             *corpus_assets,
             *model_assets,
-            *step_assets(CORPUS, "corpus", lambda table: [table]),
+            *map(asset_of, (*CORPUS_STEPS, *EVALUATION_STEPS)),
             *(asset for method in FAMILIES for asset in assets_of(method)),
-            *step_assets(
-                [GENERATED_QUESTIONS, judging(FAMILIES), uniting(FAMILIES)],
-                "evaluation",
-                lambda table: table.split("/"),
-            ),
         ]
     )
     nodes = _nodes(assets)

@@ -1,0 +1,152 @@
+"""Every step in its place: the assets that it writes and reads. Nothing here knows Dagster.
+
+`build.py` makes Dagster assets of them, `plan.py` makes what is due in memory.
+"""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cache, partial
+from typing import Any
+
+import pyarrow as pa
+
+from gsum_assets.columns import DOCUMENT_LEVEL, RESULT
+from gsum_assets.corpus.index import CORPUS
+from gsum_assets.corpus.load import N_BUCKETS
+from gsum_assets.evaluation.judge_steps import GENERATED_QUESTIONS, judging
+from gsum_assets.evaluation.leaderboard_step import uniting
+from gsum_assets.evaluation.scores_step import scores_step
+from gsum_assets.families import FAMILIES
+from gsum_assets.method import MODELS, SETTINGS, Inputs, Method, Step
+from gsum_assets.result import Result
+from gsum_assets.tables import by_corpus, table_of
+from gsum_resources.lazy import Lazy
+from gsum_resources.parquet_store import Partition
+from gsum_resources.table import Table
+
+
+@dataclass(frozen=True)
+class Declared:
+    """A step, and where its tables are.
+
+    Attributes
+    ----------
+    step : what is made.
+    group : that the UI shows it in.
+    path : the asset that has a table, by the name that the step has for it.
+    reads : all that it may read, by that name.
+    variants : of the method whose step it is.
+    by_index : of a step of the question half, the tables that its method's index consists of: one
+        asset stands for them.
+    prepare : changes its inputs before it is made.
+    """
+
+    step: Step
+    group: str
+    path: Callable[[str], list[str]]
+    reads: Sequence[str]
+    variants: Sequence[str] = ()
+    by_index: Sequence[str] = ()
+    prepare: Callable[[Inputs], Inputs] = lambda inputs: inputs
+
+    def table(self, name: str) -> Table:
+        """A table that the step reads or writes."""
+        return table_of(self.path(name))
+
+    @property
+    def name(self) -> str:
+        """As ledger and progress call it: "gor/record_nodes"."""
+        return "/".join(self.path(self.step.table))
+
+    @property
+    def level(self) -> tuple[str, ...]:
+        """Dimensions of what it writes."""
+        return self.table(self.step.table).dimensions
+
+    def make(
+        self, read: Mapping[str, Any], partitions: Sequence[Partition], around: Inputs
+    ) -> Iterator[tuple[Inputs, Result]]:
+        """What it makes for some of its partitions: by bucket corpus by corpus.
+
+        Parameters
+        ----------
+        read : tables, models and settings by name.
+        around : whatever else its inputs have, such as store and log; `folder` is that of all
+            corpora.
+        """
+        for inputs in self._inputs(read, partitions, around):
+            yield inputs, self.step.result(self.prepare(inputs))
+
+    def _inputs(
+        self, read: Mapping[str, Any], partitions: Sequence[Partition], around: Inputs
+    ) -> Iterator[Inputs]:
+        def inputs_of(corpus: str, tables: Mapping[str, Any], buckets: Sequence[str]) -> Inputs:
+            return replace(
+                around,
+                tables=tables,
+                corpus=corpus,
+                variant=partitions[0].method or "",
+                step=self.name,
+                folder=around.folder / corpus if around.folder else None,
+                buckets=buckets if len(buckets) < N_BUCKETS else (),
+            )
+
+        if self.level != DOCUMENT_LEVEL:
+            yield inputs_of(partitions[0].corpus, read, ())
+            return
+        tables = {n: one for n, one in read.items() if n not in (*MODELS, SETTINGS)}
+        parts = {n: cache(lambda one=one: dict(by_corpus(one.get()))) for n, one in tables.items()}
+
+        def share(name: str, corpus: str) -> pa.Table:
+            if corpus in parts[name]():
+                return parts[name]()[corpus]
+            return self.table(name).empty().append_column("corpus", pa.array([], pa.string()))
+
+        for corpus in parts[self.step.reads[0]]():
+            own = {n: Lazy(lambda n=n, corpus=corpus: share(n, corpus)) for n in tables}
+            buckets = [p.bucket or "" for p in partitions if p.corpus == corpus]
+            yield inputs_of(corpus, {**read, **own}, buckets)
+
+    def joined(self, made: Sequence[tuple[Inputs, Result]]) -> dict[str, pa.Table]:
+        """The rows of each table it writes, of all corpora."""
+        parts: dict[str, list[pa.Table]] = {name: [] for name in self.step.writes}
+        for inputs, result in made:
+            for name, rows in {self.step.table: result.rows, **result.beside}.items():
+                if self.level == DOCUMENT_LEVEL and "corpus" not in rows.column_names:
+                    # which tells partitions apart when they are stored
+                    corpora = pa.repeat(pa.scalar(inputs.corpus), rows.num_rows)
+                    rows = rows.append_column("corpus", corpora)
+                parts[name].append(rows)
+        return {
+            name: pa.concat_tables(tables) if tables else self.table(name).empty()
+            for name, tables in parts.items()
+        }
+
+
+def of_method(method: Method) -> list[Declared]:
+    """The steps of a method, from its index to the scores of its answers."""
+    own = partial(Declared, group=method.name, path=method.path, variants=method.variants)
+    declared = [own(step=step, reads=step.reads) for step in method.index]
+    by_index = index_of(method)
+    before: list[str] = []
+    for step in (*method.retrieval_steps, *method.answer_steps, scores_step(method)):
+        reads = list(dict.fromkeys([*before, "queries", SETTINGS, *step.reads]))
+        declared.append(own(step=step, reads=reads, by_index=by_index, prepare=method.questions))
+        before += step.writes
+    return declared
+
+
+def index_of(method: Method) -> list[str]:
+    """The tables that questions are answered from, those by variant aside."""
+    return [n for n in method.read_by_questions if method.table(n).dimensions != RESULT]
+
+
+def _as_named(step: Step, group: str) -> Declared:
+    return Declared(step, group, lambda table: table.split("/"), step.reads)
+
+
+CORPUS_STEPS = [_as_named(step, "corpus") for step in CORPUS]
+EVALUATION_STEPS = [
+    _as_named(step, "evaluation")
+    for step in (GENERATED_QUESTIONS, judging(FAMILIES), uniting(FAMILIES))
+]
