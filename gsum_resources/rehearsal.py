@@ -18,6 +18,7 @@ import dagster as dg
 import numpy as np
 import pyarrow.parquet as pq
 
+from gsum_resources.dagster_private import NO_COMPUTE_LOGS
 from gsum_resources.embedding.vectors import unit_length
 from gsum_resources.home import Home
 from gsum_resources.instance import CONFIG_FILE
@@ -66,14 +67,13 @@ def rehearsal_instance(home: Home) -> dg.DagsterInstance:
     beside.mkdir()
     (beside / CONFIG_FILE).touch()  # Dagster remarks on it where there is none
     folder = str(beside)
-    noop = {"module": "dagster._core.storage.noop_compute_log_manager"}
     storage = {"module": "gsum_resources.event_log", "class": "InstanceStorage"}
     return dg.DagsterInstance.local_temp(
         folder,
         {
             "telemetry": {"enabled": False},
             "storage": {"custom": {**storage, "config": {"base_dir": folder}}},
-            "compute_logs": {**noop, "class": "NoOpComputeLogManager"},
+            "compute_logs": NO_COMPUTE_LOGS,
         },
     )
 

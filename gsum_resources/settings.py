@@ -255,10 +255,12 @@ class AutomationSettings(BaseModel):
     @field_validator("nightly", "retrain")
     @classmethod
     def _is_cron(cls, line: str) -> str:
-        from dagster._utils.schedules import is_valid_cron_string
+        import dagster as dg
 
-        if not is_valid_cron_string(line):
-            raise ValueError("not a cron line of five fields such as '0 2 * * *'")
+        try:
+            dg.ScheduleDefinition(job_name="nightly", cron_schedule=line)
+        except dg.DagsterInvalidDefinitionError:
+            raise ValueError("not a cron line of five fields such as '0 2 * * *'") from None
         return line
 
     @field_validator("timezone")
