@@ -6,7 +6,8 @@ from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
-from gsum_resources.llm.ledger import Ledger, LedgeredModel, OnProgress
+from gsum_resources.llm.ledger import Ledger
+from gsum_resources.llm.ledgered_model import LedgeredModel, OnProgress
 from gsum_resources.llm.tokens import Window, most_tokens, window_of
 from gsum_resources.memo import MemoizedEmbedder
 from gsum_resources.parquet_store import ParquetStore

@@ -8,7 +8,8 @@ import dagster as dg
 from gsum_resources.embedding_ledger import EmbeddingLedger
 from gsum_resources.lazy import Lazy
 from gsum_resources.lineage import Reads
-from gsum_resources.llm.ledger import Ledger, LedgeredModel
+from gsum_resources.llm.ledger import Ledger
+from gsum_resources.llm.ledgered_model import LedgeredModel
 from gsum_resources.memo import MemoizedEmbedder
 from gsum_resources.models import Models
 from gsum_resources.progress import reporter

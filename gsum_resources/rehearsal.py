@@ -23,7 +23,8 @@ from gsum_resources.embedding.vectors import unit_length
 from gsum_resources.home import Home
 from gsum_resources.instance import CONFIG_FILE
 from gsum_resources.llm.classical.vocabulary import content_stems
-from gsum_resources.llm.ledger import Ledger, LedgeredModel, OnProgress
+from gsum_resources.llm.ledger import Ledger
+from gsum_resources.llm.ledgered_model import LedgeredModel, OnProgress
 from gsum_resources.llm.openai_compatible import estimated_tokens
 from gsum_resources.llm.rehearsal import Recalled, RehearsedModel, Understudy
 from gsum_resources.llm.tokens import Window, window_of

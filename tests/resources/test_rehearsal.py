@@ -13,7 +13,8 @@ from gsum_resources.appended import read_appended
 from gsum_resources.embedding.openai_compatible import OpenAICompatibleEmbedder
 from gsum_resources.endpoint import Endpoint
 from gsum_resources.home import Home
-from gsum_resources.llm.ledger import Ledger, LedgeredModel
+from gsum_resources.llm.ledger import Ledger
+from gsum_resources.llm.ledgered_model import LedgeredModel
 from gsum_resources.llm.rehearsal import UNDERSTUDY, Recalled, RehearsedModel, Understudy
 from gsum_resources.llm.results import Score
 from gsum_resources.memo import Memo, MemoizedEmbedder
