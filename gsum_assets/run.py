@@ -286,16 +286,6 @@ def _counted(left: Left) -> dict[str, int]:
     return {key.to_user_string(): len(partitions) for key, partitions in left.items()}
 
 
-def known_methods() -> list[str]:
-    """All variants of all families."""
-    return list(METHODS.known)
-
-
-def default_methods() -> list[str]:
-    """The variants that a new corpus starts."""
-    return list(METHODS.default)
-
-
 def register(pipeline: Pipeline, instance: dg.DagsterInstance, corpus: str) -> None:
     """Make the corpus a partition, unless it is one; forget those whose folder is gone.
 
