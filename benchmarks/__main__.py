@@ -21,7 +21,6 @@ from benchmarks import (
     bertscore,
     embedding,
     endpoint,
-    gor_retrieval,
     gor_training,
     odsum,
     pagerank,
@@ -38,7 +37,6 @@ SPEED: dict[str, Callable[[], Measured]] = {
     "endpoint": endpoint.measure,
     "bertscore": bertscore.measure,
     "gor_training": gor_training.measure,
-    "gor_retrieval": gor_retrieval.measure,
     "pagerank": pagerank.measure,
 }
 QUALITY: dict[str, Callable[[], Measured]] = {

@@ -18,7 +18,8 @@ from benchmarks import Measurement, median_ratio, take_turns
 from benchmarks.results import main
 from gsum_assets.tables import TABLES
 from gsum_resources.endpoint import Endpoint
-from gsum_resources.llm.ledger import Ledger, LedgeredModel
+from gsum_resources.llm.ledger import Ledger
+from gsum_resources.llm.ledgered_model import LedgeredModel
 from gsum_resources.llm.openai_compatible import OpenAICompatibleModel
 from gsum_resources.parquet_store import ParquetStore
 from gsum_resources.protocols import Completion, LanguageModel, Request

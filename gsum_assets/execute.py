@@ -3,13 +3,12 @@
 import logging
 import re
 import time
+import uuid
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 
 import dagster as dg
-from dagster._core.definitions.partitions.context import partition_loading_context
-from dagster._core.utils import make_new_run_id
 from dagster_shared.error import SerializableErrorInfo
 
 from gsum_assets.checks.finding import count
@@ -70,12 +69,12 @@ def execute(
 ) -> Made:
     """Make `keys` of what a request asks for; call `on_start` before, `on_step` for each step."""
     definition = pipeline.definitions.resolve_asset_graph().get(keys[0]).partitions_def
-    with partition_loading_context(dynamic_partitions_store=instance):
+    with dg.partition_loading_context(dynamic_partitions_store=instance):
         partitions = [partition_of(key) for key in _partition_keys(request, definition)]
     names = [key.to_user_string() for key in keys]
     on_start(names, partitions)
     started = time.monotonic()
-    run_id = make_new_run_id()
+    run_id = str(uuid.uuid4())
     instance.add_event_listener(run_id, partial(_report_step, on_step))
     result = pipeline.definitions.resolve_implicit_global_asset_job_def().execute_in_process(
         instance=instance,

@@ -8,7 +8,6 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 import dagster as dg
-from dagster._core.definitions.assets.graph.asset_graph import AssetGraph
 
 from gsum_assets.automation.currency import Requests
 from gsum_assets.checks.finding import count
@@ -29,6 +28,7 @@ from gsum_assets.plan_lines import (
 from gsum_assets.run import DriveError, OnStep, RunReport, drive
 from gsum_assets.tables import TABLES
 from gsum_resources.appended import read_appended
+from gsum_resources.dagster_private import AssetGraph
 from gsum_resources.home import Home
 from gsum_resources.llm.rehearsal import Recalled
 from gsum_resources.models import Models

@@ -10,13 +10,10 @@ from datetime import UTC, datetime
 
 import dagster as dg
 import psutil
-from dagster._core.definitions.assets.graph.asset_graph import AssetGraph
-from dagster._core.execution.backfill import BulkActionsFilter, BulkActionStatus, PartitionBackfill
-from dagster._core.storage.dagster_run import RunRecord
-from dagster._core.storage.runs.sqlite import SqliteRunStorage
-from dagster._core.storage.tags import ASSET_PARTITION_RANGE_START_TAG, SENSOR_NAME_TAG
 
 from gsum_assets.checks.finding import count
+from gsum_resources import dagster_private as private
+from gsum_resources.dagster_private import AssetGraph
 
 HOST, PID, BORN, CORPUS = "gsum/host", "gsum/pid", "gsum/born", "gsum/corpus"
 DRIVING = "gsum/driving"
@@ -122,7 +119,7 @@ def _driving_before(instance: dg.DagsterInstance, corpus: str, run_id: str) -> l
     return [run.run_id for run in before if _process_lives(run)]
 
 
-def _driving(instance: dg.DagsterInstance, corpus: str) -> Sequence[RunRecord]:
+def _driving(instance: dg.DagsterInstance, corpus: str) -> Sequence[dg.RunRecord]:
     """The runs by which `gsum run`s of a corpus began that have not ended, or were killed."""
     statuses = [*UNDER_WAY, dg.DagsterRunStatus.SUCCESS]
     return instance.get_run_records(dg.RunsFilter(tags={DRIVING: corpus}, statuses=statuses))
@@ -188,7 +185,7 @@ def others_at_work(instance: dg.DagsterInstance, graph: AssetGraph, corpus: str)
         for run in stranded:
             instance.report_run_canceled(run, "no daemon is there to start this; `gsum run` did")
         for backfill in backfills:
-            instance.update_backfill(backfill.with_status(BulkActionStatus.CANCELED))
+            instance.update_backfill(backfill.with_status(private.BulkActionStatus.CANCELED))
         runs, backfills = [run for run in runs if run not in stranded], []
     return [*(run.run_id for run in runs), *(backfill.backfill_id for backfill in backfills)]
 
@@ -200,7 +197,7 @@ def set_aside(instance: dg.DagsterInstance, graph: AssetGraph, corpus: str) -> N
     """
     for backfill in _backfills_on(instance, graph, corpus):
         if (backfill.tags or {}).get(WORK):
-            instance.update_backfill(backfill.with_status(BulkActionStatus.CANCELED))
+            instance.update_backfill(backfill.with_status(private.BulkActionStatus.CANCELED))
     queued = dg.RunsFilter(tags={WORK: "make"}, statuses=[dg.DagsterRunStatus.QUEUED])
     for run in instance.get_runs(queued):
         if _is_on(run, corpus):
@@ -225,7 +222,7 @@ def described(instance: dg.DagsterInstance, work: str) -> str:
     if not assets:
         return name
     first, more = ", ".join(assets[:2]), f" and {len(assets) - 2} more" if assets[2:] else ""
-    buckets = ASSET_PARTITION_RANGE_START_TAG in run.tags
+    buckets = "dagster/asset_partition_range_start" in run.tags
     unit = "buckets" if buckets and len(assets) == 1 else "partitions"
     waits = ", not started yet" if run.status == dg.DagsterRunStatus.QUEUED else ""
     return f"{name}: {first}{more}, {done} of {planned} {unit}{waits}"
@@ -242,7 +239,7 @@ def _n_planned(event: dg.DagsterEvent) -> int:
 def _starter(run: dg.DagsterRun) -> str:
     if HOST in run.tags:
         return "another gsum run"
-    return "the daemon" if SENSOR_NAME_TAG in run.tags or WORK in run.tags else "the UI"
+    return "the daemon" if "dagster/sensor_name" in run.tags or WORK in run.tags else "the UI"
 
 
 def waited_for(instance: dg.DagsterInstance, work: Sequence[str]) -> str:
@@ -253,13 +250,13 @@ def waited_for(instance: dg.DagsterInstance, work: Sequence[str]) -> str:
 
 def _backfills_on(
     instance: dg.DagsterInstance, graph: AssetGraph, corpus: str
-) -> list[PartitionBackfill]:
+) -> list["private.PartitionBackfill"]:
     """The backfills that have not ended and concern a corpus."""
-    requested = BulkActionsFilter(statuses=[BulkActionStatus.REQUESTED])
+    requested = private.BulkActionsFilter(statuses=[private.BulkActionStatus.REQUESTED])
     return [b for b in instance.get_backfills(requested) if _concerns(b, graph, corpus)]
 
 
-def _concerns(backfill: PartitionBackfill, graph: AssetGraph, corpus: str) -> bool:
+def _concerns(backfill: "private.PartitionBackfill", graph: AssetGraph, corpus: str) -> bool:
     if not backfill.is_asset_backfill:
         return False
     targets = backfill.get_asset_backfill_data(graph).target_subset.iterate_asset_partitions()
@@ -286,7 +283,7 @@ def _lost_its_worker(instance: dg.DagsterInstance, run: dg.DagsterRun) -> bool:
 
     Told only where the instance is a file of this machine: elsewhere the process may be, too.
     """
-    if not isinstance(instance.run_storage, SqliteRunStorage):
+    if not isinstance(instance.run_storage, private.SqliteRunStorage):
         return False
     for record in instance.all_logs(run.run_id, of_type=dg.DagsterEventType.ENGINE_EVENT):
         data = record.get_dagster_event().engine_event_data

@@ -10,7 +10,6 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 
 import dagster as dg
-from dagster._core.definitions.assets.graph.asset_graph import AssetGraph
 from sqlalchemy.exc import IntegrityError
 
 from gsum_assets.automation.attempts import TRY_AGAIN
@@ -32,6 +31,7 @@ from gsum_assets.processes import (
     waited_for,
 )
 from gsum_assets.tables import TABLES
+from gsum_resources.dagster_private import AssetGraph
 from gsum_resources.llm.ledger import export_calls
 from gsum_resources.parquet_store import Partition
 from gsum_resources.protocols import ModelUnavailableError
@@ -284,16 +284,6 @@ class _Drive:
 def _counted(left: Left) -> dict[str, int]:
     """Partitions by asset."""
     return {key.to_user_string(): len(partitions) for key, partitions in left.items()}
-
-
-def known_methods() -> list[str]:
-    """All variants of all families."""
-    return list(METHODS.known)
-
-
-def default_methods() -> list[str]:
-    """The variants that a new corpus starts."""
-    return list(METHODS.default)
 
 
 def register(pipeline: Pipeline, instance: dg.DagsterInstance, corpus: str) -> None:

@@ -1,19 +1,10 @@
 """Tables that grow by a file at a time, each written in one step: the ledgers."""
 
-import io
-
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 from gsum_resources.parquet_store import ParquetStore
 from gsum_resources.table import Table
-
-
-def append_rows(store: ParquetStore, table: Table, corpus: str, name: str, rows: pa.Table) -> None:
-    """Put rows into a corpus's partition as one more file of that name."""
-    buffer = io.BytesIO()
-    pq.write_table(rows, buffer, compression="zstd")
-    store.replace_file(path_of(store, table, corpus, name), buffer.getbuffer())
 
 
 def read_appended(store: ParquetStore, table: Table, corpus: str) -> pa.Table:

@@ -138,37 +138,6 @@ class LocalEmbedder:
         """Queries likewise, by the query encoder and with the query prefix."""
         return self._embed(self._queries, texts, self._query_prefix, on_progress)
 
-    def window_embeddings(
-        self, texts: Sequence[str], window_tokens: int = 128, stride: int | None = None
-    ) -> tuple[np.ndarray, np.ndarray]:
-        """A unit vector for each window of each passage, to take the maximum over windows.
-
-        Parameters
-        ----------
-        window_tokens : content tokens of a window.
-        stride : tokens from one window's start to the next; None is half a window.
-
-        Returns
-        -------
-        vectors : float32, `(n_windows, dimension)`, windows of a text side by side, in order.
-        owner : index of the text of each window, `(n_windows,)`, ascending.
-        """
-        stride = max(1, window_tokens // 2) if stride is None else stride
-        if not 1 <= stride <= window_tokens:
-            raise ValueError(
-                f"stride = {stride}: must lie between 1 and window_tokens = {window_tokens}, "
-                "or tokens between two windows would be left out"
-            )
-        vectors, owners = [np.empty((0, self.dimension), np.float32)], [np.empty(0, np.int64)]
-        for first in _block_starts(texts):
-            windows = self._cut(
-                self._passages, texts, first, window_tokens, stride, self._passage_prefix
-            )
-            raw = self._passages.encode(windows, self.batch_tokens)
-            vectors.append(unit_length(raw, self.model))
-            owners.append(windows.owner + first)
-        return np.concatenate(vectors), np.concatenate(owners)
-
     def _embed(
         self,
         encoder: TextEncoder,
@@ -178,9 +147,7 @@ class LocalEmbedder:
     ) -> np.ndarray:
         vectors = np.empty((len(texts), encoder.settings.dimension), np.float32)
         for first in _block_starts(texts):
-            windows = self._cut(
-                encoder, texts, first, self.window_tokens, self.window_tokens, prefix
-            )
+            windows = self._cut(encoder, texts, first, prefix)
             n_block = min(_TEXTS_AT_ONCE, len(texts) - first)
             report = _batch_reporter(windows.owner, first, len(texts), on_progress)
             raw = encoder.encode(windows, self.batch_tokens, report)
@@ -188,24 +155,16 @@ class LocalEmbedder:
             vectors[first : first + n_block] = unit_length(means, encoder.name)
         return vectors
 
-    def _cut(
-        self,
-        encoder: TextEncoder,
-        texts: Sequence[str],
-        first: int,
-        window_tokens: int,
-        stride: int,
-        prefix: str,
-    ) -> Windows:
+    def _cut(self, encoder: TextEncoder, texts: Sequence[str], first: int, prefix: str) -> Windows:
         """Windows of the block of texts that begins at `first`."""
         overhead = encoder.cutter.overhead(prefix)
-        if window_tokens + overhead > encoder.settings.max_tokens:
+        if self.window_tokens + overhead > encoder.settings.max_tokens:
             raise ValueError(
-                f"window_tokens = {window_tokens}: model '{encoder.name}' takes at most "
+                f"window_tokens = {self.window_tokens}: model '{encoder.name}' takes at most "
                 f"{encoder.settings.max_tokens - overhead} beside its special tokens and prefix"
             )
         block = texts[first : first + _TEXTS_AT_ONCE]
-        return encoder.cutter.cut(block, window_tokens, stride, prefix, first)
+        return encoder.cutter.cut(block, self.window_tokens, prefix, first)
 
     @cached_property
     def _passages(self) -> TextEncoder:

@@ -19,30 +19,30 @@ from functools import cache, cached_property
 from pathlib import Path
 from typing import Any
 
+import dagster as dg
 import sqlalchemy as db
-from dagster._core.events.log import EventLogEntry
-from dagster._core.storage.base_storage import DagsterStorage
-from dagster._core.storage.event_log.sqlite.sqlite_event_log import (
-    INDEX_SHARD_NAME,
-    SqliteEventLogStorage,
-)
-from dagster._core.storage.runs.sqlite.sqlite_run_storage import SqliteRunStorage
-from dagster._core.storage.schedules.sqlite.sqlite_schedule_storage import SqliteScheduleStorage
-from dagster._core.storage.sqlite import SQLITE_BUSY_TIMEOUT_SECONDS
-from dagster._core.storage.sqlite_storage import DagsterSqliteStorage
 from sqlalchemy.engine import Connection, Engine
 from sqlalchemy.pool import QueuePool
 
-_DATABASES = ("history/runs.db", f"history/runs/{INDEX_SHARD_NAME}.db", "schedules/schedules.db")
-PREVIEW = "preview"  # label of the metadata that shows rows
+from gsum_resources.dagster_private import (
+    DagsterSqliteStorage,
+    SqliteEventLogStorage,
+    SqliteRunStorage,
+    SqliteScheduleStorage,
+)
+from gsum_resources.instance import PREVIEW
+
+_INDEX = "index"  # the shard of all runs
+_DATABASES = ("history/runs.db", f"history/runs/{_INDEX}.db", "schedules/schedules.db")
 _FORGOTTEN = "forgotten preview"
 _WHERE_PREVIEWS_ARE = (("event_logs", "event"), ("asset_keys", "last_materialization"))
+_PATIENCE_S = 30  # for another process that writes, as Dagster waits
 _KEPT = 8  # engines of the runs written or read last; a UI reads many runs
 
 
 def _engine(url: str) -> Engine:
     """An engine that keeps one connection open."""
-    patience = {"timeout": SQLITE_BUSY_TIMEOUT_SECONDS}
+    patience = {"timeout": _PATIENCE_S}
     return db.create_engine(url, poolclass=QueuePool, pool_size=1, connect_args=patience)
 
 
@@ -81,7 +81,7 @@ class EventLog(SqliteEventLogStorage):
         if shard not in self._engines:
             self._engines[shard] = _engine(self.conn_string_for_shard(shard))
             if len(self._engines) > _KEPT:
-                oldest = next(kept for kept in self._engines if kept != INDEX_SHARD_NAME)
+                oldest = next(kept for kept in self._engines if kept != _INDEX)
                 self._engines.pop(oldest).dispose()
         self._engines.move_to_end(shard)
         return self._engines[shard]
@@ -92,7 +92,7 @@ class EventLog(SqliteEventLogStorage):
         if not (is_new and _write_once(path, _no_events())):
             super()._initdb(engine, for_index_shard)
 
-    def store_event(self, event: EventLogEntry) -> None:
+    def store_event(self, event: dg.EventLogEntry) -> None:
         """Store it, and touch the file of its run: the UI watches that, and not the log beside."""
         super().store_event(event)
         os.utime(self.path_for_shard(event.run_id))
@@ -244,7 +244,7 @@ class InstanceStorage(DagsterSqliteStorage):
         self._event_log_storage = EventLog(f"{history}/runs/")
         self._schedule_storage = SqliteScheduleStorage.from_local(f"{base_dir}/schedules")
         self._inst_data = inst_data
-        DagsterStorage.__init__(self)
+        super(DagsterSqliteStorage, self).__init__()
 
     @classmethod
     def from_config_value(cls, inst_data: Any, config_value: Any) -> "InstanceStorage":

@@ -10,6 +10,7 @@ from gsum_resources.home import Home
 from gsum_resources.settings import SETTINGS_FILE
 
 CONFIG_FILE = "dagster.yaml"
+PREVIEW = "preview"  # label of the metadata, of events, that shows rows of a table
 
 
 def prepare(home: Home) -> Path:

@@ -4,11 +4,12 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from pathlib import Path
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Any, cast
 
-from gsum_resources.llm.ledger import Ledger, LedgeredModel, OnProgress
+from gsum_resources.embedding.memoized import MemoizedEmbedder
+from gsum_resources.llm.ledger import Ledger
+from gsum_resources.llm.ledgered_model import LedgeredModel, OnProgress
 from gsum_resources.llm.tokens import Window, most_tokens, window_of
-from gsum_resources.memo import MemoizedEmbedder
 from gsum_resources.parquet_store import ParquetStore
 from gsum_resources.protocols import Embedder, LanguageModel, PassageScorer
 from gsum_resources.scoring.memoized import MemoizedScorer
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
 
 LANGUAGE_MODELS = ("language_model", "judge_model")  # their assets
 WORK = tuple(WorkSettings.model_fields)  # kinds of work that may have a language model of their own
+_LANGUAGE_MODELS = (*LANGUAGE_MODELS, *WORK)
 ServerSettings = LlmSettings | EmbeddingSettings | ScorerSettings
 
 
@@ -48,20 +50,20 @@ class Models:
     overrides: dict[str, LanguageModel | Embedder | PassageScorer] = field(default_factory=dict)
     quick: bool = False
 
+    _bare: dict[str, Any] = field(default_factory=dict, init=False, repr=False, compare=False)
+    _windows: dict[str, Window] = field(default_factory=dict, init=False, repr=False, compare=False)
+    _endpoints: dict[ServerSettings, "Endpoint"] = field(
+        default_factory=dict, init=False, repr=False, compare=False
+    )
+
     def identity(self, name: str) -> str:
         """The present identity of a model by its asset's name, or by a kind of work."""
-        if name in (*LANGUAGE_MODELS, *WORK):
-            return self._language_model(name).identity
-        if name == "embedding_model":
-            return self.embedder.identity
-        if name == "passage_scorer":
-            return self.scorer.identity
-        raise ModelError(f"no model is called '{name}'")
+        return self.bare(name).identity
 
     def version(self, name: str) -> str:
         """What lineage records of a model: its identity, and what its prompts are cut by."""
         identity = self.identity(name)
-        if name not in (*LANGUAGE_MODELS, *WORK):
+        if name not in _LANGUAGE_MODELS:
             return identity
         settings = self.settings_of(name)
         parts = [identity, f"context={settings.context_tokens}" if settings.context_tokens else ""]
@@ -81,12 +83,12 @@ class Models:
             self._windows[name] = self._new_window(name)
         return self._windows[name]
 
-    def bare(self, name: str) -> LanguageModel | Embedder | PassageScorer:
+    def bare(self, name: str) -> Any:
         """A model without memo and ledger, by its asset's name or by a kind of work."""
-        if name in (*LANGUAGE_MODELS, *WORK):
-            return self._language_model(name)
-        new = self._new_embedder if name == "embedding_model" else self._new_scorer
-        return self.overrides.get(name) or new()
+        name = self._named(name)
+        if name not in self._bare:
+            self._bare[name] = self.overrides.get(name) or self._new(name)
+        return self._bare[name]
 
     def check(self) -> None:
         """One cheap call to each server in use, so that a wrong key is told before any work.
@@ -117,14 +119,12 @@ class Models:
     @cached_property
     def embedder(self) -> MemoizedEmbedder:
         """The embedder of chunks and queries."""
-        given = self.overrides.get("embedding_model") or self._new_embedder()
-        return MemoizedEmbedder(given, self.store)  # type: ignore[arg-type]
+        return MemoizedEmbedder(self.bare("embedding_model"), self.store)
 
     @cached_property
     def scorer(self) -> MemoizedScorer:
         """What tells how well one passage predicts another."""
-        given = self.overrides.get("passage_scorer") or self._new_scorer()
-        return MemoizedScorer(cast(PassageScorer, given), self.store)
+        return MemoizedScorer(self.bare("passage_scorer"), self.store)
 
     def language_model(
         self,
@@ -144,16 +144,22 @@ class Models:
         return LedgeredModel(model, self.store, ledger, on_progress, on_failure, window)
 
     def _language_model(self, name: str) -> LanguageModel:
-        name = self._named(name)
-        if name not in self._language_models:
-            given = self.overrides.get(name) or self._new_language_model(name)
-            self._language_models[name] = cast(LanguageModel, given)
-        return self._language_models[name]
+        return self.bare(name)
 
     def _named(self, name: str) -> str:
         """The name of the model that serves `name`: its own, or that of the language model."""
-        own = name in self.overrides or self.settings_of(name) is not self.settings.llm
-        return name if own else "language_model"
+        if name not in _LANGUAGE_MODELS or name in self.overrides:
+            return name
+        return "language_model" if self.settings_of(name) is self.settings.llm else name
+
+    def _new(self, name: str) -> LanguageModel | Embedder | PassageScorer:
+        if name in _LANGUAGE_MODELS:
+            return self._new_language_model(name)
+        if name == "embedding_model":
+            return self._new_embedder()
+        if name == "passage_scorer":
+            return self._new_scorer()
+        raise ModelError(f"no model is called '{name}'")
 
     def _new_window(self, name: str) -> Window:
         settings = self.settings_of(name)
@@ -164,14 +170,6 @@ class Models:
         local = folder if settings.backend != "openai_compatible" and folder.is_dir() else None
         own = getattr(model, "window", None)
         return own or window_of(settings, lambda: self._endpoint(settings), local)
-
-    @cached_property
-    def _windows(self) -> dict[str, Window]:
-        return {}
-
-    @cached_property
-    def _language_models(self) -> dict[str, LanguageModel]:
-        return {}
 
     def _new_language_model(self, name: str) -> LanguageModel:
         settings = self.settings_of(name)
@@ -228,7 +226,3 @@ class Models:
 
             self._endpoints[settings] = Endpoint(settings, self.store)
         return self._endpoints[settings]
-
-    @cached_property
-    def _endpoints(self) -> "dict[ServerSettings, Endpoint]":
-        return {}

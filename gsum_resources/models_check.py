@@ -3,14 +3,11 @@
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from typing import cast
 
 from gsum_resources.llm.results import Score
 from gsum_resources.models import LANGUAGE_MODELS, WORK, Models
 from gsum_resources.protocols import (
     CompletionError,
-    Embedder,
-    LanguageModel,
     ModelUnavailableError,
     PassageScorer,
     Request,
@@ -69,7 +66,7 @@ def _language_model(models: Models, name: str) -> CheckedModel:
     settings = models.settings_of(name)
     checked = CheckedModel(settings.table, settings.backend, settings.model, usd=_prices(settings))
     try:
-        model = cast(LanguageModel, models.bare(name))
+        model = models.bare(name)
         (rated,) = model.complete([_RATED])  # the first, so that loading is not timed below
         started = time.perf_counter()
         (answered,) = model.complete([_ANSWERED])
@@ -104,7 +101,7 @@ def _other(models: Models, name: str, settings: EmbeddingSettings | ScorerSettin
         if isinstance(model, PassageScorer):
             model.score([_PASSAGE], [[_QUESTION]])
         else:
-            cast(Embedder, model).embed([_PASSAGE])
+            model.embed([_PASSAGE])
     except (ModelUnavailableError, ValueError, OSError) as error:
         return replace(checked, failure=str(error))
     return checked

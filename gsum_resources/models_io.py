@@ -5,11 +5,12 @@ from functools import partial
 
 import dagster as dg
 
+from gsum_resources.embedding.memoized import MemoizedEmbedder
 from gsum_resources.embedding_ledger import EmbeddingLedger
 from gsum_resources.lazy import Lazy
 from gsum_resources.lineage import Reads
-from gsum_resources.llm.ledger import Ledger, LedgeredModel
-from gsum_resources.memo import MemoizedEmbedder
+from gsum_resources.llm.ledger import Ledger
+from gsum_resources.llm.ledgered_model import LedgeredModel
 from gsum_resources.models import Models
 from gsum_resources.progress import reporter
 from gsum_resources.scoring.memoized import MemoizedScorer

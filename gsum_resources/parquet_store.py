@@ -145,7 +145,16 @@ class ParquetStore:
             "use_dictionary": texts,
             "dictionary_pagesize_limit": _DICTIONARY_BYTES,
         }
-        path = self.path(table, partition)
+        self.write_file(self.path(table, partition), rows, **how)
+        return provenance
+
+    def write_file(self, path: str, rows: pa.Table, **how: Any) -> None:
+        """Write a Parquet file in one step, in the place of the one at `path`, if there is any.
+
+        Parameters
+        ----------
+        how : options of `pyarrow.parquet.write_table`.
+        """
         if self.is_local:
             with self._beside(path) as beside, pa.OSFile(beside, "wb") as file:
                 pq.write_table(rows, file, **how)
@@ -153,7 +162,6 @@ class ParquetStore:
             buffer = io.BytesIO()
             pq.write_table(rows, buffer, **how)
             self.fs.pipe_file(path, buffer.getvalue())  # the buffer's own bytes, not a copy
-        return provenance
 
     def replace_file(self, path: str, content: bytes | memoryview) -> None:
         """Put `content` at `path` so that a reader sees the old file or the new one.

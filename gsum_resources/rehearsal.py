@@ -18,11 +18,13 @@ import dagster as dg
 import numpy as np
 import pyarrow.parquet as pq
 
+from gsum_resources.dagster_private import NO_COMPUTE_LOGS
 from gsum_resources.embedding.vectors import unit_length
 from gsum_resources.home import Home
 from gsum_resources.instance import CONFIG_FILE
 from gsum_resources.llm.classical.vocabulary import content_stems
-from gsum_resources.llm.ledger import Ledger, LedgeredModel, OnProgress
+from gsum_resources.llm.ledger import Ledger
+from gsum_resources.llm.ledgered_model import LedgeredModel, OnProgress
 from gsum_resources.llm.openai_compatible import estimated_tokens
 from gsum_resources.llm.rehearsal import Recalled, RehearsedModel, Understudy
 from gsum_resources.llm.tokens import Window, window_of
@@ -66,14 +68,13 @@ def rehearsal_instance(home: Home) -> dg.DagsterInstance:
     beside.mkdir()
     (beside / CONFIG_FILE).touch()  # Dagster remarks on it where there is none
     folder = str(beside)
-    noop = {"module": "dagster._core.storage.noop_compute_log_manager"}
     storage = {"module": "gsum_resources.event_log", "class": "InstanceStorage"}
     return dg.DagsterInstance.local_temp(
         folder,
         {
             "telemetry": {"enabled": False},
             "storage": {"custom": {**storage, "config": {"base_dir": folder}}},
-            "compute_logs": {**noop, "class": "NoOpComputeLogManager"},
+            "compute_logs": NO_COMPUTE_LOGS,
         },
     )
 

@@ -9,7 +9,7 @@ import re
 import tomllib
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, ClassVar, Literal, get_origin
+from typing import Any, ClassVar, Literal, Self
 from zoneinfo import available_timezones
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
@@ -22,7 +22,7 @@ PREFIX = "GSUM_"
 _OTHER_VARIABLES = frozenset(
     {"GSUM_HOME", "GSUM_WAREHOUSE", "GSUM_DATASETS", "GSUM_MS_GRAPHRAG_PYTHON"}
 )
-_MAY_BE_EMPTY = frozenset({"api_key_env"})  # keys whose empty value says something
+_MAY_BE_EMPTY = "api_key_env"  # the key whose empty value says something
 
 
 class SettingsError(ValueError):
@@ -76,28 +76,44 @@ class EndpointSettings(BaseModel):
         return name
 
 
-def _require_model(backend: str, model: str, default: str) -> None:
-    """Raise ValueError if `backend` needs a model and has none, or has its own and gets another."""
-    if backend == "packaged" and model:
-        raise ValueError(
-            f"model is '{model}', but backend is 'packaged', which has its own model; set backend "
-            "to 'openai_compatible' or 'transformers_local', or remove model"
-        )
-    if backend not in (default, "packaged") and not model:
-        raise ValueError(f"backend '{backend}' needs a model; set model")
+_OWN_MODEL = {  # of backends that are given none
+    "extractive": "which has no other model",
+    "same": "the model of [llm]",
+    "unigram": "which has no model",
+    "packaged": "which has its own model",
+}
 
 
-class LlmSettings(EndpointSettings):
+class ModelSettings(EndpointSettings):
+    """Which model a server or this machine serves."""
+
+    backend: Any  # each kind has its own
+    model: str = Field(default="", description="name at the server, or path or hub id")
+    version: str = Field(
+        default="",
+        description="change it when the model behind the name changes: it is asked anew",
+    )
+
+    @model_validator(mode="after")
+    def _backend_fits_model(self) -> Self:
+        if self.backend not in _OWN_MODEL and not self.model:
+            raise ValueError(f"backend '{self.backend}' needs a model; set model")
+        allowed = ("", "extractive") if self.backend == "extractive" else ("",)
+        if self.backend in _OWN_MODEL and self.model not in allowed:
+            raise ValueError(
+                f"model is '{self.model}', but backend is '{self.backend}', "
+                f"{_OWN_MODEL[self.backend]}; set backend to 'openai_compatible' or "
+                "'transformers_local', or remove model"
+            )
+        return self
+
+
+class LlmSettings(ModelSettings):
     """Table `[llm]`: the language model."""
 
     table: ClassVar[str] = "llm"
     backend: Literal["extractive", "openai_compatible", "transformers_local", "packaged"] = Field(
         default="extractive", description="what serves it; packaged: SmolLM2 of the extra smollm2"
-    )
-    model: str = Field(default="", description="name at the server, or path or hub id")
-    version: str = Field(
-        default="",
-        description="change it when the model behind the name changes: replies are asked anew",
     )
     structured_output: Literal["auto", "json_schema", "json_object", "prompt"] = Field(
         default="auto", description="how JSON is asked for; auto: the best that the server takes"
@@ -124,16 +140,6 @@ class LlmSettings(EndpointSettings):
     usd_per_million_tokens_in: float = Field(default=0.0, ge=0, description="price, US dollars")
     usd_per_million_tokens_out: float = Field(default=0.0, ge=0, description="price, US dollars")
 
-    @model_validator(mode="after")
-    def _backend_fits_model(self) -> "LlmSettings":
-        if self.backend == "extractive" and self.model not in ("", "extractive"):
-            raise ValueError(
-                f"model is '{self.model}', but backend is 'extractive', which has no other model; "
-                "set backend to 'openai_compatible' or 'transformers_local', or remove model"
-            )
-        _require_model(self.backend, self.model, "extractive")
-        return self
-
 
 class JudgeSettings(LlmSettings):
     """Table `[judge]`: the language model that judges answers."""
@@ -142,16 +148,6 @@ class JudgeSettings(LlmSettings):
     backend: Literal["same", "openai_compatible", "transformers_local", "packaged"] = Field(  # type: ignore[assignment]
         default="same", description="what serves it; same: the model of [llm]"
     )
-
-    @model_validator(mode="after")
-    def _backend_fits_model(self) -> "JudgeSettings":
-        if self.backend == "same" and self.model:
-            raise ValueError(
-                f"model is '{self.model}', but backend is 'same', the model of [llm]; set backend "
-                "to 'openai_compatible' or 'transformers_local', or remove model"
-            )
-        _require_model(self.backend, self.model, "same")
-        return self
 
 
 class ExtractionSettings(LlmSettings):
@@ -207,15 +203,13 @@ class EmbeddingSettings(EndpointSettings):
     usd_per_million_tokens: float = Field(default=0.0, ge=0, description="price, US dollars")
 
 
-class ScorerSettings(EndpointSettings):
+class ScorerSettings(ModelSettings):
     """Table `[scorer]`: what tells how well one passage predicts another."""
 
     table: ClassVar[str] = "scorer"
     backend: Literal["unigram", "openai_compatible", "transformers_local", "packaged"] = Field(
         default="unigram", description="what serves it; unigram: word frequencies, no model"
     )
-    model: str = Field(default="", description="name at the server, or path or hub id")
-    version: str = Field(default="", description="change it when the model behind the name changes")
     mu: float = Field(
         default=1000.0,
         gt=0,
@@ -228,16 +222,6 @@ class ScorerSettings(EndpointSettings):
         description="longest prompt a server takes; a passage gets half of it, the rest is cut",
     )
     usd_per_million_tokens: float = Field(default=0.0, ge=0, description="price, US dollars")
-
-    @model_validator(mode="after")
-    def _backend_fits_model(self) -> "ScorerSettings":
-        if self.backend == "unigram" and self.model:
-            raise ValueError(
-                f"model is '{self.model}', but backend is 'unigram', which has no model; set "
-                "backend to 'openai_compatible' or 'transformers_local', or remove model"
-            )
-        _require_model(self.backend, self.model, "unigram")
-        return self
 
 
 class AutomationSettings(BaseModel):
@@ -255,10 +239,12 @@ class AutomationSettings(BaseModel):
     @field_validator("nightly", "retrain")
     @classmethod
     def _is_cron(cls, line: str) -> str:
-        from dagster._utils.schedules import is_valid_cron_string
+        import dagster as dg
 
-        if not is_valid_cron_string(line):
-            raise ValueError("not a cron line of five fields such as '0 2 * * *'")
+        try:
+            dg.ScheduleDefinition(job_name="nightly", cron_schedule=line)
+        except dg.DagsterInvalidDefinitionError:
+            raise ValueError("not a cron line of five fields such as '0 2 * * *'") from None
         return line
 
     @field_validator("timezone")
@@ -326,6 +312,17 @@ _TABLES: dict[str, Any] = {  # every table of keys, by its name in the file
     },
     "models.judge": JudgeSettings,
 }
+
+
+def _variable(table: str, key: str) -> str:
+    return f"{PREFIX}{table}_{key}".replace(".", "_").upper()
+
+
+_VARIABLES = {  # what each sets: table and key
+    _variable(table, key): (table, key)
+    for table, settings in _TABLES.items()
+    for key in settings.model_fields
+}
 _OF_MODEL = frozenset(  # keys that say nothing of another model
     {"model", "version", "context_tokens", "tokenizer", "max_reply_tokens", "reasoning_effort"}
     | {"usd_per_million_tokens_in", "usd_per_million_tokens_out", "structured_output"}
@@ -356,25 +353,19 @@ def load_settings(home: Path, environment: Mapping[str, str] = os.environ) -> Se
     """
     file = home / SETTINGS_FILE
     values = _from_file(file)
-    sources: dict[str, str] = {}
     for variable, text in environment.items():
-        if variable.startswith(PREFIX) and variable not in _OTHER_VARIABLES:
-            if not text and not variable.lower().endswith(tuple(_MAY_BE_EMPTY)):
-                continue  # an empty variable counts as unset
-            table, key = _place(variable)
-            held: Any = values
-            for part in table.split("."):
-                held = held.setdefault(part, {})
-                if not isinstance(held, dict):
-                    raise SettingsError(
-                        f"{file}: '{part}' is not a table; write [{table}] above it"
-                    )
-            held[key] = _as_typed(_TABLES[table], key, text)
-            sources[f"{table}.{key}"] = variable
+        # an empty variable counts as unset
+        if variable.startswith(PREFIX) and (text or variable.lower().endswith(_MAY_BE_EMPTY)):
+            if variable in _VARIABLES:
+                table, key = _VARIABLES[variable]
+                _in_table(values, table, file)[key] = text
+            elif variable not in _OTHER_VARIABLES:
+                nearest = did_you_mean(variable, [*_VARIABLES, *sorted(_OTHER_VARIABLES)])
+                raise SettingsError(f"environment variable {variable} is unknown{nearest}")
     try:
         return Settings.model_validate(values)
     except ValidationError as error:
-        problems = "; ".join(_told(problem, file, sources) for problem in error.errors())
+        problems = "; ".join(_told(problem, file, environment) for problem in error.errors())
         raise SettingsError(problems) from None
 
 
@@ -387,64 +378,37 @@ def _from_file(file: Path) -> dict[str, Any]:
         raise SettingsError(f"{file}: not valid TOML: {error}; correct that line") from None
 
 
-def _place(variable: str) -> tuple[str, str]:
-    """`GSUM_LLM_BASE_URL` -> ("llm", "base_url")."""
-    known = {_variable(table, key): (table, key) for table in _TABLES for key in _keys(table)}
-    if variable in known:
-        return known[variable]
-    names = [*known, *sorted(_OTHER_VARIABLES)]
-    raise SettingsError(
-        f"environment variable {variable} is unknown{did_you_mean(variable, names)}"
-    )
+def _in_table(values: dict[str, Any], table: str, file: Path) -> dict[str, Any]:
+    """Return the values of a table, which is added where the file has none."""
+    for part in table.split("."):
+        values = values.setdefault(part, {})
+        if not isinstance(values, dict):
+            raise SettingsError(f"{file}: '{part}' is not a table; write [{table}] above it")
+    return values
 
 
-def _variable(table: str, key: str) -> str:
-    return f"{PREFIX}{table.replace('.', '_')}_{key}".upper()
-
-
-def _keys(table: str) -> list[str]:
-    return list(_TABLES[table].model_fields)
-
-
-def _as_typed(table: Any, key: str, text: str) -> Any:
-    """Numbers come as text from the environment; a wrong one stays text, for the error to show."""
-    wanted = table.model_fields[key].annotation
-    if get_origin(wanted) is None and wanted in (int, float):
-        try:
-            return wanted(text)
-        except ValueError:
-            return text
-    return text
-
-
-def _told(problem: Any, file: Path, sources: Mapping[str, str]) -> str:
-    path = ".".join(str(part) for part in problem["loc"])
-    table, _, key = path.partition(".")
-    if table == "models" and key:
-        work, _, key = key.partition(".")
-        table = f"models.{work}"
+def _told(problem: Any, file: Path, environment: Mapping[str, str]) -> str:
+    """Return one mistake as a sentence that names where it stands, the value and the remedy."""
+    path = ".".join(map(str, problem["loc"]))
+    table, _, key = path.rpartition(".")
+    said = problem["msg"].removeprefix("Value error, ")
     if problem["type"] == "extra_forbidden":
-        if key == "api_key":
+        if table and key == "api_key":
             return (
                 f"{file}: [{table}] api_key: a key is never written here; remove it and set the "
                 "environment variable that api_key_env names"
             )
-        known = _keys(table) if table in _TABLES else [*Settings.model_fields, *_TABLES]
-        return f"{file}: unknown key '{path}'{did_you_mean(key or table, known)}"
+        if table in _TABLES:
+            return f"{file}: unknown key '{path}'{did_you_mean(key, _TABLES[table].model_fields)}"
+        return (
+            f"{file}: unknown key '{path}'{did_you_mean(path, [*Settings.model_fields, *_TABLES])}"
+        )
+    if problem["type"] == "value_error" and (not path or path in _TABLES):
+        return f"{file}: [{path}]: {said}" if path else f"{file}: {said}"
+    variable = _variable(table, key)
+    where = f"environment variable {variable}" if environment.get(variable) else f"{file}: '{path}'"
     if problem["type"] == "literal_error":  # of a backend and the like
-        expected = problem["ctx"]["expected"]
-        nearest = did_you_mean(str(problem["input"]), re.findall(r"'([^']*)'", expected))
-        where = _where(path, file, sources)
-        return f"{where} is {problem['input']!r}{nearest}"
-    if problem["type"] == "value_error" and not table:
-        return f"{file}: {problem['msg'].removeprefix('Value error, ')}"
-    if problem["type"] == "value_error" and not key:
-        return f"{file}: [{table}]: {problem['msg'].removeprefix('Value error, ')}"
-    where = _where(path, file, sources)
+        known = re.findall(r"'([^']*)'", problem["ctx"]["expected"])
+        return f"{where} is {problem['input']!r}{did_you_mean(str(problem['input']), known)}"
     value = "" if key == "api_key_env" else f" is {problem['input']!r}"
-    return f"{where}{value}: {problem['msg'].removeprefix('Value error, ')}; correct or remove it"
-
-
-def _where(path: str, file: Path, sources: Mapping[str, str]) -> str:
-    """Return what set the value at `path`: a variable or a key of the file."""
-    return f"environment variable {sources[path]}" if path in sources else f"{file}: '{path}'"
+    return f"{where}{value}: {said}; correct or remove it"

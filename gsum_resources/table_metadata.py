@@ -8,7 +8,7 @@ import dagster as dg
 import pyarrow as pa
 
 from gsum_resources.catalogue import duckdb_type
-from gsum_resources.event_log import PREVIEW
+from gsum_resources.instance import PREVIEW
 from gsum_resources.parquet_store import FILE_NAME, ParquetStore, Partition, Provenance
 from gsum_resources.table import Table
 

@@ -16,7 +16,7 @@ from pathlib import PurePosixPath
 import pyarrow.parquet as pq
 import sqlalchemy as sa
 
-from gsum_resources.memo import shard_segments
+from gsum_resources.memo import read_segment, shard_segments
 from gsum_resources.parquet_store import ParquetStore
 from gsum_resources.state import (
     CALLS,
@@ -68,9 +68,7 @@ def take_over(store: ParquetStore, state: State) -> None:
 
 
 def _take_replies(store: ParquetStore, connection: sa.Connection, path: str) -> Taken:
-    with store.fs.open(path, "rb") as source:
-        keys, values = (column.to_pylist() for column in pq.read_table(source).columns)
-    return _keep_replies(connection, path, dict(zip(keys, values, strict=True)))
+    return _keep_replies(connection, path, read_segment(store, path))
 
 
 def _keep_replies(connection: sa.Connection, path: str, values: dict[bytes, bytes]) -> Taken:

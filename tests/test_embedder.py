@@ -92,19 +92,6 @@ def test_nothing_of_a_long_text_is_cut(embedder):
     assert long_text @ only_tail > 0.5
 
 
-def test_window_embeddings(embedder, vectors):
-    words = "alpha beta gamma delta epsilon zeta eta theta " * 20  # many windows of 32 tokens
-    got, owner = embedder.window_embeddings([SENTENCES[0], words], window_tokens=32)
-    assert owner.tolist() == [0] + [1] * (len(got) - 1)
-    assert len(got) > 5
-    np.testing.assert_allclose(got[0], vectors[0], atol=1e-6)  # fits one window
-    np.testing.assert_allclose(np.linalg.norm(got, axis=1), 1, atol=1e-6)
-    apart, _ = embedder.window_embeddings([words], window_tokens=32, stride=32)
-    np.testing.assert_allclose(apart, got[1::2][: len(apart)], atol=1e-6)  # every second start
-    with pytest.raises(ValueError, match="stride = 33"):
-        embedder.window_embeddings([words], window_tokens=32, stride=33)
-
-
 def test_progress_counts_texts_up_to_all(embedder):
     seen: list[tuple[int, int]] = []
     embedder.embed(TEXTS, on_progress=lambda done, total: seen.append((done, total)))

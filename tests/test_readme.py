@@ -8,9 +8,9 @@ import duckdb
 from gsum_assets.cli import main
 from gsum_assets.corpus.importers import BENCHMARKS
 from gsum_assets.corpus.settings import CorpusSettings
+from gsum_assets.definitions import METHODS
 from gsum_assets.graphrag.compat import VIEWS
 from gsum_assets.retrieval.settings import RetrievalSettings
-from gsum_assets.run import known_methods
 from gsum_assets.tables import TABLES
 from gsum_resources.catalogue import define_views
 from gsum_resources.parquet_store import ParquetStore
@@ -39,7 +39,7 @@ def test_every_command_is_documented_and_exists() -> None:
 
 
 def test_every_method_benchmark_and_variable_is_named() -> None:
-    for name in (*known_methods(), *BENCHMARKS):
+    for name in (*METHODS.known, *BENCHMARKS):
         assert re.search(rf"\b{re.escape(name)}\b", README), name
     for name in Settings.model_fields:
         assert re.search(rf"^\[{name}[\].]", README, re.MULTILINE)  # also [models.extraction]
@@ -51,7 +51,7 @@ def test_the_settings_shown_are_valid() -> None:
     shown, of_home = re.findall(r"```toml\n(.*?)```", README, re.DOTALL)
     assert Settings.model_validate(tomllib.loads(of_home)).embedding == Settings().embedding
     settings = CorpusSettings.model_validate(tomllib.loads(shown), strict=True)
-    assert set(settings.methods or ()) <= set(known_methods())
+    assert set(settings.methods or ()) <= set(METHODS.known)
     assert RetrievalSettings(**settings.retrieval).k == RetrievalSettings().k
     assert settings.chunking == CorpusSettings().chunking
     assert settings.answer == CorpusSettings().answer

@@ -21,7 +21,8 @@ from gsum_assets.gor.rank import rank
 from gsum_assets.tables import TABLES
 from gsum_resources.arrow import pc
 from gsum_resources.home import Home
-from gsum_resources.llm.ledger import Ledger, LedgeredModel
+from gsum_resources.llm.ledger import Ledger
+from gsum_resources.llm.ledgered_model import LedgeredModel
 from gsum_resources.models import Models
 from gsum_resources.parquet_store import ParquetStore
 

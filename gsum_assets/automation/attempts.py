@@ -9,7 +9,6 @@ so that each is tried once more after it, and never in a loop.
 from functools import cached_property
 
 import dagster as dg
-from dagster._core.storage.dagster_run import RunRecord
 
 from gsum_assets.processes import BURIED, is_held_elsewhere
 from gsum_resources.parquet_store import Partition
@@ -89,7 +88,7 @@ class Attempts:
                 self._began[record.dagster_run.run_id] = _began_in_vain(record)
 
 
-def _began_in_vain(record: RunRecord) -> float | None:
+def _began_in_vain(record: dg.RunRecord) -> float | None:
     """When a run that failed began, Unix time.
 
     None for one that did not fail, that was killed at the command line, or that was cancelled

@@ -4,18 +4,15 @@ import logging
 from collections.abc import Collection, Mapping, Sequence
 
 import dagster as dg
-from dagster._core.definitions.asset_daemon_cursor import AssetDaemonCursor
-from dagster._core.definitions.assets.graph.asset_graph import AssetGraph
-from dagster._core.definitions.automation_tick_evaluation_context import (
-    build_run_requests_with_backfill_policies,
-)
-from dagster._core.definitions.declarative_automation.automation_condition_evaluator import (
-    AutomationConditionEvaluator,
-)
-from dagster._core.definitions.events import AssetKeyPartitionKey
-from dagster._core.definitions.partitions.context import partition_loading_context
 
 from gsum_assets.automation.currency import Look, evaluated_by
+from gsum_resources import dagster_private as private
+from gsum_resources.dagster_private import (
+    AssetDaemonCursor,
+    AssetGraph,
+    AssetKeyPartitionKey,
+    AutomationConditionEvaluator,
+)
 from gsum_resources.warehouse_io import partition_of
 
 
@@ -51,11 +48,12 @@ def due(
             for key in subset.expensively_compute_partition_keys():
                 if partition_of(key, definition).corpus == corpus:
                     assets_of.setdefault((definition, key), set()).add(subset.key)
-    with partition_loading_context(dynamic_partitions_store=instance):
+    as_runs = private.build_run_requests_with_backfill_policies
+    with dg.partition_loading_context(dynamic_partitions_store=instance):
         return [
             request
             for wanted in _independent(assets_of, graph.toposorted_asset_keys)
-            for request in build_run_requests_with_backfill_policies(wanted, graph, instance)
+            for request in as_runs(wanted, graph, instance)
         ]
 
 

@@ -17,7 +17,6 @@ from gsum_assets.forgetting.replies import Present, forget_names, replies_to_for
 from gsum_assets.processes import UNDER_WAY
 from gsum_assets.tables import TABLES
 from gsum_resources.appended import read_appended
-from gsum_resources.event_log import EventLog, Preview
 from gsum_resources.llm.ledger import export_calls, forget_replies
 from gsum_resources.parquet_store import ParquetStore, Partition
 from gsum_resources.state import state_of
@@ -145,6 +144,8 @@ class Forgetting:
         self, instance: dg.DagsterInstance, corpora: frozenset[str], look: Look
     ) -> int:
         """Remove all previews of these corpora from the event log but those of today's rows."""
+        from gsum_resources.event_log import EventLog, Preview  # slow: migrations of databases
+
         log = instance.event_log_storage
         if not isinstance(log, EventLog):
             return 0

@@ -4,10 +4,13 @@ from collections.abc import Mapping
 from typing import Any
 
 import dagster as dg
-from dagster._core.definitions.assets.job.asset_job import build_asset_job, get_asset_graph_for_job
-from dagster._core.definitions.unresolved_asset_job_definition import UnresolvedAssetJobDefinition
 
 from gsum_assets.automation.attempts import EVERY_CORPUS, TRY_AGAIN
+from gsum_resources.dagster_private import (
+    UnresolvedAssetJobDefinition,
+    build_asset_job,
+    get_asset_graph_for_job,
+)
 from gsum_resources.settings import AutomationSettings
 
 LOOK_FOR_CHANGES = "look_for_changes"

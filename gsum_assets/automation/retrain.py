@@ -3,7 +3,8 @@
 from collections.abc import Callable, Iterator, Sequence
 
 import dagster as dg
-from dagster._core.definitions.unresolved_asset_job_definition import UnresolvedAssetJobDefinition
+
+from gsum_resources.dagster_private import UnresolvedAssetJobDefinition
 
 RETRAIN_MODELS = "retrain_models"
 

@@ -3,9 +3,6 @@
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 
 import dagster as dg
-from dagster._core.storage.asset_check_execution_record import (
-    AssetCheckExecutionRecordStatus as Status,
-)
 
 from gsum_assets.checks.evaluate import Verdict, evaluate, in_turn
 from gsum_assets.checks.part import Subject
@@ -112,8 +109,8 @@ def _put_last(
         list(context.selected_asset_check_keys)
     )
     for verdict in verdicts:
-        contrary = Status.FAILED if verdict.passed else Status.SUCCEEDED
-        if shown[dg.AssetCheckKey(asset, verdict.check.name)].status == contrary:
+        contrary = "FAILED" if verdict.passed else "SUCCEEDED"
+        if shown[dg.AssetCheckKey(asset, verdict.check.name)].status.value == contrary:
             context.instance.report_runless_asset_event(
                 dg.AssetCheckEvaluation(
                     asset,

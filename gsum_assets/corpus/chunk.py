@@ -92,23 +92,6 @@ def chunk_by_tokens(
     return _chunks(document_id, word_pieces([text], tokenizer)[0], settings)
 
 
-def chunk_by_lines(
-    document_id: str,
-    text: str,
-    tokenizer: Tokenizer,
-    max_tokens: int = 2000,
-    overlap_lines: int = 0,
-) -> list[Chunk]:
-    """Whole lines up to `max_tokens` word pieces, preferably up to a blank line (jerr, 3.2).
-
-    A chunk ends at the last blank line in the second half of its budget, if there is one, else
-    at the last line that fits. A line that does not fit by itself is cut between words.
-    Neighbours share at most `overlap_lines` lines that are not blank.
-    """
-    settings = ChunkingSettings(chunker="lines", max_tokens=max_tokens, overlap_lines=overlap_lines)
-    return _chunks(document_id, word_pieces([text], tokenizer)[0], settings)
-
-
 def chunk_documents(
     documents: Sequence[Document], settings: CorpusSettings, tokenizer: Tokenizer
 ) -> list[Chunk]:

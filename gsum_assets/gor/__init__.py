@@ -11,7 +11,7 @@ Step by step, with the paper's section:
 - `losses.py`: L_CL and L_RANK (equations 5 to 8); `train.py`, `infer.py`.
 - `rank.py`: a question against the node embeddings; the best six are read (2.4).
 - `variants.py`: ablations and encoders (3.4, 3.5), each a method of its own on the leaderboard.
-- `thought_retriever.py`, `node2vec.py`: baselines over the same responses (3.1).
+- `node2vec.py`: a baseline over the same responses (3.1).
 
 Departures: by default a node is its text's embedding plus a learned gate times the network's
 output, of unit length; messages go from responses to the nodes that they used and not the other way

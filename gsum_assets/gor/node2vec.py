@@ -7,40 +7,18 @@ a question is compared with them. Our reading: the question's text finds a few a
 the question's vector is the mean of theirs, weighted by their similarity to it. How many is chosen
 on 32 training meetings of QMSum, 32 general and 202 specific questions, six nodes read: ROUGE-1 of
 1, 3, 6 and 12 anchors is 30.4, 30.8, 30.7, 30.5 and 26.8, 26.7, 26.5, 26.2. The texts' own vectors
-over the same nodes (`thought_retriever`) give 33.5 and 27.4.
+over the same nodes (variant `thought-retriever`) give 33.5 and 27.4.
 """
 
 import numpy as np
 import pyarrow as pa
 
-from gsum_assets.gor.thought_retriever import thought_retriever
 from gsum_assets.retrieval.ranking import top
 from gsum_resources.content_hash import hash_texts
 
 DIMENSIONS = 128
 _WALKS, _STEPS, _WINDOW = 10, 80, 10
 _DECIMALS = 6
-
-
-def node2vec(
-    query_embeddings: np.ndarray, nodes: pa.Table, edges: pa.Table, n_anchors: int = 3
-) -> np.ndarray:
-    """Cosine of each query and each node in the space of the walks.
-
-    Parameters
-    ----------
-    query_embeddings : unit vectors of the questions' texts, `(n_queries, dim)`.
-    nodes : rows of `gor.record_nodes`; their order is that of the columns returned.
-    edges : rows of `gor.record_edges`; those with an end outside of `nodes` do not count.
-    n_anchors : nodes that stand for a question.
-
-    Returns
-    -------
-    ndarray
-        `(n_queries, n_nodes)`, -1 to 1, higher is better; 0 for a node without an edge, and for
-        a question whose anchors have none.
-    """
-    return anchored_scores(query_embeddings, nodes, node_vectors(nodes, edges), n_anchors)
 
 
 def node_vectors(nodes: pa.Table, edges: pa.Table) -> np.ndarray:
@@ -85,9 +63,27 @@ def anchored_scores(
     ----------
     vectors : of the nodes, from `node_vectors`; kept for other questions of the same graph.
     """
-    similar = thought_retriever(query_embeddings, nodes, nodes)  # (n_queries, n_nodes)
+    similar = text_scores(query_embeddings, nodes)  # (n_queries, n_nodes)
     anchors = top(similar, nodes["node_id"].to_pylist(), n_anchors)  # (n_queries, n_anchors)
     weights = np.clip(np.take_along_axis(similar, anchors, axis=1), 0, None)
     means = (weights[:, :, None] * vectors[anchors]).sum(axis=1)  # (n_queries, 128)
     lengths = np.linalg.norm(means, axis=1, keepdims=True)
     return np.round(means / np.where(lengths > 0, lengths, 1) @ vectors.T, _DECIMALS)
+
+
+def text_scores(query_embeddings: np.ndarray, nodes: pa.Table) -> np.ndarray:
+    """Cosine of each query and each node's text, `(n_queries, n_nodes)`.
+
+    Raises
+    ------
+    ValueError
+        If the queries' vectors are of another length than the nodes'.
+    """
+    flat = nodes["embedding"].combine_chunks().flatten().to_numpy()
+    n_nodes, dimension = nodes.num_rows, query_embeddings.shape[1]
+    if len(flat) != n_nodes * dimension:
+        raise ValueError(
+            f"gor: {n_nodes} nodes with {len(flat)} numbers in all do not fit questions of "
+            f"{dimension} dimensions; embed both with one model, materialize gor/record_nodes"
+        )
+    return np.round(query_embeddings @ flat.reshape(n_nodes, dimension).T, _DECIMALS)

@@ -6,7 +6,6 @@ import numpy as np
 import pyarrow as pa
 
 from gsum_assets.gor.node2vec import anchored_scores, node_vectors
-from gsum_assets.gor.node_index import node_collection
 from gsum_assets.gor.variants import WITHOUT_NETWORK
 from gsum_assets.retrieval.collection import Collection, Questions
 from gsum_assets.retrieval.dense import Dense
@@ -14,6 +13,7 @@ from gsum_assets.retrieval.ranking import Retriever, Scores, best_of_nodes, rank
 from gsum_resources.arrow import pc
 
 _ANCHORS = 3  # see `node2vec.py`
+_AFTER_CHUNKS = 1_000_000  # responses follow all passages of their document
 
 
 def rank(
@@ -41,6 +41,29 @@ def rank(
         return Walks.over(scope, nodes, edges) if variant == "node2vec" else Dense(scope)
 
     return rank_questions(build, questions, collection)
+
+
+def node_collection(documents: pa.Table, nodes: pa.Table, vectors: pa.Table) -> Collection:
+    """Nodes in the form that the baselines search.
+
+    Parameters
+    ----------
+    nodes : rows of `gor.record_nodes`.
+    vectors : `node_id` and `embedding` of each of them, in any order.
+    """
+    is_response = pc.cast(pc.equal(nodes["kind"], "response"), pa.int32())
+    as_chunks = pa.table(
+        {
+            "chunk_id": nodes["node_id"],
+            "document_id": nodes["document_id"],
+            "position": pc.add(nodes["position"], pc.multiply(is_response, _AFTER_CHUNKS)),
+            "text": nodes["text"],
+        }
+    )
+    as_embeddings = vectors.select(["node_id", "embedding"])
+    return Collection.from_tables(
+        documents, as_chunks, as_embeddings.rename_columns(["chunk_id", "embedding"])
+    )
 
 
 @dataclass(frozen=True)

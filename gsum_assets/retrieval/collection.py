@@ -143,7 +143,7 @@ def scopes(questions: Questions, collection: Collection) -> Iterator[tuple[list[
     Yields
     ------
     The indices of the group's questions, ascending, and its part of the collection. A question
-    about a document that the collection lacks is in no group (see `unanswerable`).
+    about a document that the collection lacks is in no group.
     """
     groups: dict[str | None, list[int]] = {}
     for index, document_id in enumerate(questions.document_ids):
@@ -155,13 +155,3 @@ def scopes(questions: Questions, collection: Collection) -> Iterator[tuple[list[
                 yield members, collection
         elif document_id in index_of:
             yield members, collection.document(index_of[document_id])
-
-
-def unanswerable(questions: Questions, collection: Collection) -> list[str]:
-    """Ids of the questions whose scope holds no chunk; they get no ranking."""
-    known = set(collection.document_ids)
-    return [
-        query_id
-        for query_id, document_id in zip(questions.ids, questions.document_ids, strict=True)
-        if (document_id not in known if document_id is not None else not known)
-    ]

@@ -2,7 +2,6 @@
 
 import warnings
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from functools import cached_property
 from pathlib import Path
@@ -20,6 +19,7 @@ from gsum_resources.embedding.model_files import (
 from gsum_resources.embedding.model_settings import ModelSettings, Pooling, read_model_settings
 from gsum_resources.embedding.processor import (
     bfloat16_supported,
+    one_thread_each,
     physical_cores,
     torch_threads,
 )
@@ -163,16 +163,8 @@ class TextEncoder:
         return vectors
 
     def _encode_each(self, inputs: Sequence[np.ndarray], layer: int | None) -> list[np.ndarray]:
-        import torch
-
         self._model  # noqa: B018 - loaded before the threads ask for it
-        with (
-            torch_threads(1),
-            # a new thread begins with torch's default, not with what its maker has set
-            ThreadPoolExecutor(
-                self._threads, initializer=torch.set_num_threads, initargs=(1,)
-            ) as pool,
-        ):
+        with one_thread_each(self._threads) as pool:
             return list(pool.map(lambda ids: self._token_batch(ids[None], layer)[0], inputs))
 
     def _token_batch(self, ids: np.ndarray, layer: int | None) -> np.ndarray:

@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
@@ -89,3 +90,14 @@ def torch_threads(threads: int) -> Iterator[None]:
         yield
     finally:
         torch.set_num_threads(before)
+
+
+@contextmanager
+def one_thread_each(n_workers: int) -> Iterator[ThreadPoolExecutor]:
+    """Threads that each use torch on one thread; threads at one matrix product wait for others."""
+    import torch
+
+    # a new thread begins with torch's default, not with what its maker has set
+    single = {"initializer": torch.set_num_threads, "initargs": (1,)}
+    with torch_threads(1), ThreadPoolExecutor(n_workers, **single) as pool:
+        yield pool

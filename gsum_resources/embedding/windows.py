@@ -29,16 +29,6 @@ class Windows:
     full_length: int
 
 
-def window_starts(n_tokens: int, window_tokens: int, stride: int) -> range:
-    """First tokens of the windows that cover `n_tokens`; the last window may be shorter.
-
-    >>> list(window_starts(10, 4, 4)), list(window_starts(10, 4, 2)), list(window_starts(3, 4, 2))
-    ([0, 4, 8], [0, 2, 4, 6], [0])
-    """
-    beyond_first = max(0, n_tokens - window_tokens)
-    return range(0, -(-beyond_first // stride) * stride + 1, stride)
-
-
 class WindowCutter:
     """Cuts texts by a model's own tokenizer.
 
@@ -63,11 +53,10 @@ class WindowCutter:
         self,
         texts: Sequence[str],
         window_tokens: int,
-        stride: int,
         prefix: str = "",
         first_index: int = 0,
     ) -> Windows:
-        """Windows of `window_tokens` content tokens, one every `stride` tokens.
+        """Windows of `window_tokens` content tokens; the last one of a text may be shorter.
 
         The prefix opens every window, since each is a passage of its own for the model.
 
@@ -92,7 +81,7 @@ class WindowCutter:
                     f"text {first_index + index} of those to embed has no tokens "
                     f"({texts[index][:40]!r}); leave blank texts out"
                 )
-            for start in window_starts(len(content), window_tokens, stride):
+            for start in range(0, len(content), window_tokens):
                 window = content[start : start + window_tokens]
                 ids.append(np.concatenate([self._before, opening, window, self._after]))
                 owner.append(index)

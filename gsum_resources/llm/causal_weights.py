@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from gsum_resources.content_hash import hash_texts
-from gsum_resources.embedding.encoder import resolve_device
+from gsum_resources.embedding.encoder import resolve_device, without_progress_bars
 from gsum_resources.embedding.model_files import model_digest, weight_files
 from gsum_resources.settings import SettingsError
 
@@ -99,12 +99,9 @@ class CausalWeights:
     @contextmanager
     def _loading(self) -> Iterator[None]:
         """Show no progress bars, and name the setting if the model cannot be loaded."""
-        from transformers.utils import logging
-
-        bars = logging.is_progress_bar_enabled()
-        logging.disable_progress_bar()
         try:
-            yield
+            with without_progress_bars():
+                yield
         except (OSError, ValueError, KeyError) as error:
             reason = str(error).strip().splitlines()[0] if str(error).strip() else ""
             raise SettingsError(
@@ -112,9 +109,6 @@ class CausalWeights:
                 f"({type(error).__name__}: {reason}); give a folder that `save_pretrained` wrote, "
                 "or an id that the hub gives"
             ) from error
-        finally:
-            if bars:
-                logging.enable_progress_bar()
 
 
 def _local_folder(model: str, table: str) -> Path | None:

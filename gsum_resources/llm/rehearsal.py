@@ -9,7 +9,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from gsum_resources.llm.dialect import Dialect
-from gsum_resources.llm.ledger import Ledger, LedgeredModel, OnProgress
+from gsum_resources.llm.ledger import Ledger
+from gsum_resources.llm.ledgered_model import LedgeredModel, OnProgress
 from gsum_resources.llm.openai_compatible import estimated_tokens, opening
 from gsum_resources.llm.tokens import Window
 from gsum_resources.parquet_store import ParquetStore

@@ -11,13 +11,13 @@ import json
 import threading
 import time
 from collections.abc import Generator, Sequence
-from concurrent.futures import ThreadPoolExecutor, as_completed
+from concurrent.futures import as_completed
 from contextlib import closing
 from functools import cached_property
 
 from pydantic import BaseModel
 
-from gsum_resources.embedding.processor import physical_cores, torch_threads
+from gsum_resources.embedding.processor import one_thread_each, physical_cores, torch_threads
 from gsum_resources.llm.causal_model import CausalModel, Generated, PromptError, message
 from gsum_resources.llm.packaged import PACKAGED, causal_weights
 from gsum_resources.llm.structure import (
@@ -103,16 +103,12 @@ class TransformersModel:
 
     def _replies(self, requests: Sequence[Request]) -> Generator[tuple[int, Reply], None, None]:
         """Place and reply as they come; what was not begun is cancelled when this is closed."""
-        import torch
-
         _ = self._loaded if requests else None  # once, before threads need it
         if self._at_once == 1:
             with torch_threads(physical_cores()):
                 yield from enumerate(map(self._reply, requests))
             return
-        # a new thread begins with torch's default, not with what its maker has set
-        single = {"initializer": torch.set_num_threads, "initargs": (1,)}
-        with torch_threads(1), ThreadPoolExecutor(self._at_once, **single) as pool:
+        with one_thread_each(self._at_once) as pool:
             places = {pool.submit(self._reply, one): i for i, one in enumerate(requests)}
             try:
                 for future in as_completed(places):

@@ -5,14 +5,13 @@ A passage is read once for all its candidates: each goes on from its keys and va
 
 import copy
 from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from gsum_resources.embedding.batches import equal_form_batches, filled_up
-from gsum_resources.embedding.processor import physical_cores, torch_threads
+from gsum_resources.embedding.processor import one_thread_each, physical_cores
 from gsum_resources.llm.packaged import causal_weights
 from gsum_resources.protocols import OnRow, ScorerUnavailableError
 from gsum_resources.scoring import SEPARATOR
@@ -78,18 +77,12 @@ class CausalScorer:
         ScorerUnavailableError
             If a batch does not fit into the memory.
         """
-        import torch
-
         of_text = self._token_ids({*contexts, *(text for row in candidates for text in row)})
         passages = [of_text[context] for context in contexts]
         following = [[of_text[text] for text in row] for row in candidates]
         threads = physical_cores() if self._weights.device == "cpu" else 1
         scores = []
-        with (
-            torch_threads(1),
-            # a new thread begins with torch's default, not with what its maker has set
-            ThreadPoolExecutor(threads, initializer=torch.set_num_threads, initargs=(1,)) as pool,
-        ):
+        with one_thread_each(threads) as pool:
             for row in pool.map(self._row, passages, following):
                 scores.append(row)
                 if on_row:

@@ -1,7 +1,6 @@
 """`MemoizedScorer`: asks a scorer for nothing that it, or another process, was told before."""
 
 import threading
-import time
 from collections.abc import Callable, Sequence
 from copy import copy
 from dataclasses import dataclass, field
@@ -10,9 +9,10 @@ from itertools import chain, compress
 import numpy as np
 
 from gsum_resources.content_hash import framed_text, hash_framed, hash_texts
-from gsum_resources.memo import Batch, Memo, OnBatch
+from gsum_resources.embedding_ledger import Batch, Meter, OnBatch
+from gsum_resources.memo import Memo
 from gsum_resources.parquet_store import ParquetStore
-from gsum_resources.protocols import Metered, OnRow, PassageScorer
+from gsum_resources.protocols import OnRow, PassageScorer
 
 _SAVE_EVERY_S = 10.0  # besides rows under way, all that a killed run loses
 
@@ -147,7 +147,7 @@ class MemoizedScorer:
                 self.n_scored += len(scores) - n_missing
                 for _ in range(n_missing):
                     self._on_failure("")
-                if unsaved.seconds >= _SAVE_EVERY_S:
+                if unsaved.meter.seconds >= _SAVE_EVERY_S:
                     self._save(unsaved)
                 heard += 1
                 self._on_progress(heard, len(asks))
@@ -192,13 +192,7 @@ class _Unsaved:
     def _begin(self) -> None:
         self._values: dict[bytes, bytes] = {}
         self._n_pairs = 0
-        self._tokens = _tokens(self._scorer)
-        self._started = time.perf_counter()
-
-    @property
-    def seconds(self) -> float:
-        """Since the last were taken."""
-        return time.perf_counter() - self._started
+        self.meter = Meter(self._scorer)
 
     def add(self, ask: _Ask, scores: np.ndarray) -> dict[bytes, bytes]:
         """The values of all keys of an ask; those without a NaN will be taken."""
@@ -212,18 +206,9 @@ class _Unsaved:
 
     def take(self) -> tuple[dict[bytes, bytes], Batch]:
         """What is to be remembered, and what it took; empties this."""
-        tokens = _tokens(self._scorer) - self._tokens
-        price = self._scorer.usd_per_million_tokens if isinstance(self._scorer, Metered) else 0.0
-        batch = Batch(
-            self._scorer.identity, self._n_pairs, tokens, self.seconds, tokens * price / 1e6
-        )
-        values = self._values
+        taken = self._values, self.meter.batch(self._n_pairs)
         self._begin()
-        return values, batch
-
-
-def _tokens(scorer: PassageScorer) -> int:
-    return scorer.tokens_read if isinstance(scorer, Metered) else 0
+        return taken
 
 
 def _joined(keys: Sequence[bytes], values: dict[bytes, bytes]) -> np.ndarray:

@@ -9,7 +9,6 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from gsum_assets.corpus.chunk import (
-    chunk_by_lines,
     chunk_by_tokens,
     chunk_documents,
     default_tokenizer,
@@ -27,6 +26,12 @@ WORDS = "one two three four five six seven eight nine ten"  # each is one word p
 
 def _texts(chunks):
     return [chunk.text for chunk in chunks]
+
+
+def _by_lines(document_id, text, max_tokens, overlap_lines=0):
+    settings = ChunkingSettings(chunker="lines", max_tokens=max_tokens, overlap_lines=overlap_lines)
+    document = Document(document_id, "", text)
+    return chunk_documents([document], CorpusSettings(chunking=settings), TOKENIZER)
 
 
 def _count(text):
@@ -134,10 +139,10 @@ def test_english_is_counted_in_word_pieces_alone() -> None:
 
 def test_ids_stay_when_another_place_changes():
     first, second = WORDS, "red green blue"
-    before = chunk_by_lines("d", f"{first}\n\n{second}", TOKENIZER, 10)
-    after = chunk_by_lines("d", f"new line\n\n{first}\n\n{second}", TOKENIZER, 10)
+    before = _by_lines("d", f"{first}\n\n{second}", 10)
+    after = _by_lines("d", f"new line\n\n{first}\n\n{second}", 10)
     assert [chunk.chunk_id for chunk in before] == [chunk.chunk_id for chunk in after[1:]]
-    assert {c.chunk_id for c in chunk_by_lines("e", first, TOKENIZER, 10)}.isdisjoint(
+    assert {c.chunk_id for c in _by_lines("e", first, 10)}.isdisjoint(
         chunk.chunk_id for chunk in before
     )
 
@@ -151,12 +156,12 @@ def test_repeated_passages_have_ids_of_their_own():
 
 def test_lines_by_hand():
     text = "one two\nthree\n\nfour\nfive six\n  \nseven\n"
-    assert _texts(chunk_by_lines("d", text, TOKENIZER, 5)) == [
+    assert _texts(_by_lines("d", text, 5)) == [
         "one two\nthree",  # stops at the blank line: more than half of the budget is used
         "four\nfive six\n  \nseven",  # all of the rest fits
     ]
-    assert _texts(chunk_by_lines("d", text, TOKENIZER, 100)) == [text.strip()]
-    assert _texts(chunk_by_lines("d", "one\ntwo\nthree\nfour", TOKENIZER, 3, 1)) == [
+    assert _texts(_by_lines("d", text, 100)) == [text.strip()]
+    assert _texts(_by_lines("d", "one\ntwo\nthree\nfour", 3, 1)) == [
         "one\ntwo\nthree",
         "three\nfour",
     ]
@@ -164,7 +169,7 @@ def test_lines_by_hand():
 
 def test_a_blank_line_early_in_the_budget_is_no_reason_to_stop():
     text = "one\n\ntwo three four\nfive six\nseven"
-    assert _texts(chunk_by_lines("d", text, TOKENIZER, 6)) == [
+    assert _texts(_by_lines("d", text, 6)) == [
         "one\n\ntwo three four\nfive six",
         "seven",
     ]
@@ -172,7 +177,7 @@ def test_a_blank_line_early_in_the_budget_is_no_reason_to_stop():
 
 def test_a_blank_line_ends_one_chunk_only():
     text = "one two three\nfour five six\n\nseven eight nine\nten one"
-    assert _texts(chunk_by_lines("d", text, TOKENIZER, 6, 1)) == [
+    assert _texts(_by_lines("d", text, 6, 1)) == [
         "one two three\nfour five six",
         "four five six\n\nseven eight nine",
         "seven eight nine\nten one",
@@ -180,7 +185,7 @@ def test_a_blank_line_ends_one_chunk_only():
 
 
 def test_a_line_that_does_not_fit_is_split_between_words():
-    chunks = chunk_by_lines("d", f"red\n{WORDS}\nblue", TOKENIZER, 4)
+    chunks = _by_lines("d", f"red\n{WORDS}\nblue", 4)
     assert _texts(chunks) == [
         "red\none two three",
         "four five six seven",
@@ -255,7 +260,7 @@ def test_token_windows_on_any_text(text, max_tokens, overlap):
 
 @given(_document, st.integers(1, 40), st.integers(0, 5))
 def test_lines_on_any_text(text, max_tokens, overlap_lines):
-    chunks = chunk_by_lines("d", text, TOKENIZER, max_tokens, overlap_lines)
+    chunks = _by_lines("d", text, max_tokens, overlap_lines)
     _check(text, chunks)
     assert all(chunk.n_tokens <= max(max_tokens, _LONGEST) for chunk in chunks)
     for one, other in pairwise(chunks):

@@ -1,12 +1,11 @@
-"""Thought-Retriever and Node2Vec over graphs small enough to know the answer."""
+"""Node2Vec over graphs small enough to know the answer."""
 
 import numpy as np
 import pyarrow as pa
 import pytest
 
 from gsum_assets.corpus.embed import vector_column
-from gsum_assets.gor.node2vec import anchored_scores, node2vec, node_vectors
-from gsum_assets.gor.thought_retriever import thought_retriever
+from gsum_assets.gor.node2vec import anchored_scores, node_vectors, text_scores
 from tests.gor.toy_documents import shuffled
 
 
@@ -23,27 +22,26 @@ def graph(n_nodes, pairs, vectors=None) -> tuple[pa.Table, pa.Table]:
 CLIQUES = [(a + at, b + at) for at in (0, 4) for a in range(4) for b in range(a)]
 
 
-def test_thoughts_are_scored_by_their_texts_alone():
+def node2vec(queries, nodes, edges, n_anchors=3):
+    return anchored_scores(queries, nodes, node_vectors(nodes, edges), n_anchors)
+
+
+def test_texts_are_compared_by_their_vectors():
     vectors = np.random.default_rng(1).normal(size=(5, 8)).astype(np.float32)
-    nodes, edges = graph(5, [(0, 4)], vectors)
+    nodes, _ = graph(5, [], vectors)
     queries = np.random.default_rng(2).normal(size=(3, 8)).astype(np.float32)
-    expected = queries @ vectors.T
-    scores = thought_retriever(queries, nodes, edges)
-    np.testing.assert_allclose(scores, expected, atol=1e-6)
-    np.testing.assert_array_equal(scores, thought_retriever(queries, nodes, edges.slice(0, 0)))
+    np.testing.assert_allclose(text_scores(queries, nodes), queries @ vectors.T, atol=1e-6)
 
 
-@pytest.mark.parametrize("method", [thought_retriever, node2vec])
-def test_questions_of_another_model_are_an_error(method):
+def test_questions_of_another_model_are_an_error():
     nodes, edges = graph(3, [(0, 1)])
     with pytest.raises(ValueError, match="do not fit questions of 5 dimensions"):
-        method(np.ones((1, 5), np.float32), nodes, edges)
+        node2vec(np.ones((1, 5), np.float32), nodes, edges)
 
 
-@pytest.mark.parametrize("method", [thought_retriever, node2vec])
-def test_an_empty_graph_scores_nothing(method):
+def test_an_empty_graph_scores_nothing():
     nodes, edges = graph(3, [])
-    assert method(np.ones((2, 3), np.float32), nodes.slice(0, 0), edges).shape == (2, 0)
+    assert node2vec(np.ones((2, 3), np.float32), nodes.slice(0, 0), edges).shape == (2, 0)
 
 
 def test_walks_put_those_together_that_are_joined():

@@ -17,7 +17,8 @@ from gsum_assets.graphrag.settings import ExtractionSettings
 from gsum_assets.result import Result
 from gsum_assets.tables import TABLES
 from gsum_resources.llm.extractive import ExtractiveModel
-from gsum_resources.llm.ledger import Ledger, LedgeredModel
+from gsum_resources.llm.ledger import Ledger
+from gsum_resources.llm.ledgered_model import LedgeredModel
 from gsum_resources.parquet_store import ParquetStore
 from gsum_resources.protocols import LanguageModel
 from tests.evaluation.judges.scripted_judges import judging

@@ -97,8 +97,9 @@ class Place:
             models = Models(Settings(), self.store, TABLES["llm_calls"], overrides)  # type: ignore[arg-type]
             known[chosen] = keep_plans(pipeline_for(self.home, models))
         pipeline = known[chosen]
-        for name in ("embedder", "scorer", "_language_models"):  # with their memos
+        for name in ("embedder", "scorer"):  # with their memos
             vars(pipeline.models).pop(name, None)
+        pipeline.models._bare.clear()
         pipeline.store._footers.clear()
         state._states.clear()
         return pipeline

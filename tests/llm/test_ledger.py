@@ -13,7 +13,9 @@ from pydantic import BaseModel
 from gsum_assets.tables import TABLES
 from gsum_resources.catalogue import define_views
 from gsum_resources.llm import ledger as ledgers
-from gsum_resources.llm.ledger import Ledger, LedgeredModel, export_calls
+from gsum_resources.llm import reply_writer
+from gsum_resources.llm.ledger import Ledger, export_calls
+from gsum_resources.llm.ledgered_model import LedgeredModel
 from gsum_resources.llm.render import prompt_hash
 from gsum_resources.parquet_store import ParquetStore
 from gsum_resources.protocols import (
@@ -187,7 +189,7 @@ def test_what_was_answered_before_a_model_gave_up_is_kept(store):
 
 def test_calls_are_in_the_table_once_wherever_its_writing_was_cut_off(store, monkeypatch):
     with monkeypatch.context() as patch:
-        patch.setattr(ledgers, "export_calls", lambda *_: None)
+        patch.setattr(reply_writer, "export_calls", lambda *_: None)
         with pytest.raises(Killed):
             ledgered(store, GivesUp(3, Killed())).complete(asked(3))
     assert calls(store) == []
@@ -208,7 +210,7 @@ def test_calls_are_in_the_table_once_wherever_its_writing_was_cut_off(store, mon
         export_calls(store, TABLE)
         assert len(calls(store)) == before + 4
         with monkeypatch.context() as patch:
-            patch.setattr(ledgers, "export_calls", lambda *_: None)
+            patch.setattr(reply_writer, "export_calls", lambda *_: None)
             ledgered(store, FirstWords()).complete(asked(n))
     rows = calls(store)
     assert sum(not row["cached"] for row in rows) == 4

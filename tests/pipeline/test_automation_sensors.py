@@ -10,7 +10,7 @@ import dagster as dg
 import pytest
 
 from gsum_assets.automation.jobs import LOOK_FOR_CHANGES
-from gsum_assets.run import default_methods
+from gsum_assets.definitions import METHODS
 from gsum_assets.tables import TABLES
 from tests.conftest import CORPUS, House, document_in
 
@@ -71,7 +71,7 @@ def settle(folder: Path) -> None:
 def test_a_new_folder_is_taken_in_and_then_left_alone(house: House, daemon: Daemon) -> None:
     assert daemon.looks() == [CORPUS]
     assert daemon.corpora == [CORPUS]
-    assert daemon.pipeline.requests.of(CORPUS) == set(default_methods())
+    assert daemon.pipeline.requests.of(CORPUS) == set(METHODS.default)
     assert daemon.looks() == []
     assert "no corpus folder changed" in daemon.reason()
 

@@ -9,7 +9,7 @@ import pytest
 
 from gsum_assets.automation.currency import Requests
 from gsum_assets.corpus.settings import CorpusError
-from gsum_assets.definitions import pipeline_for
+from gsum_assets.definitions import METHODS, pipeline_for
 from gsum_assets.execute import look_at_sources
 from gsum_assets.retrieval.collection import Collection
 from gsum_assets.retrieval.dense import Dense
@@ -17,9 +17,7 @@ from gsum_assets.retrieval.variants import RETRIEVERS
 from gsum_assets.run import (
     DriveError,
     RunReport,
-    default_methods,
     drive,
-    known_methods,
 )
 from gsum_assets.tables import TABLES
 from gsum_assets.terminal import Console
@@ -187,9 +185,9 @@ def test_default_and_all_methods(fresh: House) -> None:
     run()
     assert requests.of(CORPUS) == {"rrf", "random"}  # nothing new of a corpus asked for before
     run(["default", "bm25"])
-    assert requests.of(CORPUS) == {"rrf", "random", "bm25", *default_methods()}
+    assert requests.of(CORPUS) == {"rrf", "random", "bm25", *METHODS.default}
     run(["all"])
-    assert requests.of(CORPUS) == set(known_methods())
+    assert requests.of(CORPUS) == set(METHODS.known)
 
 
 def test_what_two_ask_for_at_once_is_all_kept(

@@ -8,10 +8,10 @@ import numpy as np
 import pyarrow.parquet as pq
 import pytest
 
+from gsum_resources.embedding.memoized import MemoizedEmbedder
 from gsum_resources.memo import (
     _MERGE_AT,
     Memo,
-    MemoizedEmbedder,
     memo_folder,
     shard_segments,
     write_segment,

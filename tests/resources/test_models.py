@@ -21,8 +21,8 @@ def test_precision_changes_the_embedder_and_not_the_extractive_model(tmp_path: P
     exact, fast = models(tmp_path), models(tmp_path, embedding={"precision": "bfloat16"})
     assert exact.identity("embedding_model") != fast.identity("embedding_model")
     assert exact.identity("language_model") == fast.identity("language_model")
-    inner = [m._language_model("language_model") for m in (exact, fast)]
-    assert len({model._embedder.identity for model in inner}) == 1  # type: ignore[attr-defined]
+    inner = [m.bare("language_model") for m in (exact, fast)]
+    assert len({model._embedder.identity for model in inner}) == 1
 
 
 def test_a_changed_model_changes_the_identity_and_a_changed_limit_does_not(tmp_path: Path) -> None:
@@ -75,7 +75,7 @@ def test_a_kind_of_work_has_the_language_model_unless_it_has_a_table(tmp_path: P
     own = models(tmp_path, llm=served, models={"extraction": {"backend": "extractive"}})
     assert own.identity("extraction").startswith("extractive")
     assert own.identity("reports") == own.identity("answers") == own.identity("language_model")
-    assert own._language_model("reports") is own._language_model("language_model")
+    assert own.bare("reports") is own.bare("language_model")
     apart = models(tmp_path, llm=served, models={"reports": {"model": "large"}})
     assert apart.identity("reports") == "openai_compatible-1/large"
     assert apart.identity("judge_model") == apart.identity("language_model")

@@ -10,13 +10,15 @@ import pytest
 
 from gsum_assets.tables import TABLES
 from gsum_resources.appended import read_appended
+from gsum_resources.embedding.memoized import MemoizedEmbedder
 from gsum_resources.embedding.openai_compatible import OpenAICompatibleEmbedder
 from gsum_resources.endpoint import Endpoint
 from gsum_resources.home import Home
-from gsum_resources.llm.ledger import Ledger, LedgeredModel
+from gsum_resources.llm.ledger import Ledger
+from gsum_resources.llm.ledgered_model import LedgeredModel
 from gsum_resources.llm.rehearsal import UNDERSTUDY, Recalled, RehearsedModel, Understudy
 from gsum_resources.llm.results import Score
-from gsum_resources.memo import Memo, MemoizedEmbedder
+from gsum_resources.memo import Memo
 from gsum_resources.models import Models
 from gsum_resources.parquet_store import ParquetStore, Partition, Provenance
 from gsum_resources.protocols import Completion, CompletionError, Request

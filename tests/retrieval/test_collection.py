@@ -2,7 +2,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from gsum_assets.retrieval.collection import Collection, Questions, scopes, unanswerable
+from gsum_assets.retrieval.collection import Collection, Questions, scopes
 from gsum_assets.retrieval.vectors import vectors_of
 from tests.retrieval.toys import CHUNKS, collection, questions, tables
 
@@ -95,7 +95,6 @@ def test_questions_share_a_scope_by_the_document_they_ask_about():
         (1,): [row[0] for row in CHUNKS],
         (4,): ["c-cloud-1"],
     }
-    assert unanswerable(asked, collection()) == ["q3"]
 
 
 def test_a_scope_keeps_texts_and_vectors_of_its_document():

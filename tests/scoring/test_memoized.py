@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gsum_resources.memo import Batch
+from gsum_resources.embedding_ledger import Batch
 from gsum_resources.parquet_store import ParquetStore
 from gsum_resources.protocols import ModelUnavailableError, OnRow, PassageScorer
 from gsum_resources.scoring import memoized

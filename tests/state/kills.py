@@ -23,7 +23,8 @@ from gsum_assets.tables import TABLES
 from gsum_resources.appended import read_appended
 from gsum_resources.endpoint import Endpoint
 from gsum_resources.llm.dialect import Dialect
-from gsum_resources.llm.ledger import Ledger, LedgeredModel, export_calls
+from gsum_resources.llm.ledger import Ledger, export_calls
+from gsum_resources.llm.ledgered_model import LedgeredModel
 from gsum_resources.llm.openai_compatible import OpenAICompatibleModel, opening
 from gsum_resources.llm.render import prompt_hash
 from gsum_resources.parquet_store import ParquetStore

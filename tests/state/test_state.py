@@ -13,7 +13,8 @@ from gsum_assets.forgetting.replies import FORGOTTEN, forget_names
 from gsum_assets.tables import TABLES
 from gsum_resources.appended import read_appended
 from gsum_resources.home import Home
-from gsum_resources.llm.ledger import Ledger, LedgeredModel, export_calls, forget_replies
+from gsum_resources.llm.ledger import Ledger, export_calls, forget_replies
+from gsum_resources.llm.ledgered_model import LedgeredModel
 from gsum_resources.llm.render import prompt_hash
 from gsum_resources.parquet_store import ParquetStore
 from gsum_resources.protocols import Request

@@ -17,7 +17,8 @@ from gsum_assets.tables import TABLES
 from gsum_resources import take_over as module
 from gsum_resources.appended import read_appended
 from gsum_resources.content_hash import hash_texts
-from gsum_resources.llm.ledger import Ledger, LedgeredModel, export_calls
+from gsum_resources.llm.ledger import Ledger, export_calls
+from gsum_resources.llm.ledgered_model import LedgeredModel
 from gsum_resources.llm.render import prompt_hash
 from gsum_resources.llm.stored_reply import storable
 from gsum_resources.memo import Memo

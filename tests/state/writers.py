@@ -4,7 +4,8 @@ import sys
 from concurrent.futures import ThreadPoolExecutor
 
 from gsum_assets.tables import TABLES
-from gsum_resources.llm.ledger import Ledger, LedgeredModel
+from gsum_resources.llm.ledger import Ledger
+from gsum_resources.llm.ledgered_model import LedgeredModel
 from gsum_resources.parquet_store import ParquetStore
 from gsum_resources.protocols import Request
 from tests.models import FirstWords

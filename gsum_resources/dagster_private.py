@@ -1,0 +1,78 @@
+"""What gsum needs of Dagster 1.13 and Dagster does not export; no other module names these.
+
+Dagster is pinned in `pyproject.toml`: a newer one is tried against this list. What `import
+dagster` leaves out (SQLAlchemy's migrations, backfills: half a second) is loaded when it is used.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+# `dg.evaluate_automation_conditions` builds a cursor, which takes two thirds of its time
+from dagster._core.definitions.asset_daemon_cursor import AssetDaemonCursor as AssetDaemonCursor
+
+# what the public `Definitions.resolve_asset_graph` returns
+from dagster._core.definitions.assets.graph.asset_graph import AssetGraph as AssetGraph
+
+# `dg.define_asset_job` takes no assets of different partitions, not even to observe them
+from dagster._core.definitions.assets.job.asset_job import build_asset_job as build_asset_job
+from dagster._core.definitions.assets.job.asset_job import (
+    get_asset_graph_for_job as get_asset_graph_for_job,
+)
+
+# as for AssetDaemonCursor
+from dagster._core.definitions.declarative_automation.automation_condition_evaluator import (
+    AutomationConditionEvaluator as AutomationConditionEvaluator,
+)
+
+# one partition of one asset, as `build_run_requests_with_backfill_policies` takes it
+from dagster._core.definitions.events import AssetKeyPartitionKey as AssetKeyPartitionKey
+
+# what the public `dg.define_asset_job` returns
+from dagster._core.definitions.unresolved_asset_job_definition import (
+    UnresolvedAssetJobDefinition as UnresolvedAssetJobDefinition,
+)
+
+if TYPE_CHECKING:
+    from dagster._core.definitions.automation_tick_evaluation_context import (
+        build_run_requests_with_backfill_policies as build_run_requests_with_backfill_policies,
+    )
+    from dagster._core.execution.backfill import BulkActionsFilter as BulkActionsFilter
+    from dagster._core.execution.backfill import BulkActionStatus as BulkActionStatus
+    from dagster._core.execution.backfill import PartitionBackfill as PartitionBackfill
+    from dagster._core.storage.event_log.sqlite.sqlite_event_log import (
+        SqliteEventLogStorage as SqliteEventLogStorage,
+    )
+    from dagster._core.storage.runs.sqlite import SqliteRunStorage as SqliteRunStorage
+    from dagster._core.storage.schedules.sqlite.sqlite_schedule_storage import (
+        SqliteScheduleStorage as SqliteScheduleStorage,
+    )
+    from dagster._core.storage.sqlite_storage import DagsterSqliteStorage as DagsterSqliteStorage
+
+_CORE, _STORAGE = "dagster._core", "dagster._core.storage"
+_LOADED_LATE = {
+    # the daemon's runs for what conditions request, which `dg.evaluate_automation_conditions`
+    # does not make
+    "build_run_requests_with_backfill_policies": (
+        f"{_CORE}.definitions.automation_tick_evaluation_context"
+    ),
+    # what the public `DagsterInstance.get_backfills` takes and returns, and their states
+    "BulkActionsFilter": f"{_CORE}.execution.backfill",
+    "BulkActionStatus": f"{_CORE}.execution.backfill",
+    "PartitionBackfill": f"{_CORE}.execution.backfill",
+    # the storage whose engines `event_log.py` keeps open; Dagster names it in configuration only
+    "SqliteEventLogStorage": f"{_STORAGE}.event_log.sqlite.sqlite_event_log",
+    "SqliteRunStorage": f"{_STORAGE}.runs.sqlite",
+    "SqliteScheduleStorage": f"{_STORAGE}.schedules.sqlite.sqlite_schedule_storage",
+    "DagsterSqliteStorage": f"{_STORAGE}.sqlite_storage",
+}
+# a class that Dagster's configuration names by its module
+NO_COMPUTE_LOGS = {
+    "module": f"{_STORAGE}.noop_compute_log_manager",
+    "class": "NoOpComputeLogManager",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _LOADED_LATE:
+        raise AttributeError(f"module '{__name__}' has no attribute '{name}'")
+    return getattr(import_module(_LOADED_LATE[name]), name)

@@ -1,0 +1,103 @@
+"""`MemoizedEmbedder`: embeds no text that it, or another process, embedded before."""
+
+from collections.abc import Callable, Sequence
+from copy import copy
+
+import numpy as np
+
+from gsum_resources.content_hash import hash_texts
+from gsum_resources.embedding_ledger import Meter, OnBatch
+from gsum_resources.memo import Memo
+from gsum_resources.parquet_store import ParquetStore
+from gsum_resources.progress import reporter
+from gsum_resources.protocols import Embedder, Gradual, Telling
+
+_BATCH = 512  # texts between two savings: about ten seconds of work on two cores
+
+
+class MemoizedEmbedder:
+    """An embedder that embeds each distinct text once."""
+
+    def __init__(self, embedder: Embedder, store: ParquetStore) -> None:
+        self._embedder = embedder
+        self._on_progress: Callable[[int, int], None] | None = None
+        self._on_batch: OnBatch = lambda batch: None
+        self._memo = Memo(store, "embeddings", embedder.identity)
+
+    @property
+    def identity(self) -> str:
+        """That of the embedder within."""
+        return self._embedder.identity
+
+    @property
+    def dimension(self) -> int:
+        """Length of a vector."""
+        return self._embedder.dimension
+
+    def reporting(
+        self, on_progress: Callable[[int, int], None], on_batch: OnBatch
+    ) -> "MemoizedEmbedder":
+        """The same embedder and memo.
+
+        Parameters
+        ----------
+        on_progress : hears how many new texts are done, and of how many.
+        on_batch : hears what each batch of new texts took.
+        """
+        told = copy(self)
+        told._on_progress, told._on_batch = on_progress, on_batch
+        return told
+
+    def embed(self, texts: Sequence[str]) -> np.ndarray:
+        """Passages to float32 unit vectors, `(n_texts, dimension)`."""
+        return self._remember("passage", texts)
+
+    def embed_queries(self, texts: Sequence[str]) -> np.ndarray:
+        """Queries to float32 unit vectors, `(n_texts, dimension)`."""
+        return self._remember("query", texts)
+
+    def _remember(self, side: str, texts: Sequence[str]) -> np.ndarray:
+        keys = [bytes.fromhex(hash_texts([side, text])) for text in texts]
+        known = self._memo.get(keys)
+        missing = {key: text for key, text in zip(keys, texts, strict=True) if key not in known}
+        pending = list(missing.items())
+        report = self._on_progress or reporter("texts embedded", lambda _: None)
+        for start in range(0, len(pending), _BATCH):
+
+            def advance(done: int, _: int, before: int = start) -> None:
+                report(before + done, len(pending))
+
+            known.update(self._embed(side, pending[start : start + _BATCH], advance))
+            report(min(start + _BATCH, len(pending)), len(pending))
+        flat = np.frombuffer(b"".join(known[key] for key in keys), np.float32)
+        # a served model tells its dimension at the price of a request
+        return flat.reshape(len(keys), -1 if keys else self.dimension)
+
+    def _embed(
+        self,
+        side: str,
+        part: Sequence[tuple[bytes, str]],
+        on_progress: Callable[[int, int], None],
+    ) -> dict[bytes, bytes]:
+        """Vectors of new texts by key, kept; those that a server sent before it failed, too."""
+        fresh: dict[bytes, bytes] = {}
+        meter = Meter(self._embedder)
+
+        def hear(place: int, vector: np.ndarray) -> None:
+            fresh[part[place][0]] = vector.tobytes()
+
+        texts = [text for _, text in part]
+        try:
+            if isinstance(self._embedder, Telling):
+                self._embedder.embed_telling(texts, hear)
+            else:
+                query = side == "query"
+                embed = self._embedder.embed_queries if query else self._embedder.embed
+                how = {"on_progress": on_progress} if isinstance(self._embedder, Gradual) else {}
+                for place, vector in enumerate(embed(texts, **how)):
+                    hear(place, vector)
+        finally:
+            if fresh:
+                self._on_batch(meter.batch(len(fresh)))
+                self._memo.put(fresh)
+        return fresh

@@ -1,0 +1,31 @@
+"""What Dagster does not export is named in one module, and is there in the pinned Dagster."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+from gsum_resources import dagster_private
+
+REPOSITORY = Path(__file__).parents[2]
+
+
+def test_no_other_module_names_what_dagster_does_not_export() -> None:
+    named = {
+        str(path.relative_to(REPOSITORY))
+        for package in ("gsum", "gsum_assets", "gsum_resources")
+        for path in (REPOSITORY / package).rglob("*.py")
+        if "dagster._" in path.read_text()
+    }
+    assert named == {"gsum_resources/dagster_private.py"}
+
+
+def test_every_late_name_is_there_and_the_definitions_load_none() -> None:
+    for name in dagster_private._LOADED_LATE:
+        assert getattr(dagster_private, name).__name__ == name
+    code = (
+        "import sys, gsum_assets.definitions; from gsum_resources import dagster_private as own; "
+        "print(*(set(own._LOADED_LATE.values()) & set(sys.modules)))"
+    )
+    command = [sys.executable, "-c", code]
+    loaded = subprocess.run(command, cwd=REPOSITORY, capture_output=True, text=True, check=True)
+    assert loaded.stdout.split() == []
