@@ -1,9 +1,12 @@
 """BERTScore F1 of answers by the `bert-score` package, remembered by their texts."""
 
+from collections import defaultdict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import cached_property
-from typing import TYPE_CHECKING, Protocol
+from functools import cached_property, lru_cache
+from itertools import groupby
+from operator import itemgetter
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
@@ -20,10 +23,14 @@ from gsum_resources.embedding.processor import torch_threads
 from gsum_resources.token_embeddings import LocalTokenEmbedder
 
 if TYPE_CHECKING:
-    from bert_score import BERTScorer
+    from torch import Tensor
+    from transformers import PreTrainedModel, PreTrainedTokenizerBase
+
+    _Embedded = tuple[Tensor, Tensor, Tensor]  # of a text: vectors, mask, weights
 
 _ALGORITHM = "bertscore-f1-2"  # raise it when scores of the same texts may differ: the memo stays
 _BATCH = 256  # answers whose token vectors are in memory together: 100 MB of 256 tokens each
+_REFERENCES = 256  # kept, in as much memory, from one method to the next
 _DECIMALS = 6  # the last bits of a matrix product depend on the number of threads
 
 Answered = tuple[str, Sequence[str]]  # an answer, and its references
@@ -46,8 +53,10 @@ class PairScorer(Protocol):
 class PackageScorer:
     """The `bert-score` package without idf weights and without rescaling.
 
-    Every pair is a batch of its own: in larger ones the padding takes part in each maximum, so
-    that a score depended on the texts beside it, by 7.5e-5 on 200 answers, and no time was saved.
+    Its two halves are called one after the other, so that the vectors of references, which every
+    method is compared with, are kept. Every text is embedded alone and every pair matched alone:
+    in larger batches the padding takes part in each maximum, so that a score depended on the texts
+    beside it, by 7.5e-5 on 200 answers, and no time was saved.
 
     Attributes
     ----------
@@ -71,7 +80,8 @@ class PackageScorer:
     def f1(self, pairs: Sequence[tuple[str, str]]) -> np.ndarray:
         """BERTScore F1 of each answer and reference, `(n_pairs,)`; 0 where one is blank.
 
-        Of a longer text than the model takes the beginning counts.
+        Of a longer text than the model takes the beginning counts. An answer is embedded once for
+        the pairs of it that follow one another.
 
         Raises
         ------
@@ -80,19 +90,40 @@ class PackageScorer:
         ModelNotFoundError
             If the model is neither a folder nor on the hub.
         """
-        scores = np.zeros(len(pairs))
+        with torch_threads(self.threads):
+            return np.array(
+                [
+                    score
+                    for answer, of_answer in groupby(pairs, key=itemgetter(0))
+                    for score in self._of_answer(answer, [reference for _, reference in of_answer])
+                ]
+            )
+
+    def _of_answer(self, answer: str, references: Sequence[str]) -> list[float]:
         # the package refuses blank texts
-        full = [i for i, texts in enumerate(pairs) if all(text.strip() for text in texts)]
-        if full:
-            answers, references = map(list, zip(*(pairs[i] for i in full), strict=True))
-            with torch_threads(self.threads):
-                found = self._package.score(answers, references, batch_size=1)
-            scores[full] = np.asarray(found[2])
-        return scores
+        embedded = self._embed(answer) if answer.strip() else None
+        return [
+            _matched(embedded, self._reference(text)) if embedded and text.strip() else 0.0
+            for text in references
+        ]
 
     @cached_property
-    def _package(self) -> "BERTScorer":
-        from bert_score import BERTScorer
+    def _reference(self) -> "Callable[[str], _Embedded]":
+        return lru_cache(maxsize=_REFERENCES)(self._embed)
+
+    def _embed(self, text: str) -> "_Embedded":
+        from bert_score.utils import get_bert_embedding
+
+        model, tokenizer, weights = self._package
+        vectors, mask, own = get_bert_embedding(
+            [text], model, tokenizer, weights, device=resolve_device(self.device)
+        )
+        return vectors.cpu(), mask.cpu(), own
+
+    @cached_property
+    def _package(self) -> "tuple[PreTrainedModel, PreTrainedTokenizerBase, dict[int, float]]":
+        """Model, tokenizer, and a weight for each token: 0 for those that frame a text."""
+        from bert_score.utils import get_model, get_tokenizer
 
         folder = transformer_folder(model_folder(self.model))
         config = read_json(folder / "config.json")
@@ -108,11 +139,20 @@ class PackageScorer:
                 "layers, from 1; leave it out for the last"
             )
         with without_progress_bars():
-            return BERTScorer(
-                model_type=str(folder),
-                num_layers=self.layer or n_layers,
-                device=resolve_device(self.device),
-            )
+            model: Any = get_model(str(folder), self.layer or n_layers)
+            tokenizer = get_tokenizer(str(folder))
+        weights = defaultdict(lambda: 1.0)
+        weights |= {tokenizer.sep_token_id: 0.0, tokenizer.cls_token_id: 0.0}
+        return model.to(resolve_device(self.device)), tokenizer, weights
+
+
+def _matched(answer: "_Embedded", reference: "_Embedded") -> float:
+    from bert_score.utils import greedy_cos_idf
+
+    # it divides what it is given, in place
+    vectors, mask, weights = (part.clone() for part in answer)
+    others, others_mask, others_weights = (part.clone() for part in reference)
+    return float(greedy_cos_idf(others, others_mask, others_weights, vectors, mask, weights)[2])
 
 
 def bertscore_f1(
