@@ -112,14 +112,14 @@ def train(
     with torch_threads(threads):
         key = training_key(graphs, settings)
         run = _Run.begin(encoder, key) if resume is None else _Run.resumed(encoder, key, resume)
-        saved = time.monotonic()
+        kept = time.monotonic()
         while len(run.log) < settings.epochs:
             run.log.append(_epoch(run, graphs, settings))
             if on_epoch is not None:
                 on_epoch(run.log[-1])
-            if save is not None and time.monotonic() - saved >= SECONDS_BETWEEN_STATES:
+            if save is not None and (now := time.monotonic()) - kept >= SECONDS_BETWEEN_STATES:
                 save(run.state())
-                saved = time.monotonic()
+                kept = now
     return Trained(run.encoder.eval(), settings, tuple(run.log))
 
 
