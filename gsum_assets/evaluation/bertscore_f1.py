@@ -2,6 +2,7 @@
 
 from collections import defaultdict
 from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from itertools import groupby
@@ -19,7 +20,7 @@ from gsum_resources.embedding.model_files import (
     read_json,
     transformer_folder,
 )
-from gsum_resources.embedding.processor import torch_threads
+from gsum_resources.embedding.processor import physical_cores, torch_threads
 from gsum_resources.token_embeddings import LocalTokenEmbedder
 
 if TYPE_CHECKING:
@@ -63,14 +64,15 @@ class PackageScorer:
     model : "packaged" (all-MiniLM-L6-v2), a folder, or an id on the Hugging Face hub.
     layer : whose output is taken, from 1, the package's `num_layers`; None is the last.
     device : "auto" takes the GPU where there is one.
-    threads : of torch on the processor. A pair is a small product: on a busy machine, threads that
-        wait for one another took ten times as long.
+    threads : answers compared at once, each on one thread of torch; None is the physical cores.
+        Within a text, torch's threads wait for one another at each of its small products, on a
+        busy machine ten times as long.
     """
 
     model: str = PACKAGED
     layer: int | None = None
     device: str = "auto"
-    threads: int = 1
+    threads: int | None = None
 
     @property
     def identity(self) -> str:
@@ -90,21 +92,24 @@ class PackageScorer:
         ModelNotFoundError
             If the model is neither a folder nor on the hub.
         """
-        with torch_threads(self.threads):
+        from torch import set_num_threads
+
+        of_answers = [list(group) for _, group in groupby(pairs, key=itemgetter(0))]
+        workers = ThreadPoolExecutor(
+            self.threads or physical_cores(), initializer=set_num_threads, initargs=(1,)
+        )
+        with torch_threads(1), workers:
             return np.array(
-                [
-                    score
-                    for answer, of_answer in groupby(pairs, key=itemgetter(0))
-                    for score in self._of_answer(answer, [reference for _, reference in of_answer])
-                ]
+                [f1 for found in workers.map(self._of_answer, of_answers) for f1 in found]
             )
 
-    def _of_answer(self, answer: str, references: Sequence[str]) -> list[float]:
+    def _of_answer(self, pairs: Sequence[tuple[str, str]]) -> list[float]:
+        answer = pairs[0][0]
         # the package refuses blank texts
         embedded = self._embed(answer) if answer.strip() else None
         return [
             _matched(embedded, self._reference(text)) if embedded and text.strip() else 0.0
-            for text in references
+            for _, text in pairs
         ]
 
     @cached_property

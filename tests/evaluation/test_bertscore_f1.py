@@ -102,11 +102,21 @@ def test_references_are_embedded_once_whoever_answers(monkeypatch):
         return embed(texts, *others, **named)
 
     monkeypatch.setattr(utils, "get_bert_embedding", counted)
-    scorer = PackageScorer(device="cpu")
+    scorer = PackageScorer(device="cpu", threads=1)
     first = scorer.f1([("a boat", "a ferry"), ("a boat", "a lamp")])
     again = scorer.f1([("a river", "a lamp"), ("a boat", "a lamp"), ("a boat", "a ferry")])
     assert embedded == ["a boat", "a ferry", "a lamp", "a river", "a boat"]
     assert again[:0:-1].tolist() == first.tolist()
+
+
+def test_threads_do_not_change_a_score():
+    import torch
+
+    pairs = [(answer, text) for answer, references in ANSWERED * 3 for text in references]
+    before = torch.get_num_threads()
+    one, four = (PackageScorer(device="cpu", threads=n).f1(pairs) for n in (1, 4))
+    assert np.array_equal(one, four)
+    assert torch.get_num_threads() == before
 
 
 def test_blank_texts_score_nothing(scorer):
