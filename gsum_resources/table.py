@@ -58,4 +58,5 @@ class Table:
 
     def empty(self) -> pa.Table:
         """A table of no rows with the full schema."""
-        return self.schema.empty_table()
+        # `Schema.empty_table` would import pandas, which the definitions do without
+        return pa.table([pa.nulls(0, column.type) for column in self.columns], schema=self.schema)

@@ -25,6 +25,7 @@ HEAVY = {
     "bert_score",
     "sklearn",
     "matplotlib",
+    "pandas",
     "openai",
     "sentence_transformers",
 }

@@ -1,9 +1,13 @@
 """BERTScore F1 of answers by the `bert-score` package, remembered by their texts."""
 
+from collections import defaultdict
 from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from functools import cached_property
-from typing import TYPE_CHECKING, Protocol
+from functools import cached_property, lru_cache
+from itertools import groupby
+from operator import itemgetter
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
@@ -16,14 +20,18 @@ from gsum_resources.embedding.model_files import (
     read_json,
     transformer_folder,
 )
-from gsum_resources.embedding.processor import torch_threads
+from gsum_resources.embedding.processor import physical_cores, torch_threads
 from gsum_resources.token_embeddings import LocalTokenEmbedder
 
 if TYPE_CHECKING:
-    from bert_score import BERTScorer
+    from torch import Tensor
+    from transformers import PreTrainedModel, PreTrainedTokenizerBase
+
+    _Embedded = tuple[Tensor, Tensor, Tensor]  # of a text: vectors, mask, weights
 
 _ALGORITHM = "bertscore-f1-2"  # raise it when scores of the same texts may differ: the memo stays
 _BATCH = 256  # answers whose token vectors are in memory together: 100 MB of 256 tokens each
+_REFERENCES = 256  # kept, in as much memory, from one method to the next
 _DECIMALS = 6  # the last bits of a matrix product depend on the number of threads
 
 Answered = tuple[str, Sequence[str]]  # an answer, and its references
@@ -46,22 +54,25 @@ class PairScorer(Protocol):
 class PackageScorer:
     """The `bert-score` package without idf weights and without rescaling.
 
-    Every pair is a batch of its own: in larger ones the padding takes part in each maximum, so
-    that a score depended on the texts beside it, by 7.5e-5 on 200 answers, and no time was saved.
+    Its two halves are called one after the other, so that the vectors of references, which every
+    method is compared with, are kept. Every text is embedded alone and every pair matched alone:
+    in larger batches the padding takes part in each maximum, so that a score depended on the texts
+    beside it, by 7.5e-5 on 200 answers, and no time was saved.
 
     Attributes
     ----------
     model : "packaged" (all-MiniLM-L6-v2), a folder, or an id on the Hugging Face hub.
     layer : whose output is taken, from 1, the package's `num_layers`; None is the last.
     device : "auto" takes the GPU where there is one.
-    threads : of torch on the processor. A pair is a small product: on a busy machine, threads that
-        wait for one another took ten times as long.
+    threads : answers compared at once, each on one thread of torch; None is the physical cores.
+        Within a text, torch's threads wait for one another at each of its small products, on a
+        busy machine ten times as long.
     """
 
     model: str = PACKAGED
     layer: int | None = None
     device: str = "auto"
-    threads: int = 1
+    threads: int | None = None
 
     @property
     def identity(self) -> str:
@@ -71,7 +82,8 @@ class PackageScorer:
     def f1(self, pairs: Sequence[tuple[str, str]]) -> np.ndarray:
         """BERTScore F1 of each answer and reference, `(n_pairs,)`; 0 where one is blank.
 
-        Of a longer text than the model takes the beginning counts.
+        Of a longer text than the model takes the beginning counts. An answer is embedded once for
+        the pairs of it that follow one another.
 
         Raises
         ------
@@ -80,19 +92,43 @@ class PackageScorer:
         ModelNotFoundError
             If the model is neither a folder nor on the hub.
         """
-        scores = np.zeros(len(pairs))
+        from torch import set_num_threads
+
+        of_answers = [list(group) for _, group in groupby(pairs, key=itemgetter(0))]
+        workers = ThreadPoolExecutor(
+            self.threads or physical_cores(), initializer=set_num_threads, initargs=(1,)
+        )
+        with torch_threads(1), workers:
+            return np.array(
+                [f1 for found in workers.map(self._of_answer, of_answers) for f1 in found]
+            )
+
+    def _of_answer(self, pairs: Sequence[tuple[str, str]]) -> list[float]:
+        answer = pairs[0][0]
         # the package refuses blank texts
-        full = [i for i, texts in enumerate(pairs) if all(text.strip() for text in texts)]
-        if full:
-            answers, references = map(list, zip(*(pairs[i] for i in full), strict=True))
-            with torch_threads(self.threads):
-                found = self._package.score(answers, references, batch_size=1)
-            scores[full] = np.asarray(found[2])
-        return scores
+        embedded = self._embed(answer) if answer.strip() else None
+        return [
+            _matched(embedded, self._reference(text)) if embedded and text.strip() else 0.0
+            for _, text in pairs
+        ]
 
     @cached_property
-    def _package(self) -> "BERTScorer":
-        from bert_score import BERTScorer
+    def _reference(self) -> "Callable[[str], _Embedded]":
+        return lru_cache(maxsize=_REFERENCES)(self._embed)
+
+    def _embed(self, text: str) -> "_Embedded":
+        from bert_score.utils import get_bert_embedding
+
+        model, tokenizer, weights = self._package
+        vectors, mask, own = get_bert_embedding(
+            [text], model, tokenizer, weights, device=resolve_device(self.device)
+        )
+        return vectors.cpu(), mask.cpu(), own
+
+    @cached_property
+    def _package(self) -> "tuple[PreTrainedModel, PreTrainedTokenizerBase, dict[int, float]]":
+        """Model, tokenizer, and a weight for each token: 0 for those that frame a text."""
+        from bert_score.utils import get_model, get_tokenizer
 
         folder = transformer_folder(model_folder(self.model))
         config = read_json(folder / "config.json")
@@ -108,11 +144,20 @@ class PackageScorer:
                 "layers, from 1; leave it out for the last"
             )
         with without_progress_bars():
-            return BERTScorer(
-                model_type=str(folder),
-                num_layers=self.layer or n_layers,
-                device=resolve_device(self.device),
-            )
+            model: Any = get_model(str(folder), self.layer or n_layers)
+            tokenizer = get_tokenizer(str(folder))
+        weights = defaultdict(lambda: 1.0)
+        weights |= {tokenizer.sep_token_id: 0.0, tokenizer.cls_token_id: 0.0}
+        return model.to(resolve_device(self.device)), tokenizer, weights
+
+
+def _matched(answer: "_Embedded", reference: "_Embedded") -> float:
+    from bert_score.utils import greedy_cos_idf
+
+    # it divides what it is given, in place
+    vectors, mask, weights = (part.clone() for part in answer)
+    others, others_mask, others_weights = (part.clone() for part in reference)
+    return float(greedy_cos_idf(others, others_mask, others_weights, vectors, mask, weights)[2])
 
 
 def bertscore_f1(

@@ -67,6 +67,8 @@ class Trained:
         )
 
 
+SECONDS_BETWEEN_STATES = 10.0  # a state is three times the weights: 35 MB, as long as two epochs
+
 OnEpoch = Callable[[Epoch], None]
 SaveState = Callable[[bytes], None]
 
@@ -86,7 +88,8 @@ def train(
     ----------
     graphs : in any order; those without questions are passed over.
     on_epoch : told of each epoch as it ends.
-    save : given the state after each epoch, safetensors bytes for `resume`.
+    save : given the state after an epoch, safetensors bytes for `resume`, where the last is
+        `SECONDS_BETWEEN_STATES` ago: a killed training loses no more than that and an epoch.
     resume : such a state, of the same graphs and settings: see `training_key`.
     threads : of torch and dgl while training.
     device : of torch; others than the processor need a build of dgl for them, and sum in an order
@@ -109,12 +112,14 @@ def train(
     with torch_threads(threads):
         key = training_key(graphs, settings)
         run = _Run.begin(encoder, key) if resume is None else _Run.resumed(encoder, key, resume)
+        kept = time.monotonic()
         while len(run.log) < settings.epochs:
             run.log.append(_epoch(run, graphs, settings))
             if on_epoch is not None:
                 on_epoch(run.log[-1])
-            if save is not None:
+            if save is not None and (now := time.monotonic()) - kept >= SECONDS_BETWEEN_STATES:
                 save(run.state())
+                kept = now
     return Trained(run.encoder.eval(), settings, tuple(run.log))
 
 
@@ -151,7 +156,8 @@ class _Run:
     def begin(cls, encoder: "Encoder", key: str) -> "_Run":
         from torch.optim import Adam
 
-        return cls(encoder, Adam(encoder.parameters()), key, [])
+        # one pass over each weight and its moments: a tenth of a step less than the plain form
+        return cls(encoder, Adam(encoder.parameters(), fused=True), key, [])
 
     @classmethod
     def resumed(cls, encoder: "Encoder", key: str, state: bytes) -> "_Run":

@@ -92,6 +92,33 @@ def test_equal_to_what_ranks_the_nodes_of_gor():
     np.testing.assert_allclose(every, bertscore(vectors, vectors).f1.ravel(), atol=1e-5)
 
 
+def test_references_are_embedded_once_whoever_answers(monkeypatch):
+    from bert_score import utils
+
+    embedded, embed = [], utils.get_bert_embedding
+
+    def counted(texts, *others, **named):
+        embedded.extend(texts)
+        return embed(texts, *others, **named)
+
+    monkeypatch.setattr(utils, "get_bert_embedding", counted)
+    scorer = PackageScorer(device="cpu", threads=1)
+    first = scorer.f1([("a boat", "a ferry"), ("a boat", "a lamp")])
+    again = scorer.f1([("a river", "a lamp"), ("a boat", "a lamp"), ("a boat", "a ferry")])
+    assert embedded == ["a boat", "a ferry", "a lamp", "a river", "a boat"]
+    assert again[:0:-1].tolist() == first.tolist()
+
+
+def test_threads_do_not_change_a_score():
+    import torch
+
+    pairs = [(answer, text) for answer, references in ANSWERED * 3 for text in references]
+    before = torch.get_num_threads()
+    one, four = (PackageScorer(device="cpu", threads=n).f1(pairs) for n in (1, 4))
+    assert np.array_equal(one, four)
+    assert torch.get_num_threads() == before
+
+
 def test_blank_texts_score_nothing(scorer):
     answered = [(" ", ["A boat."]), ("A boat.", ["\n", "\u200b"]), ("A boat.", ["A boat.", " "])]
     assert bertscore_f1(answered, scorer, Remembered()).tolist() == [0, 0, 1]

@@ -6,6 +6,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from gsum_assets.gor import encoders
 from gsum_assets.gor.encoders import NodeNorm, convolution, new_encoder
 from gsum_assets.gor.graphs import side_by_side
 from gsum_assets.gor.infer import infer
@@ -70,6 +71,26 @@ DENSE = {"gat": dense_gat, "gcn": dense_gcn, "gin": dense_gin, "sage": dense_sag
 
 def numbers(module):
     return {name: part.double().numpy() for name, part in module.state_dict().items()}
+
+
+@pytest.mark.parametrize("by_onednn", [True, False])
+def test_a_projection_is_what_torchs_linear_is(monkeypatch, by_onednn):
+    import torch
+
+    if by_onednn and not torch.backends.mkldnn.is_available():
+        pytest.skip("this torch has no oneDNN")
+    monkeypatch.setattr(encoders, "onednn_is_wider", lambda: by_onednn)
+    expected = torch.nn.Linear(24, 16, bias=False)
+    projection = encoders.Projection(24, 16, bias=False)
+    projection.load_state_dict(expected.state_dict())
+    inputs, ends = torch.randn(7, 24), torch.randn(16, 7).T
+    found = []
+    for module in (expected, projection):
+        values = inputs.clone().requires_grad_()
+        module(values.mul(2)).mul(ends).sum().backward()
+        found.append((module(inputs), values.grad, module.weight.grad))
+    for one, other in zip(*found, strict=True):
+        torch.testing.assert_close(one, other, atol=1e-5, rtol=1e-5)
 
 
 @pytest.mark.parametrize("direction", ["both", "to_response", "to_retrieved"])

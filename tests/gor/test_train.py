@@ -6,12 +6,13 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from gsum_assets.gor import train as module
 from gsum_assets.gor.encoders import new_encoder
 from gsum_assets.gor.infer import infer, load_encoder
 from gsum_assets.gor.settings import EncoderSettings, LossSettings, TrainingSettings
 from gsum_assets.gor.source_ranks import source_ranks
 from gsum_assets.gor.train import is_state_of, learning_rate, train
-from gsum_resources.checkpoints import CheckpointError
+from gsum_resources.checkpoints import CheckpointError, unpack
 from tests.gor.toy_graphs import toy_graph
 
 GRAPHS = [toy_graph(f"d{i}", n_chunks=4 + i, n_queries=2 + i % 3) for i in range(5)]
@@ -28,6 +29,12 @@ def test_same_seed_same_bytes_in_any_order_of_documents():
     assert checkpoint(train(GRAPHS, SHORT.model_copy(update={"seed": 1}))) != first
 
 
+@pytest.fixture
+def saves_every_epoch(monkeypatch):
+    monkeypatch.setattr(module, "SECONDS_BETWEEN_STATES", 0)
+
+
+@pytest.mark.usefixtures("saves_every_epoch")
 @pytest.mark.parametrize("stopped_after", [1, 3, 4])
 def test_going_on_ends_where_the_undisturbed_training_does(stopped_after):
     states = []
@@ -39,6 +46,15 @@ def test_going_on_ends_where_the_undisturbed_training_does(stopped_after):
     assert [row.epoch for row in told] == list(range(stopped_after + 1, SHORT.epochs + 1))
 
 
+def test_a_state_is_kept_where_the_last_is_long_ago(monkeypatch):
+    states, seconds = [], iter([0, 5, 12, 13, 22])
+    monkeypatch.setattr(module, "SECONDS_BETWEEN_STATES", 10)
+    monkeypatch.setattr(module.time, "monotonic", lambda: next(seconds))
+    train(GRAPHS, SHORT, save=states.append)
+    assert [len(unpack(state)[1]["log"]) for state in states] == [2, 4]
+
+
+@pytest.mark.usefixtures("saves_every_epoch")
 def test_a_state_of_another_training_is_refused():
     states = []
     train(GRAPHS, SHORT, save=states.append)

@@ -136,6 +136,7 @@ def main(step: str, methods: list[str]) -> None:
     """Drive the home's corpus, stalling in `step` unless an earlier process did."""
     home = Home.from_environment()
     memo._BATCH = BATCH
+    train.SECONDS_BETWEEN_STATES = 0
 
     def stall_in(name: str) -> Callable[[], None]:
         def stall() -> None:
