@@ -188,7 +188,7 @@ def plan(corpus: str, methods: str | None) -> None:
     wanted = [m.strip() for m in methods.split(",") if m.strip()] if methods else None
     with Console() as console:
         home = Home.from_environment()
-        found = planned(home, corpus, wanted, console.start, on_step=console.step)
+        found = planned(home, corpus, wanted, on_step=console.step)
     print_plan(found, methods)
 
 

@@ -39,7 +39,7 @@ from gsum_resources.home import Home
 from gsum_resources.lineage import Lineage
 from gsum_resources.models import Models
 from gsum_resources.models_io import ModelsIO
-from gsum_resources.rehearsal import RehearsedWarehouse
+from gsum_resources.parquet_store import ParquetStore
 from gsum_resources.settings_io import SettingsIO, section_version
 from gsum_resources.warehouse_io import WarehouseIO
 
@@ -97,16 +97,17 @@ def _wrong_section(folder: Path) -> str | None:
     return "wrong"
 
 
-def pipeline_for(home: Home, models: Models | None = None, is_rehearsal: bool = False) -> Pipeline:
-    """Wire the assets to the store and the models of `home`.
-
-    A rehearsal does without checks and catalogue.
-    """
-    workspace = open_workspace(home, models)
+def pipeline_for(
+    home: Home,
+    models: Models | None = None,
+    with_checks: bool = True,
+    store: ParquetStore | None = None,
+) -> Pipeline:
+    """Wire the assets to the store and the models of `home`, unless others are given."""
+    workspace = open_workspace(home, models, store=store)
     store, models, section = workspace.store, workspace.models, workspace.section
     automation = home.settings().automation
-    kind = RehearsedWarehouse if is_rehearsal else WarehouseIO
-    warehouse = kind(home, store, TABLES, table_of, bucket_of, VIEWS, _HEADLINES)
+    warehouse = WarehouseIO(home, store, TABLES, table_of, bucket_of, VIEWS, _HEADLINES)
     requests = Requests(store)
 
     def present_version(key: str) -> str | None:
@@ -149,7 +150,7 @@ def pipeline_for(home: Home, models: Models | None = None, is_rehearsal: bool = 
     )
     definitions = dg.Definitions(
         assets=assets,
-        asset_checks=[] if is_rehearsal else checks_of(assets, store, new_lineage),
+        asset_checks=checks_of(assets, store, new_lineage) if with_checks else [],
         sensors=[
             automation_sensor(dg.AssetSelection.all(), automation.interval_s),
             watch_corpora(

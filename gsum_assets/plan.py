@@ -1,19 +1,26 @@
 """What a run would ask of models and what that would cost, told before anything is spent.
 
-The run is rehearsed in a copy of the home, with understudies in place of the models that cost
-money or hours. What these are asked is entered in the ledgers of the copy, and added up.
+What is due is made in memory, from the tables of the home, with understudies in place of the models
+that cost money or hours. What these are asked is entered in ledgers beside, and added up.
 """
 
+import logging
+import math
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any
 
 import dagster as dg
 
-from gsum_assets.automation.currency import Requests
+from gsum_assets.automation.currency import Look, Requests
 from gsum_assets.checks.finding import count
-from gsum_assets.corpus.settings import CorpusError
+from gsum_assets.columns import DOCUMENT_LEVEL
+from gsum_assets.corpus import observe
+from gsum_assets.declared import CORPUS_STEPS, EVALUATION_STEPS, Declared, of_method
 from gsum_assets.definitions import METHODS, Pipeline, pipeline_for
-from gsum_assets.execute import OnStart
+from gsum_assets.families import FAMILIES
+from gsum_assets.method import MODELS, SETTINGS, Inputs
 from gsum_assets.models.assets import model_assets
 from gsum_assets.models.work import work_of
 from gsum_assets.plan_lines import (
@@ -25,25 +32,26 @@ from gsum_assets.plan_lines import (
     embedding_lines,
     model_name,
 )
-from gsum_assets.run import DriveError, OnStep, RunReport, drive
+from gsum_assets.run import OnStep
 from gsum_assets.tables import TABLES
 from gsum_resources.appended import read_appended
 from gsum_resources.dagster_private import AssetGraph
 from gsum_resources.home import Home
+from gsum_resources.layered import store_over
+from gsum_resources.lineage import feeds
 from gsum_resources.llm.rehearsal import Recalled
 from gsum_resources.models import Models
-from gsum_resources.parquet_store import ParquetStore
-from gsum_resources.rehearsal import (
-    RehearsedModels,
-    rehearsal_home,
-    rehearsal_instance,
-    rehearsed,
-)
+from gsum_resources.models_io import ModelsIO
+from gsum_resources.parquet_store import ParquetStore, Partition
+from gsum_resources.rehearsal import RehearsedModels, rehearsed
 from gsum_resources.settings import LlmSettings
+from gsum_resources.settings_io import SettingsReader
 
-_LEDGERS = ("llm_calls", "embedding_calls")
 _QUESTIONS = dg.AssetKey("queries")
 _JUDGE = dg.AssetKey("judge_model")
+_WITHOUT_BERTSCORE = {"scores": {"bertscore": False}}  # which asks no language model
+_NO_INSTANCE: Any = None  # a plan asks no run log
+_log = logging.getLogger(__name__)
 
 
 class PlanError(ValueError):
@@ -87,7 +95,6 @@ def plan(
     home: Home,
     corpus: str,
     methods: Collection[str] | None = None,
-    on_start: OnStart = lambda *_: None,
     models: Models | None = None,
     on_step: OnStep = lambda *_: None,
 ) -> Plan:
@@ -96,7 +103,6 @@ def plan(
     Parameters
     ----------
     methods : as `drive` takes them.
-    on_start : called before each run of the rehearsal.
     models : those of the home, unless given.
     on_step : called before each step of it.
 
@@ -107,35 +113,124 @@ def plan(
     PlanError
         If a step of the rehearsal failed.
     """
-    METHODS.wanted(home.corpora, corpus, methods or ["default"])
     store = home.open_store()
     models = models or Models(home.settings(), store, TABLES["llm_calls"])
-    tables = [name for name in TABLES if name not in _LEDGERS]
-    with rehearsal_home(home, corpus, tables) as copy:
-        understudies = rehearsed(models, copy.open_store())
-        pipeline = pipeline_for(copy, understudies, is_rehearsal=True)
-        if (asked := Requests(store).of(corpus)) is not None:
-            pipeline.requests.add(corpus, asked)
+    with store_over(store) as above:
+        understudies = rehearsed(models, above)
+        pipeline = pipeline_for(home, understudies, with_checks=False, store=above)
+        earlier = Requests(store).of(corpus)
+        asked = METHODS.wanted(home.corpora, corpus, methods or ([] if earlier else ["default"]))
+        pipeline.requests.add(corpus, {*(earlier or ()), *asked})
+        n_made = _Rehearsal(pipeline, corpus, on_step).run()
+        return _added_up(pipeline, understudies, corpus, store, is_current=not n_made)
+
+
+class _NothingFailed:
+    """Attempts as a run begins: all that failed earlier is tried once more."""
+
+    def try_again_at(self, _: str) -> float:
+        return math.inf
+
+    def given_up(self, *_: Any) -> frozenset[Partition]:
+        return frozenset()
+
+
+@dataclass
+class _Rehearsal:
+    """Makes in memory, step by step, what is due and leads to a model."""
+
+    pipeline: Pipeline
+    corpus: str
+    on_step: OnStep
+    _n_steps: int = 0
+    _about: int = 0
+
+    def run(self) -> int:
+        """The number of steps that were made."""
+        warehouse, corpus = self.pipeline.warehouse, self.corpus
+        observe.documents(warehouse, corpus, _log)
+        observe.queries(warehouse, corpus)
+        observe.graph(warehouse, corpus)
+        graph = self.pipeline.definitions.resolve_asset_graph()
+        leading = _leading_to_models(graph)
+        of_methods = [one for method in FAMILIES for one in of_method(method)]
+        declared = {one.name: one for one in (*CORPUS_STEPS, *EVALUATION_STEPS, *of_methods)}
+        ordered = [key.to_user_string() for key in graph.toposorted_asset_keys if key in leading]
+        look = self._look()
+        left = look.left(corpus)
+        self._about = sum(
+            len({p.method for p in left.get(key, ())})
+            for key in leading
+            if key.to_user_string() in declared
+        )
+        for one in (declared[name] for name in ordered if name in declared):
+            due = _due(look, one, corpus)
+            # documents are made together, results method by method
+            for together in [due] if one.level == DOCUMENT_LEVEL else [[p] for p in due]:
+                if together:
+                    self._make(one, together)
+            if due:
+                look = self._look()
+        return self._n_steps
+
+    def _look(self) -> Look:
+        attempts: Any = _NothingFailed()
+        return replace(self.pipeline.new_look(_NO_INSTANCE), attempts=attempts)
+
+    def _make(self, one: Declared, partitions: list[Partition]) -> None:
+        """Make some partitions of a step, and keep them in memory."""
+        self._n_steps += 1
+        self.on_step(one.name, self._n_steps, max(self._n_steps, self._about))
+        warehouse = self.pipeline.warehouse
+        step = "plan", f"{one.name} {self._n_steps}"
+        around = Inputs(
+            {},
+            self.corpus,
+            overrides=_WITHOUT_BERTSCORE,
+            note=partial(warehouse.reads.other, step),
+            store=warehouse.store,
+            folder=warehouse.home.corpora,
+            versions=warehouse.reads.tables[step],
+        )
         try:
-            report = _rehearse(pipeline, corpus, methods, on_start, on_step)
-        except (CorpusError, DriveError) as error:
-            raise type(error)(str(error).replace(str(copy.root), str(home.root))) from error
-        if report.errors:
-            said = report.errors[0].replace(str(copy.root), str(home.root))
-            raise PlanError(f"corpus '{corpus}' cannot be planned: a rehearsal failed: {said}")
-        return _added_up(pipeline, understudies, corpus, store, is_current=not report.made)
+            made = list(one.make(self._read(one, step, partitions), partitions, around))
+        except Exception as error:
+            raise PlanError(
+                f"corpus '{self.corpus}' cannot be planned: a rehearsal failed: {one.name}: {error}"
+            ) from error
+        for name, rows in one.joined(made).items():
+            asset = "/".join(one.path(name))
+            code = one.step.code_version
+            warehouse.keep(step, one.table(name), partitions, rows, asset, code)
+
+    def _read(
+        self, one: Declared, step: tuple[str, str], partitions: Sequence[Partition]
+    ) -> dict[str, Any]:
+        """Whatever a step may read, by name."""
+        warehouse = self.pipeline.warehouse
+        models = ModelsIO(self.pipeline.models, warehouse.reads, TABLES["embedding_calls"], work_of)
+        read: dict[str, Any] = {}
+        for name in one.reads:
+            if name in MODELS:
+                read[name] = models.model(step, one.name, name, self.corpus, _log.debug)
+            elif name == SETTINGS:
+                read[name] = SettingsReader(self.pipeline.section, warehouse.reads, step)
+            else:
+                table = one.table(name)
+                there = warehouse.store.partitions(table, self.corpus)
+                fed = [p for p in there if any(feeds(p, made) for made in partitions)]
+                untracked = name in one.step.untracked
+                columns = one.step.dictionaries.get(name, ())
+                read[name] = warehouse.rows(step, table, fed, untracked, columns)
+        return read
 
 
-def _rehearse(
-    pipeline: Pipeline,
-    corpus: str,
-    methods: Collection[str] | None,
-    on_start: OnStart,
-    on_step: OnStep,
-) -> RunReport:
-    only = _leading_to_models(pipeline.definitions.resolve_asset_graph())
-    with rehearsal_instance(pipeline.home) as instance:
-        return drive(pipeline, instance, corpus, methods, on_start, only=only, on_step=on_step)
+def _due(look: Look, one: Declared, corpus: str) -> list[Partition]:
+    """Partitions of which a table that the step writes is due."""
+    keys = [dg.AssetKey(one.path(name)) for name in one.step.writes]
+    return sorted(
+        {p for key in keys for p in look.nodes[key].partitions(corpus) if look.is_due(key, p)}
+    )
 
 
 def _leading_to_models(graph: AssetGraph) -> set[dg.AssetKey]:

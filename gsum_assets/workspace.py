@@ -60,13 +60,19 @@ class Workspace:
         return self.home.corpora / corpus, self.home.root
 
 
-def open_workspace(home: Home, models: Models | None = None, quick: bool = False) -> Workspace:
+def open_workspace(
+    home: Home,
+    models: Models | None = None,
+    quick: bool = False,
+    store: ParquetStore | None = None,
+) -> Workspace:
     """Open `home` with the models of its `gsum.toml`, or with those given.
 
     Parameters
     ----------
     quick : for a process that answers one question and ends, see `Models`.
+    store : of the tables; that of the home, unless given.
     """
-    store = home.open_store()
+    store = store or home.open_store()
     models = models or Models(home.settings(), store, TABLES["llm_calls"], quick=quick)
     return Workspace(home, store, models)

@@ -8,7 +8,7 @@ import dagster as dg
 from gsum_resources.embedding.memoized import MemoizedEmbedder
 from gsum_resources.embedding_ledger import EmbeddingLedger
 from gsum_resources.lazy import Lazy
-from gsum_resources.lineage import Reads
+from gsum_resources.lineage import Reads, Step
 from gsum_resources.llm.ledger import Ledger
 from gsum_resources.llm.ledgered_model import LedgeredModel
 from gsum_resources.models import Models
@@ -41,15 +41,19 @@ class ModelsIO(dg.IOManager):
 
     def load_input(self, context: dg.InputContext) -> Lazy:
         """A `Lazy` whose `get` gives a `LedgeredModel`, `MemoizedEmbedder` or `MemoizedScorer`."""
-        name = context.asset_key.path[-1]
-        step = step_of(context)
         asset = context.step_context.step.key.replace("__", "/")  # as people write it
-        corpus = _corpus_of(context)
+        info = context.log.info if context.log else print
+        name = context.asset_key.path[-1]
+        return self.model(step_of(context), asset, name, _corpus_of(context), info)
+
+    def model(
+        self, step: Step, asset: str, name: str, corpus: str, info: Callable[[str], None]
+    ) -> Lazy:
+        """The same for a step whose calls are entered for an asset and corpus."""
 
         def read() -> LedgeredModel | MemoizedEmbedder | MemoizedScorer:
             model = self._work_of(asset) if name == "language_model" else name
             self._reads.other(step, f"model:{name}", self.models.version(model))
-            info = context.log.info if context.log else print
             booked = EmbeddingLedger(self.models.store, self._embedding_table, corpus, asset)
             failed = partial(self._reads.failure, step)
             if name == "embedding_model":

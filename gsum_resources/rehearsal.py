@@ -1,27 +1,18 @@
-"""A rehearsal of a run: a copy of the home, and models that cost nothing in place of those that do.
+"""Models for a plan: those that cost nothing stand in for those that do.
 
-Nothing of the real home is written, no server is asked, no key is read.
+No server is asked, no key is read.
 """
 
-import os
-import shutil
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any
 
-import dagster as dg
 import numpy as np
 import pyarrow.parquet as pq
 
-from gsum_resources.dagster_private import NO_COMPUTE_LOGS
 from gsum_resources.embedding.vectors import unit_length
-from gsum_resources.home import Home
-from gsum_resources.instance import CONFIG_FILE
 from gsum_resources.llm.classical.vocabulary import content_stems
 from gsum_resources.llm.ledger import Ledger
 from gsum_resources.llm.ledgered_model import LedgeredModel, OnProgress
@@ -32,88 +23,10 @@ from gsum_resources.memo import memo_folder
 from gsum_resources.models import LANGUAGE_MODELS, WORK, Models
 from gsum_resources.parquet_store import ParquetStore
 from gsum_resources.protocols import Embedder, LanguageModel, OnRow, PassageScorer
-from gsum_resources.settings import SETTINGS_FILE, ScorerSettings, Settings
+from gsum_resources.settings import ScorerSettings, Settings
 from gsum_resources.state import state_of
-from gsum_resources.warehouse_io import WarehouseIO
 
 _MEMOS = "_memo"
-
-
-@contextmanager
-def rehearsal_home(home: Home, corpus: str, tables: Iterable[str]) -> Iterator[Home]:
-    """A home for a while: settings and documents of `home`, and a copy of a corpus's tables.
-
-    Files are immutable, so that a local store's are linked where the disk allows that.
-
-    Parameters
-    ----------
-    tables : whose files are taken along, with all memos.
-    """
-    with TemporaryDirectory(prefix="gsum-rehearsal-") as folder:
-        root = Path(folder).resolve()
-        (root / "corpora").mkdir()
-        (root / "corpora" / corpus).symlink_to(home.corpora / corpus)
-        with suppress(FileNotFoundError):
-            shutil.copyfile(home.root / SETTINGS_FILE, root / SETTINGS_FILE)
-        (root / "prompts").symlink_to(home.root / "prompts")  # which need not be there
-        store = home.open_store()
-        for part in (_MEMOS, *(f"{name}/corpus={corpus}" for name in tables)):
-            _take(store, f"{store.root}/{part}", root / "warehouse" / part)
-        yield Home(root, str(root / "warehouse"))
-
-
-def rehearsal_instance(home: Home) -> dg.DagsterInstance:
-    """A Dagster instance in the home of a rehearsal, whatever `DAGSTER_HOME` says."""
-    beside = home.root / "dagster"
-    beside.mkdir()
-    (beside / CONFIG_FILE).touch()  # Dagster remarks on it where there is none
-    folder = str(beside)
-    storage = {"module": "gsum_resources.event_log", "class": "InstanceStorage"}
-    return dg.DagsterInstance.local_temp(
-        folder,
-        {
-            "telemetry": {"enabled": False},
-            "storage": {"custom": {**storage, "config": {"base_dir": folder}}},
-            "compute_logs": NO_COMPUTE_LOGS,
-        },
-    )
-
-
-def _take(store: ParquetStore, source: str, target: Path) -> None:
-    """Link or copy a folder of the store; what another process merges meanwhile is there anew."""
-    complete = False
-    while not complete:
-        complete = True
-        store.fs.invalidate_cache(source)
-        for path in store.fs.find(source):
-            beside = target / path[len(source) :].lstrip("/")
-            if beside.exists() or path.endswith(".part"):
-                continue
-            beside.parent.mkdir(parents=True, exist_ok=True)
-            try:
-                _copy(store, path, beside)
-            except FileNotFoundError:
-                complete = False
-
-
-def _copy(store: ParquetStore, path: str, target: Path) -> None:
-    if store.is_local:
-        try:
-            os.link(path, target)
-        except FileNotFoundError:
-            raise
-        except OSError:  # another disk, or one without links
-            pass
-        else:
-            return
-    store.fs.get_file(path, str(target))
-
-
-class RehearsedWarehouse(WarehouseIO):
-    """Without a catalogue: nobody would read it."""
-
-    def rebuild_catalogue(self) -> None:
-        """Not here."""
 
 
 @dataclass(frozen=True)

@@ -108,15 +108,32 @@ class WarehouseIO(dg.IOManager):
                 for name in how["gsum/tables"]
             }
         table = self._table_of(context.asset_key.path)
+        rows = self.rows(
+            step,
+            table,
+            partitions,
+            bool(how.get("gsum/untracked")),
+            how.get("gsum/dictionaries", ()),
+        )
+        return rows if how.get("gsum/lazy") else rows.get()
+
+    def rows(
+        self,
+        step: Step,
+        table: Table,
+        partitions: Sequence[Partition],
+        is_untracked: bool = False,
+        as_dictionaries: Sequence[str] = (),
+    ) -> Lazy:
+        """Rows of partitions for a step; an input of it once they are read, unless untracked."""
 
         def read() -> pa.Table:
-            encoded = how.get("gsum/dictionaries", ())
-            rows, hashes = self.store.read(table, partitions, as_dictionaries=encoded)
-            if not how.get("gsum/untracked"):
+            rows, hashes = self.store.read(table, partitions, as_dictionaries=as_dictionaries)
+            if not is_untracked:
                 self.reads.table(step, table.name, hashes)
             return rows
 
-        return Lazy(read) if how.get("gsum/lazy") else read()
+        return Lazy(read)
 
     def _of_corpora(self, step: Step, table: Table, corpora: Collection[str]) -> Lazy:
         """All rows that a table has of some corpora, once they are wanted."""
@@ -143,21 +160,35 @@ class WarehouseIO(dg.IOManager):
         step = step_of(context)
         code_version = context.step_context.job_def.asset_layer.get(context.asset_key).code_version
         others = self.store.partitions(table)
-        written: dict[Partition, tuple[pa.Table, Provenance]] = {}
-        for partition, rows in self._split(table, partitions, obj, context.asset_key):
+        asset = context.asset_key.to_user_string()
+        written = self.keep(step, table, partitions, obj, asset, code_version)
+        if not others:
+            self.rebuild_catalogue()
+        self._describe(context, table, others, written)
+
+    def keep(
+        self,
+        step: Step,
+        table: Table,
+        partitions: list[Partition],
+        rows: pa.Table,
+        asset: str,
+        code_version: str | None,
+    ) -> dict[Partition, tuple[pa.Table, Provenance]]:
+        """Store what a step made of some partitions, each with all that the step has read."""
+        written = {}
+        for partition, share in self._split(table, partitions, rows, asset):
             provenance = Provenance(
                 content_hash="",
                 code_version=code_version_of(table, code_version),
                 inputs=self.reads.inputs_of(step, partition),
-                asset=context.asset_key.to_user_string(),
-                run_id=context.run_id,
+                asset=asset,
+                run_id=step[0],
                 time=datetime.now(UTC).isoformat(),
                 failed=self._failed(step, partition),
             )
-            written[partition] = rows, self.store.write(table, partition, rows, provenance)
-        if not others:
-            self.rebuild_catalogue()
-        self._describe(context, table, others, written)
+            written[partition] = share, self.store.write(table, partition, share, provenance)
+        return written
 
     def _describe(
         self,
@@ -206,14 +237,14 @@ class WarehouseIO(dg.IOManager):
         build_catalogue(self.store, self.tables.values(), self.home.catalogue, self._views)
 
     def _split(
-        self, table: Table, partitions: list[Partition], rows: pa.Table, asset: dg.AssetKey
+        self, table: Table, partitions: list[Partition], rows: pa.Table, asset: str
     ) -> list[tuple[Partition, pa.Table]]:
         """Each partition's share of `rows`, an empty table where there is none."""
         if len(partitions) == 1 or not rows.num_rows:
             return [(partition, rows) for partition in partitions]
         if "corpus" not in rows.column_names:
             raise StoreError(
-                f"asset '{asset.to_user_string()}' wrote {len(partitions)} partitions of "
+                f"asset '{asset}' wrote {len(partitions)} partitions of "
                 f"'{table.name}' without a column 'corpus' to tell them apart"
             )
         buckets = [self._bucket_of(i) for i in rows["document_id"].to_pylist()]

@@ -1,13 +1,13 @@
 """The index of Graph of Records: records, the trained network, node embeddings."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from functools import partial
 from typing import Any
 
 import pyarrow as pa
 
 from gsum_assets.corpus.embed import vector_column
-from gsum_assets.gor.graphs import record_graphs, training_graphs
+from gsum_assets.gor.graphs import RecordGraph, record_graphs, training_graphs
 from gsum_assets.gor.infer import infer, load_encoder
 from gsum_assets.gor.learn import (
     graphs_to_learn_from,
@@ -141,7 +141,7 @@ def _model(inputs: Inputs) -> Result:
 
 
 def _trained(
-    inputs: Inputs, graphs: Sequence[Any], settings: TrainingSettings, embedder: str
+    inputs: Inputs, graphs: list[RecordGraph], settings: TrainingSettings, embedder: str
 ) -> tuple[pa.Table, pa.Table]:
     """Model and training log; a training that was killed goes on where it was."""
     store = inputs.warehouse

@@ -1,0 +1,89 @@
+"""A store over another one: what is written stays in memory, and is gone with it."""
+
+import io
+import itertools
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+from fsspec import AbstractFileSystem
+from fsspec.utils import glob_translate
+
+from gsum_resources.parquet_store import ParquetStore
+
+
+class Layered(AbstractFileSystem):
+    """Files in memory over those of another file system, which is only read."""
+
+    cachable = False
+    protocol = "layered"
+
+    def __init__(self, under: AbstractFileSystem) -> None:
+        super().__init__()
+        self._under = under
+        self._files: dict[str, tuple[int, bytes]] = {}
+        self._removed: set[str] = set()
+        self._count = itertools.count()
+
+    def pipe_file(self, path: str, value: bytes, mode: str = "overwrite", **_: Any) -> None:
+        """Keep a file's content."""
+        self._files[path] = next(self._count), value
+        self._removed.discard(path)
+
+    def open(self, path: str, mode: str = "rb", *_: Any, **__: Any) -> Any:
+        """Read a file."""
+        if path in self._files:
+            return io.BytesIO(self._files[path][1])
+        if path in self._removed:
+            raise FileNotFoundError(path)
+        return self._under.open(path, mode)
+
+    def cat_file(self, path: str, start: int | None = None, end: int | None = None, **_: Any):  # noqa: ANN201
+        """The content of a file."""
+        with self.open(path) as file:
+            return file.read()[start:end]
+
+    def info(self, path: str, **_: Any) -> dict[str, Any]:
+        """Size, and something that changes with the content."""
+        if path in self._files:
+            number, content = self._files[path]
+            return {"name": path, "type": "file", "size": len(content), "created": number}
+        if path in self._removed:
+            raise FileNotFoundError(path)
+        return self._under.info(path)
+
+    def exists(self, path: str, **_: Any) -> bool:
+        """Whether there is such a file or folder."""
+        if path in self._files:
+            return True
+        return path not in self._removed and self._under.exists(path)
+
+    def glob(self, path: str, maxdepth: int | None = None, **_: Any) -> list[str]:
+        """The files whose path has a form."""
+        matches = re.compile(glob_translate(path)).match
+        below = {str(found) for found in self._under.glob(path)} - self._removed
+        return sorted(below | {file for file in self._files if matches(file)})
+
+    def rm_file(self, path: str) -> None:
+        """Remove a file, which stays in the file system below."""
+        self._files.pop(path, None)
+        self._removed.add(path)
+
+    def makedirs(self, path: str, exist_ok: bool = False) -> None:
+        """Do nothing: a file needs no folder."""
+
+    def invalidate_cache(self, path: str | None = None) -> None:
+        """Let the file system below list its files anew."""
+        self._under.invalidate_cache(path)
+
+
+@contextmanager
+def store_over(store: ParquetStore) -> Iterator[ParquetStore]:
+    """A store that reads from `store` and writes nothing there, with a database of its own."""
+    with TemporaryDirectory(prefix="gsum-plan-") as folder:
+        layered = ParquetStore(store.url, str(Path(folder) / "state.db"))
+        layered.fs, layered.is_local = Layered(store.fs), False
+        yield layered
