@@ -18,7 +18,7 @@ import numpy as np
 
 from gsum_assets.gor import train
 from gsum_assets.gor.losses import Losses
-from gsum_resources import memo
+from gsum_resources.embedding import memoized
 from gsum_resources.home import Home
 from gsum_resources.protocols import Reply, Request
 from tests.conftest import House
@@ -135,7 +135,7 @@ def stall_in_epoch(number: int, stall: Callable[[], None]) -> None:
 def main(step: str, methods: list[str]) -> None:
     """Drive the home's corpus, stalling in `step` unless an earlier process did."""
     home = Home.from_environment()
-    memo._BATCH = BATCH
+    memoized._BATCH = BATCH
     train.SECONDS_BETWEEN_STATES = 0
 
     def stall_in(name: str) -> Callable[[], None]:

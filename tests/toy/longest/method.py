@@ -8,7 +8,7 @@ from gsum_assets.retrieval.contexts import top_contexts
 
 def _lengths(inputs: Inputs) -> pa.Table:
     rows = inputs.table("chunks").select(["document_id", "chunk_id", "text"]).to_pylist()
-    counted = [{**row, "n": len(row.pop("text").split())} for row in rows]
+    counted = [{"n": len(row.pop("text").split()), **row} for row in rows]
     return pa.Table.from_pylist(counted)
 
 
