@@ -47,6 +47,7 @@ from gsum_resources.rehearsal import RehearsedModels, rehearsed
 from gsum_resources.settings import LlmSettings
 from gsum_resources.settings_io import SettingsReader
 
+_LEDGERS = ("llm_calls", "embedding_calls")
 _QUESTIONS = dg.AssetKey("queries")
 _JUDGE = dg.AssetKey("judge_model")
 _WITHOUT_BERTSCORE = {"scores": {"bertscore": False}}  # which asks no language model
@@ -115,7 +116,7 @@ def plan(
     """
     store = home.open_store()
     models = models or Models(home.settings(), store, TABLES["llm_calls"])
-    with store_over(store) as above:
+    with store_over(store, _LEDGERS) as above:
         understudies = rehearsed(models, above)
         pipeline = pipeline_for(home, understudies, with_checks=False, store=above)
         earlier = Requests(store).of(corpus)

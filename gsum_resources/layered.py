@@ -3,7 +3,7 @@
 import io
 import itertools
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -16,16 +16,22 @@ from gsum_resources.parquet_store import ParquetStore
 
 
 class Layered(AbstractFileSystem):
-    """Files in memory over those of another file system, which is only read."""
+    """Files in memory over those of another file system, which is only read.
+
+    Parameters
+    ----------
+    hidden : folders of which the files below are not seen.
+    """
 
     cachable = False
     protocol = "layered"
 
-    def __init__(self, under: AbstractFileSystem) -> None:
+    def __init__(self, under: AbstractFileSystem, hidden: Sequence[str] = ()) -> None:
         super().__init__()
         self._under = under
         self._files: dict[str, tuple[int, bytes]] = {}
         self._removed: set[str] = set()
+        self._hidden = tuple(f"{folder}/" for folder in hidden)
         self._count = itertools.count()
 
     def pipe_file(self, path: str, value: bytes, mode: str = "overwrite", **_: Any) -> None:
@@ -37,7 +43,7 @@ class Layered(AbstractFileSystem):
         """Read a file."""
         if path in self._files:
             return io.BytesIO(self._files[path][1])
-        if path in self._removed:
+        if self._is_gone(path):
             raise FileNotFoundError(path)
         return self._under.open(path, mode)
 
@@ -51,7 +57,7 @@ class Layered(AbstractFileSystem):
         if path in self._files:
             number, content = self._files[path]
             return {"name": path, "type": "file", "size": len(content), "created": number}
-        if path in self._removed:
+        if self._is_gone(path):
             raise FileNotFoundError(path)
         return self._under.info(path)
 
@@ -59,13 +65,16 @@ class Layered(AbstractFileSystem):
         """Whether there is such a file or folder."""
         if path in self._files:
             return True
-        return path not in self._removed and self._under.exists(path)
+        return not self._is_gone(path) and self._under.exists(path)
 
     def glob(self, path: str, maxdepth: int | None = None, **_: Any) -> list[str]:
         """The files whose path has a form."""
         matches = re.compile(glob_translate(path)).match
-        below = {str(found) for found in self._under.glob(path)} - self._removed
+        below = {str(found) for found in self._under.glob(path) if not self._is_gone(str(found))}
         return sorted(below | {file for file in self._files if matches(file)})
+
+    def _is_gone(self, path: str) -> bool:
+        return path in self._removed or path.startswith(self._hidden)
 
     def rm_file(self, path: str) -> None:
         """Remove a file, which stays in the file system below."""
@@ -81,9 +90,15 @@ class Layered(AbstractFileSystem):
 
 
 @contextmanager
-def store_over(store: ParquetStore) -> Iterator[ParquetStore]:
-    """A store that reads from `store` and writes nothing there, with a database of its own."""
+def store_over(store: ParquetStore, without: Sequence[str] = ()) -> Iterator[ParquetStore]:
+    """A store that reads from `store` and writes nothing there, with a database of its own.
+
+    Parameters
+    ----------
+    without : tables whose files are not seen.
+    """
     with TemporaryDirectory(prefix="gsum-plan-") as folder:
         layered = ParquetStore(store.url, str(Path(folder) / "state.db"))
-        layered.fs, layered.is_local = Layered(store.fs), False
+        hidden = [f"{store.root}/{name}" for name in without]
+        layered.fs, layered.is_local = Layered(store.fs, hidden), False
         yield layered

@@ -9,7 +9,6 @@ from gsum_assets.ask import ask
 from gsum_assets.corpus.settings import CorpusError
 from gsum_assets.run import RunReport
 from gsum_assets.workspace import open_workspace
-from gsum_resources.rehearsal import rehearsal_home
 from tests.conftest import CORPUS, House
 from tests.pipeline.homes import asked_of, furnish, house_at
 
@@ -60,13 +59,6 @@ def test_an_edited_prompt_makes_anew_what_is_written_with_it(house: House) -> No
     put(house, "answers/answer.md", "Answer briefly in {max_words} words.")
     ask(open_workspace(house.home, house.pipeline().models), CORPUS, "Who met the boat?")
     assert asked_of(house)["ask"] == asked + 2
-
-
-def test_a_plan_reads_the_prompts_of_the_home(house: House) -> None:
-    put(house, "answers/answer.md", "Answer in {max_words} words.", for_all=True)
-    with rehearsal_home(house.home, CORPUS, []) as home:
-        text = open_workspace(home).section(CORPUS, "prompts.answers.answer")
-    assert text == "Answer in {max_words} words."
 
 
 def test_the_language_of_the_corpus_is_part_of_the_prompts_that_write(house: House) -> None:

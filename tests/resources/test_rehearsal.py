@@ -3,9 +3,7 @@
 from collections.abc import Iterator
 from pathlib import Path
 
-import fsspec
 import numpy as np
-import pyarrow as pa
 import pytest
 
 from gsum_assets.tables import TABLES
@@ -13,16 +11,14 @@ from gsum_resources.appended import read_appended
 from gsum_resources.embedding.memoized import MemoizedEmbedder
 from gsum_resources.embedding.openai_compatible import OpenAICompatibleEmbedder
 from gsum_resources.endpoint import Endpoint
-from gsum_resources.home import Home
 from gsum_resources.llm.ledger import Ledger
 from gsum_resources.llm.ledgered_model import LedgeredModel
 from gsum_resources.llm.rehearsal import UNDERSTUDY, Recalled, RehearsedModel, Understudy
 from gsum_resources.llm.results import Score
-from gsum_resources.memo import Memo
 from gsum_resources.models import Models
-from gsum_resources.parquet_store import ParquetStore, Partition, Provenance
+from gsum_resources.parquet_store import ParquetStore
 from gsum_resources.protocols import Completion, CompletionError, Request
-from gsum_resources.rehearsal import rehearsal_home, rehearsed
+from gsum_resources.rehearsal import rehearsed
 from gsum_resources.scoring.prompt_logprobs import ServedScorer
 from gsum_resources.settings import EmbeddingSettings, LlmSettings, ScorerSettings, Settings
 from tests.models import FirstWords
@@ -142,32 +138,3 @@ def test_an_understudy_of_a_scorer_reads_as_much(server: ScriptedServer, tmp_pat
     assert understudy.tokens_read == pytest.approx(  # type: ignore[union-attr]
         real.tokens_read, rel=0.05
     )
-
-
-@pytest.mark.parametrize("kind", ["local", "memory"])
-def test_a_copy_has_the_corpus_and_the_memos_and_leaves_the_home_alone(
-    tmp_path: Path, kind: str
-) -> None:
-    root = tmp_path / "home"
-    (root / "corpora" / "c").mkdir(parents=True)
-    (root / "corpora" / "c" / "a.txt").write_text("A boat.")
-    (root / "gsum.toml").write_text("[llm]\n")
-    url = str(root / "warehouse") if kind == "local" else "memory://rehearsal"
-    store = ParquetStore(url)
-    table = TABLES["source_queries"]
-    rows = pa.table({"file": ["queries.jsonl"], "content_hash": ["0"]}, table.schema)
-    for corpus in ("c", "other"):
-        store.write(table, Partition(corpus), rows, Provenance("", ""))
-    Memo(store, "embeddings", "m").put({b"0" * 16: b"value"})
-    with rehearsal_home(Home(root, url), "c", [table.name]) as home:
-        copy = ParquetStore(home.warehouse)
-        assert copy.partitions(table) == [Partition("c")]
-        assert Memo(copy, "embeddings", "m").get([b"0" * 16]) == {b"0" * 16: b"value"}
-        assert (home.corpora / "c" / "a.txt").read_text() == "A boat."
-        assert (home.root / "gsum.toml").read_text() == "[llm]\n"
-        copy.write(table, Partition("c"), rows.slice(0, 0), Provenance("", ""))
-        copy.fs.rm(copy.root, recursive=True)
-    assert not home.root.exists()
-    assert store.read(table, [Partition("c")])[0].num_rows == 1
-    if kind == "memory":
-        fsspec.filesystem("memory").rm("/rehearsal", recursive=True)

@@ -32,7 +32,6 @@ def test_a_method_of_forty_lines_is_complete(tmp_path: Path) -> None:
         ["plan", "boats", "--methods", "longest"],
         ["run", "boats", "--methods", "longest,bm25"],
         ["ask", "boats", "Who met?", "--method", "longest", "--explain"],
-        ["leaderboard", "boats"],
     ]
     done = subprocess.run(
         [sys.executable, "-c", _GSUM, json.dumps(commands)],

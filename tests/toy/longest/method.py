@@ -21,7 +21,7 @@ def _rank(inputs: Inputs) -> pa.Table:
     same = {"level": "node", "latency_s": 0.0}
     return pa.Table.from_pylist(
         [
-            {"query_id": q, "rank": i, "item_id": row["chunk_id"], "score": row["n"], **same}
+            {"query_id": q, "rank": i, "item_id": row["chunk_id"], "score": 1 / i, **same}
             for q in inputs.table("queries")["query_id"].to_pylist()
             for i, row in enumerate(best, 1)
         ]
