@@ -180,7 +180,7 @@ def _run(
 def plan(corpus: str, methods: str | None) -> None:
     """Tell what `gsum run` would ask of models on CORPUS: calls, tokens and money.
 
-    The run is rehearsed beside the home, with models that cost nothing; no server is asked.
+    What is due is made in memory, with models that cost nothing; no server is asked.
     """
     from gsum_assets.plan import plan as planned
     from gsum_assets.terminal import Console, print_plan
