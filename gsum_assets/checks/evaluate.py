@@ -12,9 +12,9 @@ from collections.abc import Collection, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 
+from gsum_assets.checks.check import Check
 from gsum_assets.checks.finding import SHOWN, Finding
 from gsum_assets.checks.part import Part, Subject
-from gsum_assets.checks.registry import Check
 from gsum_resources.lineage import Lineage
 from gsum_resources.parquet_store import ParquetStore, Partition
 

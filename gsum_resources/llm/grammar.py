@@ -207,6 +207,7 @@ def bounded_schema(
     described = schema.model_json_schema()
     chars, items = max(_LEAST_CHARS, _CHARS_PER_WORD * max_words), _MOST_ITEMS
     if room is not None:
+        fitting = 0
         for items in range(_MOST_ITEMS, 0, -1):
             form = json.dumps(_skeleton(described, described, items))
             n_strings = max(1, form.count(f'"{_STRING}"'))

@@ -4,7 +4,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from gsum_assets.checks.gae import (
+from gsum_assets.gae.checks import (
     as_published,
     every_passage_once,
     finite,

@@ -3,7 +3,7 @@
 import pyarrow as pa
 import pytest
 
-from gsum_assets.checks.gor import (
+from gsum_assets.gor.checks import (
     are_chunks_and_responses,
     join_nodes,
     loss_falls,

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pytest
 
 from gsum_assets.checks.finding import Finding
-from gsum_assets.checks.graphrag import (
+from gsum_assets.graphrag.checks import (
     about_mentions,
     join_entities,
     join_mentions,
@@ -20,7 +20,7 @@ from gsum_assets.checks.graphrag import (
     of_chunks,
     stand_for_mentions,
 )
-from gsum_assets.checks.graphrag_reports import (
+from gsum_assets.graphrag.report_checks import (
     cite_what_supports,
     cover_entities,
     every_community_reported,

@@ -13,10 +13,11 @@ from dagster._core.storage.asset_check_execution_record import (
 )
 
 from gsum_assets.checks import assets, registry
+from gsum_assets.checks.check import Check
 from gsum_assets.checks.evaluate import in_turn
 from gsum_assets.checks.finding import Finding
 from gsum_assets.checks.part import Part, Subject
-from gsum_assets.checks.registry import CHECKS, Check
+from gsum_assets.checks.registry import CHECKS
 from gsum_resources.parquet_store import ParquetStore, Partition
 from tests.checks.indexed import METHODS, evaluations, indexed, plant, with_column
 from tests.conftest import CORPUS, House, document_in

@@ -10,7 +10,8 @@ import pyarrow as pa
 import pytest
 
 from gsum_assets.checks.finding import Finding
-from gsum_assets.checks.jerr import (
+from gsum_assets.checks.registry import CHECKS as REGISTERED
+from gsum_assets.jerr.checks import (
     every_chunk_has_one,
     every_synopsis_has_some,
     join_elements,
@@ -18,13 +19,12 @@ from gsum_assets.checks.jerr import (
     name_what_was_shown,
     pages_cover,
 )
-from gsum_assets.checks.jerr_graph import (
+from gsum_assets.jerr.graph_checks import (
     close_no_cycle,
     lead_to_nodes,
     visit_nodes,
     would_close_cycles,
 )
-from gsum_assets.checks.registry import CHECKS as REGISTERED
 from gsum_assets.tables import TABLES
 
 TEXT = "Lin swims.\n\nThe dam holds."

@@ -5,7 +5,7 @@ from itertools import permutations
 import pyarrow as pa
 import pytest
 
-from gsum_assets.checks.lightpal import (
+from gsum_assets.lightpal.checks import (
     all_scored,
     are_passages,
     finite,

@@ -1,11 +1,14 @@
 """What should be true of what chunks name and tell, and of the graph that is merged from it."""
 
+from collections.abc import Mapping, Sequence
 from textwrap import shorten
 
 import pyarrow as pa
 
+from gsum_assets.checks.check import Check
 from gsum_assets.checks.finding import Finding, count, found, together
 from gsum_assets.checks.references import are_among, lacking, times_among, unnested
+from gsum_assets.graphrag import report_checks
 from gsum_resources.arrow import pc
 
 _INVENTED = 0.5  # share of names that no text holds, beyond which a model makes them up
@@ -278,3 +281,153 @@ def _pairs(sources: pa.ChunkedArray, targets: pa.ChunkedArray) -> pa.Table:
     is_swapped = pc.greater(sources, targets)
     one, other = pc.if_else(is_swapped, targets, sources), pc.if_else(is_swapped, sources, targets)
     return pa.table({"one_id": one, "other_id": other}).drop_null()
+
+
+_NAMED_IN = ["chunk_id", "name_key"]
+
+CHECKS: Mapping[str, Sequence[Check]] = {
+    "graphrag.extractions": [
+        Check(
+            "no_malformed_replies",
+            "No chunk got a malformed reply.",
+            lambda part: no_malformed_replies(part.rows(), part.corpus),
+            warns=True,
+        )
+    ],
+    "graphrag.entity_mentions": [
+        Check(
+            "of_chunks",
+            "Each mention is of a chunk that exists.",
+            lambda part: of_chunks(
+                part.rows(columns=["chunk_id", "document_id", "name"]),
+                part.rows("chunks", ["chunk_id"]),
+            ),
+        ),
+        Check(
+            "names_in_text",
+            "Of the names that a model found, at least half stand in their chunks.",
+            lambda part: names_in_text(
+                part.rows(columns=["chunk_id", "document_id", "name", "is_verbatim", "model"])
+            ),
+            warns=True,
+        ),
+    ],
+    "graphrag.relationship_mentions": [
+        Check(
+            "join_mentions",
+            "Both ends are mentioned in the same chunk, and differ; strength is 1 to 10.",
+            lambda part: join_mentions(
+                part.rows(), part.rows("graphrag.entity_mentions", _NAMED_IN)
+            ),
+        )
+    ],
+    "graphrag.claims": [
+        Check(
+            "about_mentions",
+            "A claim's subject is mentioned in its chunk; it is true, false or suspected.",
+            lambda part: about_mentions(
+                part.rows(), part.rows("graphrag.entity_mentions", _NAMED_IN)
+            ),
+        )
+    ],
+    "graphrag.aliases": [
+        Check(
+            "names_resolve",
+            "Every name that is mentioned stands for an entity; each entity has one name of its "
+            "own, and others by evidence in chunks that exist.",
+            lambda part: names_resolve(
+                part.rows(),
+                part.rows("graphrag.entity_mentions", ["name_key"]),
+                part.rows("chunks", ["chunk_id"]),
+            ),
+        )
+    ],
+    "graphrag.entities": [
+        Check(
+            "stand_for_mentions",
+            "An entity names the chunks that mention it by one of its names, and is described "
+            "where one of them describes it.",
+            lambda part: stand_for_mentions(
+                part.rows(columns=["entity_id", "name", "description", "chunk_ids"]),
+                part.rows("graphrag.entity_mentions", [*_NAMED_IN, "description"]),
+                part.rows("graphrag.aliases", ["name_key", "entity_id"]),
+            ),
+        )
+    ],
+    "graphrag.relationships": [
+        Check(
+            "join_entities",
+            "Each joins two entities and weighs as much as it has mentions; an entity's degree is "
+            "the number of its relationships.",
+            lambda part: join_entities(
+                part.rows(columns=["relationship_id", "source_id", "target_id", "weight"]),
+                part.rows("graphrag.entities", ["entity_id", "name", "degree"]),
+                part.rows("graphrag.relationship_mentions", ["source_key", "target_key"]),
+                part.rows("graphrag.aliases", ["name_key", "entity_id"]),
+            ),
+        )
+    ],
+    "graphrag.communities": [
+        Check(
+            "cover_entities",
+            "Each level shows every entity once; parts make up their community; a community names "
+            "the relationships with both ends in it.",
+            lambda part: report_checks.cover_entities(
+                part.rows(),
+                part.rows("graphrag.entities", ["entity_id"]),
+                part.rows("graphrag.relationships", ["relationship_id", "source_id", "target_id"]),
+            ),
+        )
+    ],
+    "graphrag.community_reports": [
+        Check(
+            "every_community_reported",
+            "Each community has a report.",
+            lambda part: report_checks.every_community_reported(
+                part.rows(columns=["community_id"]),
+                part.rows("graphrag.communities"),
+                part.corpus,
+            ),
+            warns=True,
+        )
+    ],
+    "graphrag.findings": [
+        Check(
+            "cite_what_supports",
+            "Each finding cites chunks that exist; each of these mentions one of its entities, "
+            "and each of its entities is mentioned by one of these.",
+            lambda part: report_checks.cite_what_supports(
+                part.rows(),
+                part.rows("graphrag.entities", ["entity_id", "chunk_ids"]),
+                part.rows("chunks", ["chunk_id"]),
+            ),
+        )
+    ],
+    "graphrag.embeddings": [
+        Check(
+            "finite",
+            "Each entity and each report has one vector, finite and of unit length.",
+            lambda part: report_checks.finite(
+                part.rows(),
+                part.rows("graphrag.entities", ["entity_id"]),
+                part.rows("graphrag.community_reports", ["community_id"]),
+            ),
+        )
+    ],
+    "graphrag.partial_answers": [
+        Check(
+            "in_range",
+            "Helpfulness is 0 to 100.",
+            lambda part: report_checks.in_range(part.rows()),
+        )
+    ],
+    "graphrag.reduced_contexts": [
+        Check(
+            "ranks_consecutive",
+            "The ranks of each question's context count up from 1.",
+            lambda part: report_checks.ranks_consecutive(
+                part.rows(columns=["query_id", "sample", "rank"])
+            ),
+        )
+    ],
+}

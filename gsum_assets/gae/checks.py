@@ -1,10 +1,11 @@
 """What should be true of clusters of passages, of what they come from, and of refined passages."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 import pyarrow as pa
 
+from gsum_assets.checks.check import Check
 from gsum_assets.checks.finding import Finding, count, found, together
 from gsum_resources.arrow import pc
 
@@ -314,3 +315,66 @@ def _remedy(clusterings: pa.Table, which: int) -> str:
     families = {name.split("-")[0] for name in clusterings["clustering"].to_pylist()}
     wanted = [_SETTINGS[family][which] for family in sorted(families)]
     return f'set {" and ".join(wanted)} in corpus.toml, [gae.clusters], or method = "chosen" there'
+
+
+_PLACED_CHUNKS = ["chunk_id", "document_id", "position"]
+
+CHECKS: Mapping[str, Sequence[Check]] = {
+    "gae.graph_edges": [
+        Check(
+            "join_passages",
+            "Each edge joins two passages of its level, neighbours side by side in one document.",
+            lambda part: join_passages(part.rows(), part.rows("chunks", _PLACED_CHUNKS)),
+        )
+    ],
+    "gae.embeddings": [
+        Check(
+            "finite",
+            "Each passage has one embedding, and it is finite.",
+            lambda part: finite(part.rows(), part.rows("chunks", _PLACED_CHUNKS)),
+        ),
+        Check(
+            "not_over_smoothed",
+            "Embeddings differ: the mean cosine of two is at most 0.99.",
+            lambda part: not_over_smoothed(part.rows()),
+            warns=True,
+        ),
+    ],
+    "gae.clusters": [
+        Check(
+            "every_passage_once",
+            "Every clustering has each passage of its level once; clusters are numbered from 0, "
+            "largest first.",
+            lambda part: every_passage_once(part.rows(), part.rows("chunks", _PLACED_CHUNKS)),
+        )
+    ],
+    "gae.clusterings": [
+        Check(
+            "not_degenerate",
+            "No chosen clustering has over half of the passages in one cluster, or nearly each in "
+            "a cluster of its own.",
+            lambda part: not_degenerate(part.rows(), part.rows("chunks", _PLACED_CHUNKS)),
+            warns=True,
+        )
+    ],
+    "gae.refined_contexts": [
+        Check(
+            "made_from_contexts",
+            "Each passage is one of its question's contexts, and no longer than it unless it was "
+            "edited.",
+            lambda part: made_from_contexts(
+                part.rows(), part.rows("contexts", ["query_id", "node_id"])
+            ),
+        ),
+        Check(
+            "published_clusters_part",
+            "DBSCAN, which gae-dbscan follows, has not over half of the passages in one cluster, "
+            "nor nearly each in a cluster of its own.",
+            lambda part: not_degenerate(
+                as_published(part.rows("gae.clusterings"), part.looked_at[0].method),
+                part.rows("chunks", _PLACED_CHUNKS),
+            ),
+            warns=True,
+        ),
+    ],
+}

@@ -1,8 +1,11 @@
 """What should be true of graphs of records and of what is learnt from them."""
 
+from collections.abc import Mapping, Sequence
+
 import pyarrow as pa
 
 from gsum.statistics import SIGNIFICANT, can_differ, compare
+from gsum_assets.checks.check import Check
 from gsum_assets.checks.finding import SHOWN, Finding, count, found, together
 from gsum_resources.arrow import pc
 
@@ -147,3 +150,55 @@ def _absent(rows: pa.Table, others: pa.Table) -> pa.Table:
     """The nodes of `rows` that are not among `others`."""
     known = pc.is_in(rows["node_id"], value_set=others["node_id"].combine_chunks())
     return rows.select(["node_id", "document_id"]).filter(pc.invert(known))
+
+
+CHECKS: Mapping[str, Sequence[Check]] = {
+    "gor.record_nodes": [
+        Check(
+            "are_chunks_and_responses",
+            "The nodes are the chunks and the responses of their documents.",
+            lambda part: are_chunks_and_responses(
+                part.rows(columns=["node_id", "document_id"]),
+                part.rows("chunks", ["chunk_id", "document_id"]),
+                part.rows("gor.historical_responses", ["response_id", "document_id"]),
+            ),
+        )
+    ],
+    "gor.record_edges": [
+        Check(
+            "join_nodes",
+            "Each edge leads from a node to a later response of the same document.",
+            lambda part: join_nodes(
+                part.rows(),
+                part.rows("gor.record_nodes", ["node_id", "document_id", "kind", "position"]),
+            ),
+        )
+    ],
+    "gor.node_rankings": [
+        Check(
+            "source_comes_first",
+            "Of all nodes, a question's own source resembles its source most.",
+            lambda part: source_comes_first(
+                part.rows(columns=["query_id", "node_id", "f1"]),
+                part.rows("gor.simulated_queries", ["query_id", "chunk_id"]),
+            ),
+        )
+    ],
+    "gor.training_log": [
+        Check(
+            "loss_falls",
+            "Losses are finite, and the last epoch's lies below the first's.",
+            lambda part: loss_falls(part.rows()),
+            warns=True,
+        )
+    ],
+    "gor.source_ranks": [
+        Check(
+            "training_helps",
+            "On documents not learnt from, the trained network ranks a question's source among "
+            "the chunks higher than dense retrieval does.",
+            lambda part: training_helps(part.rows()),
+            warns=True,
+        )
+    ],
+}

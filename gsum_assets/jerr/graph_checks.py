@@ -6,13 +6,30 @@ import numpy as np
 import pyarrow as pa
 
 from gsum_assets.checks.finding import Finding, count, found, together
-from gsum_assets.checks.jerr import SIZE, of_each_size, sized
 from gsum_assets.checks.references import are_among, lacking
 from gsum_assets.checks.results import ROUNDING
 from gsum_resources.arrow import pc
 
+SIZE = "max_tokens"
 _NEAR = 3  # of 64 bits, by which two elements may differ and still be one (3.3)
 _ENDS = ["source_id", "target_id"]
+
+
+def sized(rows: pa.Table) -> pa.Table:
+    """Rows whose size of line chunks is a text, as `references` compares it."""
+    return rows.set_column(rows.schema.get_field_index(SIZE), SIZE, pc.cast(rows[SIZE], "string"))
+
+
+def of_each_size(rows: pa.Table, *others: pa.Table) -> list[tuple[pa.Table, ...]]:
+    """The rows of each size of line chunks, ascending, and other tables' of that size.
+
+    Without rows there is one size, and nothing of it.
+    """
+    sizes = sorted(pc.unique(rows[SIZE]).to_pylist()) or [0]
+    return [
+        tuple(table.filter(pc.equal(table[SIZE], size)) for table in (rows, *others))
+        for size in sizes
+    ]
 
 
 def lead_to_nodes(merges: pa.Table, nodes: pa.Table, elements: pa.Table) -> Finding:

@@ -1,11 +1,14 @@
 """What should be true of passage graphs and of what they are made from."""
 
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
 
+from gsum_assets.checks.check import Check
 from gsum_assets.checks.finding import Finding, count, found, together
+from gsum_assets.checks.part import Part
 from gsum_assets.lightpal.lists import places
 from gsum_resources.arrow import pc
 
@@ -169,3 +172,50 @@ def _ranks_count_up(edges: pa.Table, remedy: str) -> Finding:
     )
     what = count(ranks.num_rows, "list of edges", "lists of edges")
     return found(what, ranks.filter(pc.invert(complete)), f"are not ranked from 1 up; {remedy}")
+
+
+def _scores(part: Part) -> pa.Table:
+    return part.rows(columns=[*_PAIR, "score"], as_dictionaries=_PAIR)
+
+
+_PAIR = ["level", "passage_id", "candidate_id"]
+_PASSAGE_EDGE = ["graph", "level", "scope", "source_id", "target_id"]
+
+CHECKS: Mapping[str, Sequence[Check]] = {
+    "lightpal.candidates": [
+        Check(
+            "are_passages",
+            "Both ends are passages of the corpus, none is its own candidate, and all passages "
+            "of a level have equally many.",
+            lambda part: are_passages(
+                part.rows(columns=_PAIR, as_dictionaries=_PAIR),
+                part.rows("chunks", ["chunk_id", "document_id"]),
+            ),
+        )
+    ],
+    "lightpal.context_scores": [
+        Check(
+            "all_scored",
+            "Every candidate has a context score.",
+            lambda part: all_scored(_scores(part), part.corpus),
+            warns=True,
+        ),
+        Check(
+            "finite",
+            "Every score that there is is finite.",
+            lambda part: finite(_scores(part)),
+        ),
+    ],
+    "lightpal.passage_edges": [
+        Check(
+            "join_candidates",
+            "Each edge leads from a passage to one of its candidates, within a document where its "
+            "scope is that; a passage's edges are ranked from 1 up.",
+            lambda part: join_candidates(
+                part.rows(columns=[*_PASSAGE_EDGE, "rank"], as_dictionaries=_PASSAGE_EDGE),
+                part.rows("lightpal.candidates", _PAIR, as_dictionaries=_PAIR),
+                part.rows("chunks", ["chunk_id", "document_id"]),
+            ),
+        )
+    ],
+}

@@ -5,30 +5,15 @@ from collections.abc import Mapping, Sequence
 import pyarrow as pa
 
 from gsum_assets.checks import documents as pieces
+from gsum_assets.checks.check import Check
 from gsum_assets.checks.finding import SHOWN, Finding, count, found, together
 from gsum_assets.checks.references import are_among, lacking, unnested
+from gsum_assets.jerr import graph_checks
+from gsum_assets.jerr.graph_checks import SIZE, of_each_size, sized
 from gsum_resources.arrow import pc
 
-SIZE = "max_tokens"
 _CHUNK = [SIZE, "chunk_id"]
 _MOST_WORDS = 3  # of a relation (A.4)
-
-
-def sized(rows: pa.Table) -> pa.Table:
-    """Rows whose size of line chunks is a text, as `references` compares it."""
-    return rows.set_column(rows.schema.get_field_index(SIZE), SIZE, pc.cast(rows[SIZE], "string"))
-
-
-def of_each_size(rows: pa.Table, *others: pa.Table) -> list[tuple[pa.Table, ...]]:
-    """The rows of each size of line chunks, ascending, and other tables' of that size.
-
-    Without rows there is one size, and nothing of it.
-    """
-    sizes = sorted(pc.unique(rows[SIZE]).to_pylist()) or [0]
-    return [
-        tuple(table.filter(pc.equal(table[SIZE], size)) for table in (rows, *others))
-        for size in sizes
-    ]
 
 
 def line_chunks_cover(line_chunks: pa.Table, documents: pa.Table) -> Finding:
@@ -180,3 +165,122 @@ def name_what_was_shown(look_ups: pa.Table, contexts: pa.Table) -> Finding:
         lacking(named, ["query_id", "chunk_id"], contexts, ["query_id", "node_id"]),
         "were not shown with their question; materialize jerr/look_ups again",
     )
+
+
+_LINE_CHUNK = ["max_tokens", "chunk_id"]
+_EDGE = ["max_tokens", "source_id", "target_id"]
+_SLICE = ["document_id", "start", "end", "text"]
+
+CHECKS: Mapping[str, Sequence[Check]] = {
+    "jerr.line_chunks": [
+        Check(
+            "cover_documents",
+            "Of each size, line chunks are exact slices of their documents, and every character "
+            "that is not blank lies in one.",
+            lambda part: line_chunks_cover(
+                part.rows(columns=["max_tokens", *_SLICE]),
+                part.rows("documents", ["document_id", "text"]),
+            ),
+        )
+    ],
+    "jerr.synopses": [
+        Check(
+            "every_chunk_has_one",
+            "Each line chunk has a synopsis that is not empty.",
+            lambda part: every_chunk_has_one(
+                part.rows(columns=[*_LINE_CHUNK, "synopsis"]),
+                part.rows("jerr.line_chunks", [*_LINE_CHUNK, "document_id", "position"]),
+                part.corpus,
+            ),
+            warns=True,
+        )
+    ],
+    "jerr.elements": [
+        Check(
+            "every_synopsis_has_some",
+            "Each synopsis has a core element at least, each of a line chunk that exists.",
+            lambda part: every_synopsis_has_some(
+                part.rows(columns=[*_LINE_CHUNK, "document_id", "element"]),
+                part.rows("jerr.synopses", [*_LINE_CHUNK, "document_id", "position", "synopsis"]),
+                part.rows("jerr.line_chunks", _LINE_CHUNK),
+                part.corpus,
+            ),
+            warns=True,
+        )
+    ],
+    "jerr.relations": [
+        Check(
+            "join_elements",
+            "Both ends are elements of the same line chunk; a relation has one to three words.",
+            lambda part: join_elements(
+                part.rows(
+                    columns=[*_LINE_CHUNK, "document_id", "source_key", "target_key", "relation"]
+                ),
+                part.rows("jerr.elements", [*_LINE_CHUNK, "element_key"]),
+            ),
+        )
+    ],
+    "jerr.nodes": [
+        Check(
+            "stand_for_elements",
+            "Every written form of an element became a node that exists; near ones differ by at "
+            "most 3 bits of 64.",
+            lambda part: graph_checks.lead_to_nodes(
+                part.rows("jerr.merges", ["max_tokens", "element", "node_id", "rule", "n_bits"]),
+                part.rows(columns=["max_tokens", "node_id"]),
+                part.rows("jerr.elements", ["max_tokens", "element"]),
+            ),
+        )
+    ],
+    "jerr.edges": [
+        Check(
+            "close_no_cycle",
+            "Edges join two nodes, lead on in the order of their places, and close no cycle.",
+            lambda part: graph_checks.close_no_cycle(
+                part.rows(columns=_EDGE),
+                part.rows("jerr.nodes", ["max_tokens", "node_id", "place"]),
+            ),
+        )
+    ],
+    "jerr.left_out_edges": [
+        Check(
+            "would_close_cycles",
+            "The cycle that is told of each is made of itself and of edges of the graph.",
+            lambda part: graph_checks.would_close_cycles(
+                part.rows(columns=[*_EDGE, "cycle_ids"]), part.rows("jerr.edges", _EDGE)
+            ),
+        )
+    ],
+    "jerr.pages": [
+        Check(
+            "cover_documents",
+            "Pages are exact slices of their documents, and every character that is not blank "
+            "lies in one.",
+            lambda part: pages_cover(
+                part.rows(columns=_SLICE), part.rows("documents", ["document_id", "text"])
+            ),
+        )
+    ],
+    "jerr.searches": [
+        Check(
+            "visit_nodes",
+            "Visited nodes are in the graph, places count up from 1, mean rewards are 0 to 1, and "
+            "the best path follows edges.",
+            lambda part: graph_checks.visit_nodes(
+                part.rows(columns=["query_id", "node_id", "name", "place", "step", "mean_reward"]),
+                part.rows("jerr.nodes", ["max_tokens", "node_id"]),
+                part.rows("jerr.edges", _EDGE),
+            ),
+        )
+    ],
+    "jerr.look_ups": [
+        Check(
+            "name_what_was_shown",
+            "What is to be read again was shown with its question.",
+            lambda part: name_what_was_shown(
+                part.rows(columns=["query_id", "chunk_ids"]),
+                part.rows("contexts", ["query_id", "node_id"]),
+            ),
+        )
+    ],
+}
