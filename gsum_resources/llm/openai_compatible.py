@@ -181,7 +181,10 @@ class OpenAICompatibleModel:
                     self._obeyed.add(self._dialect_for(request.schema).format)
                 return checked
             except _CutOffError as error:
-                problem, room = error, room * _MORE_ROOM
+                problem = error
+                if self._passed_over(request, said):  # it is asked in another form
+                    continue
+                room *= _MORE_ROOM
                 if request.schema:
                     self._cut_off.add(request.schema)
                 if repeats_itself(said.text):  # it would fill any room
@@ -337,6 +340,17 @@ class OpenAICompatibleModel:
             names = self._settings.base_url, before, self._dialect.format
             _log.info("%s does not take JSON as %s; it is requested as %s", *names)
 
+    def _passed_over(self, request: Request, said: _Said) -> bool:
+        """Whether a reply has no JSON at all; then the format is lowered for all schemas."""
+        lower = self._dialect_for(request.schema).lower_format
+        if not (request.schema and self._is_auto and said.text and lower):
+            return False
+        if set(said.text) & set("{["):
+            return False
+        if request.schema not in self._formats:
+            self._dialect = replace(self._dialect, format=lower)
+        return True
+
     def _note_ignored_schema(self, request: Request, said: _Said) -> None:
         """Lower the format of a server that passed the schema over in silence.
 
@@ -345,10 +359,9 @@ class OpenAICompatibleModel:
         dialect = self._dialect_for(request.schema)
         if not (request.schema and self._is_auto and said.text and dialect.lower_format):
             return
-        if not set(said.text) & set("{["):
-            if request.schema not in self._formats:
-                self._dialect = replace(self._dialect, format=dialect.lower_format)
-        elif dialect.format not in {"json_object", *self._obeyed} and not has_form(
+        if self._passed_over(request, said):
+            return
+        if dialect.format not in {"json_object", *self._obeyed} and not has_form(
             said.text, request.schema
         ):
             self._formats[request.schema] = dialect.lower_format
