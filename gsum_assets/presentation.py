@@ -1,11 +1,10 @@
 """What the UI says of an asset, taken from the declaration of its table."""
 
 import base64
-from collections.abc import Callable, Collection
+from collections.abc import Collection
 from typing import Any
 
 import dagster as dg
-import pyarrow as pa
 
 from gsum_assets.result import Markdown, Picture, Shown
 from gsum_assets.tables import TABLES, table_of
@@ -66,10 +65,3 @@ def as_metadata(shown: Shown) -> dict[str, Any]:
     """What a step has to show, as Dagster has it."""
     kinds = {Picture: lambda one: picture(*one), Markdown: dg.MetadataValue.md}
     return {label: kinds.get(type(one), lambda same: same)(one) for label, one in shown.items()}
-
-
-def plot_of(
-    rows: pa.Table, draw: Callable[[], bytes], alt: str
-) -> dict[str, dg.MarkdownMetadataValue]:
-    """A picture of `rows` under the label `plot`; nothing where there are no rows."""
-    return {"plot": picture(draw(), alt)} if rows.num_rows else {}

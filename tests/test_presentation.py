@@ -16,7 +16,6 @@ from PIL import Image
 from gsum_assets.definitions import defs
 from gsum_assets.evaluation.leaderboard import best_methods
 from gsum_assets.execute import look_at_sources
-from gsum_assets.presentation import plot_of
 from gsum_assets.run import drive, register
 from gsum_assets.tables import TABLES, table_of
 from gsum_resources.catalogue import define_views
@@ -205,12 +204,6 @@ def test_an_overview_of_many_corpora_is_cut_but_holds_the_one_just_written(tmp_p
     assert label == "all_corpora (showing 10 of 25)"
     assert names == [*(f"c{i:02d}" for i in range(9)), "c24"]
     assert {record.data["main figure"] for record in shown.records} == {"figure"}
-
-
-def test_a_plot_of_nothing_is_not_drawn() -> None:
-    rows = rejected("bad")
-    assert plot_of(rows.slice(1), lambda: pytest.fail("drawn"), "nothing") == {}
-    assert set(plot_of(rows, lambda: b"png", "one")) == {"plot"}
 
 
 def test_the_leaderboard_of_each_corpus_names_its_best_method(

@@ -12,6 +12,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import dagster as dg
+import pyarrow as pa
 from dagster._core.execution.context.compute import current_execution_context
 
 from gsum_assets.automation.currency import Node
@@ -114,7 +115,7 @@ class Workshop:
         function: Any = asset.op.compute_fn
         with _current(context):
             made = function.decorated_fn(*[context] * function.has_context_arg(), **inputs)
-            if len(asset.keys) == 1:
+            if isinstance(made, pa.Table):
                 return dict.fromkeys(asset.keys_by_output_name, made)
             return {output.output_name: output.value for output in made}
 
