@@ -21,10 +21,14 @@ _FIRST_MARGIN, _MARGIN, _OBSERVATIONS = 2.0, 1.25, 8
 
 
 class Attempt(NamedTuple):
-    """A request that was admitted: its row in the database, and the tokens that it takes."""
+    """A request that was admitted: its row in the database, and the tokens that it takes.
+
+    Its time is part of its key: SQLite gives the id of a row that left the window to another.
+    """
 
     id: int
     tokens: int
+    time: float
 
 
 class TokenEstimate:
@@ -111,7 +115,8 @@ class RateLimiter:
         if attempt is None or tokens == attempt.tokens:
             return
         with self._open_state().writing(durable=False) as connection:
-            mine = sa.update(ATTEMPTS).where(ATTEMPTS.c.id == attempt.id)
+            key = ATTEMPTS.c.id == attempt.id, ATTEMPTS.c.time == attempt.time
+            mine = sa.update(ATTEMPTS).where(*key)
             connection.execute(mine.values(tokens=tokens))
         self._freed.set()
 
@@ -137,7 +142,7 @@ class RateLimiter:
             row = {"account": self._account, "time": now, "tokens": tokens}
             made = connection.execute(sa.insert(ATTEMPTS).values(row)).inserted_primary_key
             assert made is not None
-            return Attempt(made[0], tokens)
+            return Attempt(made[0], tokens, now)
 
 
 def _in_memory() -> Callable[[], State]:

@@ -57,6 +57,15 @@ def test_no_window_holds_more_than_the_limits(requests: list, per_minute: int, t
     assert loop.rounds < 100 * (len(requests) + 5)  # nobody asks again and again
 
 
+def test_a_late_reply_frees_no_tokens_of_another_request() -> None:
+    """The row of an attempt that left the window has the id of the next one in SQLite."""
+    loop, sent = JumpingLoop(), []
+    limiter = RateLimiter(0, 700, clock=loop.time)
+    requests = [(0.0, 119, 0.0, 64.0, 0.0), (63.0, 582, 1.0, 0.0, 0.0), (65.0, 119, 1.0, 0.0, 0.0)]
+    run_jumping(loop, send_all(limiter, loop, requests, sent))
+    assert most_in_a_window(sent) <= 700
+
+
 def test_first_come_first_served_and_as_fast_as_allowed() -> None:
     loop, order = JumpingLoop(), []
     limiter = RateLimiter(10, 0, clock=loop.time)
