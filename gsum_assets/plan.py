@@ -1,7 +1,7 @@
-"""What a run would ask of models and what that would cost, told before anything is spent.
+"""What a run would ask of models and what that would cost, known before anything is spent.
 
-What is due is made in memory, from the tables of the home, with understudies in place of the models
-that cost money or hours. What these are asked is entered in ledgers beside, and added up.
+What is due is made in memory, from the tables of the home, with stand-ins for the models that cost
+money or hours. What these are asked is entered in ledgers beside, and added up.
 """
 
 import logging

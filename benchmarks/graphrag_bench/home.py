@@ -15,7 +15,7 @@ from benchmarks import required
 from gsum_assets.corpus.importers.benchmark import write_corpus
 from gsum_assets.corpus.importers.graphrag_bench import GRAPHRAG_BENCH, read_graphrag_bench
 from gsum_assets.corpus.queries import Query
-from gsum_assets.families import FAMILIES
+from gsum_assets.families import method_of
 from gsum_assets.method import Inputs
 from gsum_assets.tables import TABLES
 from gsum_assets.workspace import Workspace, open_workspace
@@ -76,7 +76,8 @@ def rows_of(workspace: Workspace, table: str, method: str | None = None) -> pa.T
 
 def texts_read(workspace: Workspace, method: str) -> dict[str, list[str]]:
     """Return by question the texts that a method's answers depend on, as `scores` counts them."""
-    family = next(family for family in FAMILIES if method in family.variants)
+    family = method_of(method)
+    assert family is not None
     tables = {
         name.rpartition(".")[2]: Lazy(partial(rows_of, workspace, name, method))
         for name in TABLES

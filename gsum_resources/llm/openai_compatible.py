@@ -174,6 +174,7 @@ class OpenAICompatibleModel:
         turns: list[dict[str, str]] = []
         problem = StructureError("")
         for _ in range(self._settings.max_repairs + 1):
+            sent = self._dialect_for(request.schema).format
             said = await self._ask(request, turns, room, spent)
             try:
                 checked = _checked(said, request)
@@ -182,8 +183,8 @@ class OpenAICompatibleModel:
                 return checked
             except _CutOffError as error:
                 problem = error
-                if self._passed_over(request, said):  # it is asked in another form
-                    continue
+                if self._note_ignored_schema(request, said, sent, is_cut_off=True):
+                    continue  # asked in another form
                 room *= _MORE_ROOM
                 if request.schema:
                     self._cut_off.add(request.schema)
@@ -197,7 +198,7 @@ class OpenAICompatibleModel:
                     {"role": "assistant", "content": said.text[:_MAX_QUOTED] or "(empty)"},
                     {"role": "user", "content": re_ask(problem) if request.schema else _EMPTY},
                 ]
-                self._note_ignored_schema(request, said)
+                self._note_ignored_schema(request, said, sent)
         raise problem
 
     async def _ask(
@@ -340,31 +341,35 @@ class OpenAICompatibleModel:
             names = self._settings.base_url, before, self._dialect.format
             _log.info("%s does not take JSON as %s; it is requested as %s", *names)
 
-    def _passed_over(self, request: Request, said: _Said) -> bool:
-        """Whether a reply has no JSON at all; then the format is lowered for all schemas."""
-        lower = self._dialect_for(request.schema).lower_format
-        if not (request.schema and self._is_auto and said.text and lower):
-            return False
-        if set(said.text) & set("{["):
-            return False
-        if request.schema not in self._formats:
-            self._dialect = replace(self._dialect, format=lower)
-        return True
+    def _note_ignored_schema(
+        self, request: Request, said: _Said, sent: Format, is_cut_off: bool = False
+    ) -> bool:
+        """Lower the format of a server that passed the schema over in silence; whether it is lower.
 
-    def _note_ignored_schema(self, request: Request, said: _Said) -> None:
-        """Lower the format of a server that passed the schema over in silence.
+        A reply without any JSON shows it for all schemas, a whole one of other fields for its own.
 
-        A reply without any JSON shows it for all schemas, one of other fields for its own.
+        Parameters
+        ----------
+        sent : format that the request had; of several under way the first lowers it for all.
         """
+        text = without_reasoning(said.text)
+        if not (request.schema and self._is_auto and text):
+            return False
         dialect = self._dialect_for(request.schema)
-        if not (request.schema and self._is_auto and said.text and dialect.lower_format):
-            return
-        if self._passed_over(request, said):
-            return
-        if dialect.format not in {"json_object", *self._obeyed} and not has_form(
-            said.text, request.schema
-        ):
-            self._formats[request.schema] = dialect.lower_format
+        if dialect.format != sent or not dialect.lower_format:
+            return dialect.format != sent
+        if not set(text) & set("{["):
+            if request.schema in self._formats:
+                self._formats[request.schema] = dialect.lower_format
+            else:
+                self._dialect = replace(self._dialect, format=dialect.lower_format)
+            return True
+        if is_cut_off or dialect.format in {"json_object", *self._obeyed}:
+            return False
+        if has_form(text, request.schema):
+            return False
+        self._formats[request.schema] = dialect.lower_format
+        return True
 
 
 def _first_room(request: Request) -> int:

@@ -4,6 +4,7 @@ import json
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import pytest
 from pydantic import BaseModel, Field
@@ -62,7 +63,7 @@ def serving(
     rejects: Rejects = lambda body: None,
     says: Callable[[dict], str] | None = None,
     max_retries: int = 3,
-    **settings_: object,
+    **settings_: Any,
 ) -> Iterator[Server]:
     sent: list[dict] = []
 
@@ -198,6 +199,30 @@ def test_a_schema_that_is_ignored_in_endless_prose_is_lowered(tmp_path: Path) ->
     with serving(tmp_path, says=says, max_reply_tokens=400) as server:
         assert [reply.calls for reply in server.ask(Note)] == [2]
         assert server.format == "json_object_schema"
+
+
+def test_several_replies_of_prose_lower_the_format_by_one(tmp_path: Path) -> None:
+    def says(body: dict) -> str:
+        if body.get("response_format", {}).get("type") == "json_schema":
+            return "A boat."
+        return json.dumps(value_for(wanted_schema(body) or {}, "d"))
+
+    with serving(tmp_path, says=says) as server:
+        server.ask(*[Note] * 6)
+        assert server.format == "json_object_schema"
+
+
+def test_a_model_that_still_reasons_gets_more_room_and_not_another_form(tmp_path: Path) -> None:
+    thoughts = "<think>" + " ".join(f"Perhaps it weighs {i}." for i in range(4000))
+
+    def says(body: dict) -> str:
+        if body["max_tokens"] < 3000:
+            return thoughts
+        return json.dumps(value_for(wanted_schema(body) or {}, "d"))
+
+    with serving(tmp_path, says=says) as server:
+        server.ask(Note)
+        assert server.format == "json_schema"
 
 
 @pytest.mark.parametrize("status", [429, 500, 502, 503])
