@@ -202,13 +202,17 @@ def test_a_schema_that_is_ignored_in_endless_prose_is_lowered(tmp_path: Path) ->
 
 
 def test_several_replies_of_prose_lower_the_format_by_one(tmp_path: Path) -> None:
+    asked: list[str] = []
+
     def says(body: dict) -> str:
-        if body.get("response_format", {}).get("type") == "json_schema":
+        asked.append(body.get("response_format", {}).get("type", ""))
+        if asked[-1] == "json_schema" and len(asked) > 1:
             return "A boat."
         return json.dumps(value_for(wanted_schema(body) or {}, "d"))
 
     with serving(tmp_path, says=says) as server:
-        server.ask(*[Note] * 6)
+        server.ask(Note)
+        server.ask(*[Note] * 6)  # under way together
         assert server.format == "json_object_schema"
 
 
