@@ -356,9 +356,10 @@ class OpenAICompatibleModel:
         if not (request.schema and self._is_auto and text):
             return False
         dialect = self._dialect_for(request.schema)
+        is_prose = not set(text) & set("{[")
         if dialect.format != sent or not dialect.lower_format:
-            return dialect.format != sent
-        if not set(text) & set("{["):
+            return is_prose and dialect.format != sent
+        if is_prose:
             if request.schema in self._formats:
                 self._formats[request.schema] = dialect.lower_format
             else:

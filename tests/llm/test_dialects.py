@@ -1,6 +1,7 @@
 """Known servers end with a valid structured reply, and are not asked more than they must be."""
 
 import json
+from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -213,6 +214,33 @@ def test_several_replies_of_prose_lower_the_format_by_one(tmp_path: Path) -> Non
     with serving(tmp_path, says=says) as server:
         server.ask(Note)
         server.ask(*[Note] * 6)  # under way together
+        assert server.format == "json_object_schema"
+
+
+def test_a_circle_is_not_asked_again_since_prose_lowered_the_format_meanwhile(
+    tmp_path: Path,
+) -> None:
+    n_asked: Counter[str] = Counter()
+
+    def of(body: dict) -> str:
+        return body["messages"][1]["content"].removeprefix("[1]\n")
+
+    def rejects(body: dict) -> tuple[int, dict] | None:
+        n_asked[of(body)] += 1
+        return (503, {}) if n_asked["circle"] == 1 and of(body) == "circle" else None
+
+    def says(body: dict) -> str:
+        is_first = body.get("response_format", {}).get("type") == "json_schema"
+        said = {"circle": '{"' * 20_000, "prose": "A boat." if is_first else ""}.get(of(body))
+        return said or json.dumps(value_for(wanted_schema(body) or {}, "d"))
+
+    with serving(tmp_path, rejects, says=says) as server:
+        server.ask(Note)
+        requests = [
+            Request("facts", "Say.", passages=(text,), schema=Note) for text in ("circle", "prose")
+        ]
+        circle, _ = server.model.complete(requests)
+        assert circle.calls == 1
         assert server.format == "json_object_schema"
 
 
