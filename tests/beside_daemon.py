@@ -112,8 +112,8 @@ def _trial(house: House, pipeline: Pipeline, corpus: str, method: str) -> Trial:
 def _problems(house: House, pipeline: Pipeline, corpus: str, method: str) -> Iterator[str]:
     """What is missing or out of date of what a method needs."""
     with house.instance() as instance:
-        look = replace(pipeline.new_look(instance), scope=frozenset([method]))
-        for key, partitions in look.left(corpus).items():
+        snapshot = replace(pipeline.new_snapshot(instance), scope=frozenset([method]))
+        for key, partitions in snapshot.left(corpus).items():
             yield f"{key.to_user_string()}: {len(partitions)} partitions missing or out of date"
     rows = {name: house.table(name, corpus) for name in TABLES}
     for name in ("summaries", "scores", "leaderboard"):

@@ -99,7 +99,7 @@ def evaluate(
         for check in checks:
             chosen = every if scope in before.get(check.name, ()) else part
             if chosen.looked_at:
-                findings[check.name][scope] = _look(check, chosen)
+                findings[check.name][scope] = _run_check(check, chosen)
     failing = {name: set(_problems(found)) for name, found in findings.items()}
     after = {name: scopes for name, scopes in (before | failing).items() if scopes}
     if after != before:
@@ -126,10 +126,10 @@ def _scopes(partitions: Sequence[Partition]) -> Mapping[Scope, set[Partition]]:
     return scopes
 
 
-def _look(check: Check, part: Part) -> Finding:
+def _run_check(check: Check, part: Part) -> Finding:
     """What the check finds. One that breaks has failed; it must not fail the run."""
     try:
-        return check.look(part)
+        return check.run(part)
     except Exception as error:
         return Finding("", f"could not be checked: {type(error).__name__}: {error}", 1, broke=True)
 

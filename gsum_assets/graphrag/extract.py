@@ -14,7 +14,7 @@ from pydantic import BaseModel
 
 from gsum_assets.corpus.names import holds, name_key
 from gsum_assets.corpus.prompts import Prompts
-from gsum_assets.evaluation.asked import NOBODY_ASKED, added, spent
+from gsum_assets.evaluation.question_contexts import NO_USAGE, added, spent
 from gsum_assets.graphrag.prompts import PROMPTS, example
 from gsum_assets.graphrag.schemas import extraction_schema
 from gsum_assets.graphrag.settings import OTHER, ExtractionSettings
@@ -43,7 +43,7 @@ class ChunkGraph:
     claims: dict[tuple[str, str], dict] = field(default_factory=dict)
     problems: list[str] = field(default_factory=list)
     n_rounds: int = 0
-    taken: dict[str, Any] = field(default_factory=lambda: dict(NOBODY_ASKED))
+    taken: dict[str, Any] = field(default_factory=lambda: dict(NO_USAGE))
     is_open: bool = True
 
     def __post_init__(self) -> None:

@@ -7,7 +7,6 @@ import pyarrow as pa
 
 from gsum_assets.corpus.prompts import Prompts
 from gsum_assets.evaluation.answer import answer_room, question_text
-from gsum_assets.evaluation.asked import Question, questions_with_passages, spent
 from gsum_assets.evaluation.budget import (
     MOST_MARKED,
     CountTokens,
@@ -16,6 +15,7 @@ from gsum_assets.evaluation.budget import (
     lengths,
     structured_room,
 )
+from gsum_assets.evaluation.question_contexts import Question, questions_with_passages, spent
 from gsum_assets.graphrag.packs import packs
 from gsum_assets.graphrag.prompts import PROMPTS
 from gsum_assets.graphrag.settings import AnswerSettings

@@ -13,8 +13,8 @@ from dataclasses import dataclass, replace
 import pyarrow as pa
 
 from gsum_assets.corpus.prompts import Prompts
-from gsum_assets.evaluation.asked import NOBODY_ASKED, spent
 from gsum_assets.evaluation.budget import MOST_MARKED, CountTokens, cut_to_tokens, structured_room
+from gsum_assets.evaluation.question_contexts import NO_USAGE, spent
 from gsum_assets.graphrag.citations import Citations
 from gsum_assets.graphrag.elements import Element, Elements, fitting, total
 from gsum_assets.graphrag.prompts import PROMPTS
@@ -202,7 +202,7 @@ class Reporter:
             "prompt_tokens": 0,
             "problems": [],
         }
-        return self._written(community, row | dict(NOBODY_ASKED), [(entity.text, said, [entity])])
+        return self._written(community, row | dict(NO_USAGE), [(entity.text, said, [entity])])
 
     def _written(
         self,

@@ -136,7 +136,7 @@ def has_form(text: str, schema: type[BaseModel]) -> bool:
     return not required or (isinstance(value, dict) and value.keys() >= set(required))
 
 
-def re_ask(problem: StructureError | str) -> str:
+def correction(problem: StructureError | str) -> str:
     """The further turn that tells a model what was wrong with its reply."""
     return (
         f"Your reply cannot be used: {problem}. "
