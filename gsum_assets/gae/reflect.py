@@ -47,12 +47,12 @@ def reflections(
             for question, passage in pairs
         ]
     )
-    rows, problems = [], []
+    rows, failures = [], []
     for (question, passage), reply in zip(pairs, replies, strict=True):
         key = {"query_id": question.query_id, "node_id": passage["node_id"]}
         if isinstance(reply, Completion) and isinstance(reply.parsed, Score):
             rows.append({**key, "relevance": reply.parsed.score, **spent(reply)})
         else:
             where = f"question '{key['query_id']}', passage '{key['node_id']}'"
-            problems.append(f"{where}: not judged: {why(reply)}")
-    return Result(pa.Table.from_pylist(rows, TABLES["gae.reflections"].schema), problems)
+            failures.append(f"{where}: not judged: {why(reply)}")
+    return Result(pa.Table.from_pylist(rows, TABLES["gae.reflections"].schema), failures)

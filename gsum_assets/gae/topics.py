@@ -68,7 +68,7 @@ def topics(
     requests = [
         _request(group, sizes, settings.prompt_tokens, count_tokens, prompts) for group in groups
     ]
-    rows, problems = [], []
+    rows, failures = [], []
     for group, request, reply in zip(groups, requests, model.complete(requests), strict=True):
         if isinstance(reply, Completion) and isinstance(reply.parsed, TopicScore):
             row = {
@@ -82,8 +82,8 @@ def topics(
             rows.append({**row, **spent(reply)})
         else:
             where = f"question '{group.question.query_id}', cluster {group.cluster}"
-            problems.append(f"{where}: no topic: {why(reply)}")
-    return Result(pa.Table.from_pylist(rows, TABLES["gae.topics"].schema), problems)
+            failures.append(f"{where}: no topic: {why(reply)}")
+    return Result(pa.Table.from_pylist(rows, TABLES["gae.topics"].schema), failures)
 
 
 def _groups(question: Question, clusters: Mapping[str, int]) -> list[_Group]:

@@ -39,7 +39,7 @@ def synopses(
     chunks = line_chunks.sort_by([("document_id", "ascending"), ("position", "ascending")])
     asked = [(chunk, _request(chunk, settings, prompts)) for chunk in chunks.to_pylist()]
     replies = iter(model.complete([request for _, request in asked if request]))
-    rows, problems = [], []
+    rows, failures = [], []
     for chunk, request in asked:
         if request is None:
             rows.append(_row(chunk, chunk["text"], ""))
@@ -49,8 +49,8 @@ def synopses(
             rows.append(_row(chunk, reply.text.strip(), reply.model))
         else:
             where = f"document '{chunk['document_id']}', line chunk {chunk['position']}"
-            problems.append(f"{where}: no synopsis: {why(reply)}")
-    return Result(pa.Table.from_pylist(rows, of_one_size("jerr.synopses")), problems)
+            failures.append(f"{where}: no synopsis: {why(reply)}")
+    return Result(pa.Table.from_pylist(rows, of_one_size("jerr.synopses")), failures)
 
 
 def _request(chunk: Mapping[str, Any], settings: IndexSettings, prompts: Prompts) -> Request | None:

@@ -305,18 +305,18 @@ DEFECTS: dict[tuple[str, str], list[tuple]] = {
 @pytest.mark.parametrize(
     ("check", "table", "number", "row", "problems"),
     [
-        (*which, number, row, problems)
+        (*which, number, row, failures)
         for which, cases in DEFECTS.items()
-        for number, row, *problems in cases
+        for number, row, *failures in cases
     ],
 )
-def test_a_defect_is_told_and_nothing_else(check, table, number, row, problems):
+def test_a_defect_is_told_and_nothing_else(check, table, number, row, failures):
     finding = snapshot(check, **{table: with_row(table, number, *row)})
     told = finding.problem.split(" again")[:-1]  # each ends with what to materialize
-    assert len(told) == len(problems)
-    for one, words in zip(told, problems, strict=True):
+    assert len(told) == len(failures)
+    for one, words in zip(told, failures, strict=True):
         assert one.removeprefix("; ").startswith(words)
-    assert finding.n_wrong == sum(int(words.split()[0]) for words in problems)
+    assert finding.n_wrong == sum(int(words.split()[0]) for words in failures)
     assert len(finding.offenders) == finding.n_wrong
 
 
