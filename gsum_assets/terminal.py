@@ -359,7 +359,13 @@ def print_forget_report(done: ForgetReport, corpus: str, document: str) -> None:
     tell("files that you exported (gsum report, gsum export) and backups are yours to delete")
     for leftover in done.leftovers:
         tell(f"still there: {leftover.path} holds “{leftover.sentence[:80]}”", "red")
-    if not done.leftovers:
+    for storage in done.unsearched:
+        tell(
+            f"not searched: Dagster's {storage}, which may hold sentences in previews and logs; "
+            "delete them there, or let dagster.yaml name SQLite or PostgreSQL",
+            "red",
+        )
+    if not (done.leftovers or done.unsearched):
         tell(f"searched for its {done.n_sentences:,} own sentences: none is left under the home")
 
 

@@ -39,10 +39,23 @@ if TYPE_CHECKING:
     from dagster._core.execution.backfill import BulkActionsFilter as BulkActionsFilter
     from dagster._core.execution.backfill import BulkActionStatus as BulkActionStatus
     from dagster._core.execution.backfill import PartitionBackfill as PartitionBackfill
+    from dagster._core.storage.event_log.sql_event_log import (
+        SqlEventLogStorage as SqlEventLogStorage,
+    )
     from dagster._core.storage.event_log.sqlite.sqlite_event_log import (
         SqliteEventLogStorage as SqliteEventLogStorage,
     )
+    from dagster._core.storage.local_compute_log_manager import (
+        LocalComputeLogManager as LocalComputeLogManager,
+    )
+    from dagster._core.storage.noop_compute_log_manager import (
+        NoOpComputeLogManager as NoOpComputeLogManager,
+    )
+    from dagster._core.storage.runs.sql_run_storage import SqlRunStorage as SqlRunStorage
     from dagster._core.storage.runs.sqlite import SqliteRunStorage as SqliteRunStorage
+    from dagster._core.storage.schedules.sql_schedule_storage import (
+        SqlScheduleStorage as SqlScheduleStorage,
+    )
     from dagster._core.storage.schedules.sqlite.sqlite_schedule_storage import (
         SqliteScheduleStorage as SqliteScheduleStorage,
     )
@@ -64,6 +77,12 @@ _LOADED_LATE = {
     "SqliteRunStorage": f"{_STORAGE}.runs.sqlite",
     "SqliteScheduleStorage": f"{_STORAGE}.schedules.sqlite.sqlite_schedule_storage",
     "DagsterSqliteStorage": f"{_STORAGE}.sqlite_storage",
+    # the storages over a database and the logs of steps in files, which `gsum forget` searches
+    "SqlEventLogStorage": f"{_STORAGE}.event_log.sql_event_log",
+    "SqlRunStorage": f"{_STORAGE}.runs.sql_run_storage",
+    "SqlScheduleStorage": f"{_STORAGE}.schedules.sql_schedule_storage",
+    "LocalComputeLogManager": f"{_STORAGE}.local_compute_log_manager",
+    "NoOpComputeLogManager": f"{_STORAGE}.noop_compute_log_manager",
 }
 # a class that Dagster's configuration names by its module
 NO_COMPUTE_LOGS = {

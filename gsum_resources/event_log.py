@@ -7,14 +7,12 @@ tables; here each database appears whole. The files stay those of Dagster: eithe
 what the other wrote.
 """
 
-import json
 import os
 import tempfile
 import uuid
 from collections import OrderedDict
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
 from functools import cache, cached_property
 from pathlib import Path
 from typing import Any
@@ -30,29 +28,17 @@ from gsum_resources.dagster_private import (
     SqliteRunStorage,
     SqliteScheduleStorage,
 )
-from gsum_resources.instance import PREVIEW
 
 _INDEX = "index"  # the shard of all runs
 _DATABASES = ("history/runs.db", f"history/runs/{_INDEX}.db", "schedules/schedules.db")
-_FORGOTTEN = "forgotten preview"
-_WHERE_PREVIEWS_ARE = (("event_logs", "event"), ("asset_keys", "last_materialization"))
 _PATIENCE_S = 30  # for another process that writes, as Dagster waits
 _KEPT = 8  # engines of the runs written or read last; a UI reads many runs
 
 
-def _engine(url: str) -> Engine:
+def engine_of(url: str) -> Engine:
     """An engine that keeps one connection open."""
     patience = {"timeout": _PATIENCE_S}
     return db.create_engine(url, poolclass=QueuePool, pool_size=1, connect_args=patience)
-
-
-@dataclass(frozen=True)
-class Preview:
-    """Whose rows an event shows; a partition key of several dimensions is plain text."""
-
-    asset: list[str]
-    partition: str | None
-    run_id: str
 
 
 class EventLog(SqliteEventLogStorage):
@@ -79,7 +65,7 @@ class EventLog(SqliteEventLogStorage):
 
     def _engine_of(self, shard: str) -> Engine:
         if shard not in self._engines:
-            self._engines[shard] = _engine(self.conn_string_for_shard(shard))
+            self._engines[shard] = engine_of(self.conn_string_for_shard(shard))
             if len(self._engines) > _KEPT:
                 oldest = next(kept for kept in self._engines if kept != _INDEX)
                 self._engines.pop(oldest).dispose()
@@ -110,67 +96,21 @@ class EventLog(SqliteEventLogStorage):
             self._found.add(name)
         return name in self._found
 
-    def forget_previews(self, is_kept: Callable[[Preview], bool]) -> int:
-        """Remove the rows that events show, all but those to keep, and return how many events.
-
-        What was removed is overwritten on the disk, as far as SQLite can tell.
-        """
-        # with every shard closed here, what SQLite keeps beside its files can be folded into them
-        self._close()
-        paths = sorted(Path(self._base_dir).glob("*.db"))
-        return sum(_forget_previews(path, is_kept) for path in paths)
-
     def wipe(self) -> None:
         """Remove all events; the files of runs, too."""
-        self._close()
+        self.close()
         super().wipe()
 
     def dispose(self) -> None:
         """Close what is open."""
         super().dispose()
-        self._close()
+        self.close()
 
-    def _close(self) -> None:
+    def close(self) -> None:
+        """Close every shard, so that SQLite folds its log into the file."""
         with self._db_lock:
             while self._engines:
                 self._engines.popitem()[1].dispose()
-
-
-def _forget_previews(path: Path, is_kept: Callable[[Preview], bool]) -> int:
-    """Remove previews from one database of the event log."""
-    n_removed = 0
-    engine = _engine(f"sqlite:///{path}")
-    try:
-        with engine.begin() as connection:
-            connection.execute(db.text("PRAGMA secure_delete = ON"))
-            for table, column in _WHERE_PREVIEWS_ARE:
-                marked = f"select id, {column} from {table} where {column} like :mark"
-                mark = {"mark": f'%"label": "{PREVIEW}"%'}
-                for id_, content in connection.execute(db.text(marked), mark).all():
-                    if (rewritten := _without_preview(json.loads(content), is_kept)) is not None:
-                        change = f"update {table} set {column} = :event where id = :id"
-                        connection.execute(db.text(change), {"event": rewritten, "id": id_})
-                        n_removed += 1
-        with engine.connect() as connection:
-            connection.execute(db.text("PRAGMA wal_checkpoint(TRUNCATE)"))
-    finally:
-        engine.dispose()
-    return n_removed
-
-
-def _without_preview(event: dict[str, Any], is_kept: Callable[[Preview], bool]) -> str | None:
-    """An event without the rows that it shows; None where they are to be kept."""
-    entry = event.get("event_log_entry", event)
-    told = entry["dagster_event"]["event_specific_data"]
-    shown = told.get("materialization") or told
-    key = shown.get("asset_key") or {"path": []}
-    if is_kept(Preview(key["path"], shown.get("partition"), entry["run_id"])):
-        return None
-    for item in shown["metadata_entries"]:
-        if item["label"] == PREVIEW:
-            item["label"] = _FORGOTTEN
-            item["entry_data"]["md_str"] = "A document that was shown here has been deleted."
-    return json.dumps(event)
 
 
 @cache
@@ -220,7 +160,7 @@ class RunHistory(SqliteRunStorage):
 
     @cached_property
     def _engine(self) -> Engine:
-        return _engine(self._conn_string)
+        return engine_of(self._conn_string)
 
     @contextmanager
     def connect(self) -> Iterator[Connection]:

@@ -123,6 +123,7 @@ class State:
     Attributes
     ----------
     behind : another database whose replies are known as well, and which is not written to.
+    address : URL without its password.
 
     Raises
     ------
@@ -133,6 +134,7 @@ class State:
     def __init__(self, where: str) -> None:
         self.behind: State | None = None
         self._engine = _engine(where)
+        self.address = self._engine.url.render_as_string(hide_password=True)
         self._turn = threading.Lock()  # threads wait for one another here, not in SQLite's sleep
         self._process = os.getpid()
         self._is_sqlite = self._engine.dialect.name == "sqlite"
@@ -209,10 +211,14 @@ class State:
                     yield "\n".join(v if isinstance(v, str) else bytes(v).decode() for (v,) in rows)
 
     def clear_log(self) -> None:
-        """Remove deleted rows from SQLite's write-ahead log, too."""
+        """Remove deleted rows from SQLite's write-ahead log, or from PostgreSQL's files."""
         if self._is_sqlite:
             with closing(self._engine.raw_connection()) as connection:
                 connection.cursor().execute("PRAGMA wal_checkpoint(TRUNCATE)")
+            return
+        with self._engine.connect() as connection:
+            alone = connection.execution_options(isolation_level="AUTOCOMMIT")
+            alone.exec_driver_sql(f"VACUUM {', '.join(map(str, _TABLES.tables))}")
 
     def _after_fork(self) -> None:
         """Let go of the parent's connections in a child process."""

@@ -84,7 +84,7 @@ class House:
 
     @property
     def store(self) -> ParquetStore:
-        return ParquetStore(self.home.warehouse)
+        return self.home.open_store()
 
     def pipeline(self) -> Pipeline:
         """Kept as long as the models are the same, with Dagster's plans, as a daemon keeps it."""

@@ -148,11 +148,7 @@ class Forgetting:
         self, instance: dg.DagsterInstance, corpora: frozenset[str], snapshot: Snapshot
     ) -> int:
         """Remove all previews of these corpora from the event log but those of today's rows."""
-        from gsum_resources.event_log import EventLog, Preview  # slow: migrations of databases
-
-        log = instance.event_log_storage
-        if not isinstance(log, EventLog):
-            return 0
+        from gsum_resources.instance_storage import Preview, forget_previews  # slow: migrations
 
         def is_of_today(preview: Preview) -> bool:
             node = snapshot.nodes.get(dg.AssetKey(preview.asset))
@@ -165,7 +161,7 @@ class Forgetting:
             # an empty bucket shows rows of another one
             return footer is not None and footer.rows > 0 and footer.run_id == preview.run_id
 
-        return log.forget_previews(is_of_today)
+        return forget_previews(instance.event_log_storage, is_of_today)
 
 
 def _runs_under_way(instance: dg.DagsterInstance) -> bool:

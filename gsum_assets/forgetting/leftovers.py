@@ -3,7 +3,7 @@
 import json
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -12,13 +12,16 @@ from gsum_resources.home import Home
 from gsum_resources.parquet_store import ParquetStore
 from gsum_resources.state import state_of
 
+if TYPE_CHECKING:
+    from gsum_resources.instance_storage import InstanceStorage
+
 _MIN_WORDS = 5  # shorter sentences stand in any text
 _END = re.compile(r"(?<=[.!?])\s+|\n+")
 _BREAK = re.compile(r"\\[nrt]")
 
 
 class Leftover(NamedTuple):
-    """A file that holds a sentence, and the first one that it holds."""
+    """A file or database that holds a sentence, and the first one that it holds."""
 
     path: str
     sentence: str
@@ -38,19 +41,21 @@ def find_leftovers(
     home: Home,
     corpus: str,
     sentences: Sequence[str],
+    instance: "InstanceStorage",
     on_file: Callable[[int, int], None] = lambda done, total: None,
 ) -> list[Leftover]:
-    """The files in which a sentence stands: the store, Dagster's databases and logs, settings.
+    """Find files and databases with a sentence: the store, Dagster's databases, logs, settings.
 
     The corpus folders are left out, and so are the tables of other corpora.
 
     Parameters
     ----------
-    sentences : as `sentences_of` gives them.
-    on_file : hears how many files were searched, and of how many.
+    sentences : as `sentences_of` returns them.
+    instance : where Dagster keeps its events, runs and logs.
+    on_file : called with the number of files searched, and of all.
     """
     wanted = [(s, {_plain(s), _plain(json.dumps(s)[1:-1])}) for s in sentences]
-    files = list(_files(home, corpus))
+    files = list(_files(home, corpus, instance))
     found = []
     for done, (path, read) in enumerate(files, start=1):
         try:
@@ -73,16 +78,21 @@ def _plain(text: str) -> str:
     return " ".join(_BREAK.sub(" ", text).replace("\\", "").split())
 
 
-def _files(home: Home, corpus: str) -> Iterator[tuple[str, Callable[[], Iterable[str]]]]:
-    """Each file under the home with how to read its texts."""
+def _files(
+    home: Home, corpus: str, instance: "InstanceStorage"
+) -> Iterator[tuple[str, Callable[[], Iterable[str]]]]:
+    """Yield each file and each database with how to read its texts."""
     store = home.open_store()
-    yield str(home.state), state_of(store).texts
+    state = state_of(store)
+    yield state.address, state.texts
+    yield from instance.databases.items()
     for path in sorted(store.fs.find(store.root)):
         if "/corpus=" in path and f"/corpus={corpus}/" not in path:
             continue
         yield path, lambda path=path: [_texts(store, path)]
     left_out = {home.corpora, *([home.root / "warehouse"] if store.is_local else [])}
-    for path in sorted({*home.root.rglob("*"), *home.dagster.rglob("*")}):
+    folders = [home.root, home.dagster, *instance.folders]
+    for path in sorted({path for folder in folders for path in folder.rglob("*")}):
         is_state = path.name.startswith(home.state.name)  # with its log; its rows were searched
         if path.is_file() and not is_state and not left_out & set(path.parents):
             yield str(path), lambda path=path: [path.read_bytes().decode("utf-8", "ignore")]

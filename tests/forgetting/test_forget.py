@@ -16,6 +16,7 @@ from gsum_assets.forgetting.replies import FORGOTTEN
 from gsum_assets.run import forget_corpus
 from gsum_assets.tables import TABLES
 from gsum_resources.appended import read_appended
+from gsum_resources.instance_storage import storage_of
 from gsum_resources.llm.extractive import ExtractiveModel
 from gsum_resources.protocols import ModelUnavailableError
 from tests.conftest import CORPUS, House, document_in, text_of
@@ -68,8 +69,10 @@ def forgotten(house: House, document_id: str, retrain: bool = False) -> ForgetRe
 
 def leftovers(house: House) -> set[str]:
     """Places under the home that hold a sentence of the document: `state.db`, `documents`, …"""
-    found = find_leftovers(house.home, CORPUS, sentences_of(TEXT))
-    parts = [Path(leftover.path).relative_to(house.home.root).parts[:2] for leftover in found]
+    with house.instance() as instance:
+        found = find_leftovers(house.home, CORPUS, sentences_of(TEXT), storage_of(instance))
+    paths = [Path(leftover.path.removeprefix("sqlite:///")) for leftover in found]
+    parts = [path.relative_to(house.home.root).parts[:2] for path in paths]
     return {part[-1] for part in parts}
 
 

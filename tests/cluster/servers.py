@@ -1,0 +1,92 @@
+"""PostgreSQL and an S3 server on loopback, each with its own data folder."""
+
+import os
+import shutil
+import socket
+import subprocess
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+BUCKET = "gsum"
+
+
+@contextmanager
+def postgres_server(folder: Path) -> Iterator[str]:
+    """Start PostgreSQL with its data in `folder`, and yield the URL of an empty database."""
+    data, port = folder / "postgres", free_port()
+    data.mkdir(parents=True)
+    as_user: list[str] = []
+    if os.getuid() == 0:  # PostgreSQL refuses to run as root
+        for parent in (data, *data.parents[:-2]):
+            parent.chmod(0o755)
+        shutil.chown(data, "postgres", "postgres")
+        as_user = ["runuser", "-u", "postgres", "--"]
+    run(*as_user, program("initdb"), "-D", str(data), "-U", "gsum", "--auth=trust", "-E", "UTF8")
+    options = ["-h", "127.0.0.1", "-p", str(port), "-k", "", "-c", "max_connections=200"]
+    command = [*as_user, program("postgres"), "-D", str(data), *options]
+    with (folder / "postgres.log").open("w") as log:
+        server = subprocess.Popen(command, stdout=log, stderr=log)
+    try:
+        wait_for(port)
+        yield f"postgresql+psycopg2://gsum@127.0.0.1:{port}/postgres"
+    finally:
+        if server.poll() is None:
+            run(*as_user, program("pg_ctl"), "-D", str(data), "-m", "immediate", "stop")
+        server.wait()
+
+
+@contextmanager
+def object_store() -> Iterator[str]:
+    """Start moto's S3 server, point clients at it, and yield the URL of an empty bucket."""
+    import boto3
+    from moto.server import ThreadedMotoServer
+
+    port = free_port()
+    server = ThreadedMotoServer("127.0.0.1", port, verbose=False)
+    server.start()
+    try:
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setenv("AWS_ENDPOINT_URL", f"http://127.0.0.1:{port}")
+            patch.setenv("AWS_ACCESS_KEY_ID", "test")
+            patch.setenv("AWS_SECRET_ACCESS_KEY", "test")
+            patch.setenv("AWS_DEFAULT_REGION", "us-east-1")
+            boto3.client("s3").create_bucket(Bucket=BUCKET)
+            yield f"s3://{BUCKET}/warehouse"
+    finally:
+        server.stop()
+
+
+def program(name: str) -> str:
+    """Find a program of PostgreSQL on the path or where Debian keeps it; skip without it."""
+    installed = sorted(Path("/usr/lib/postgresql").glob(f"*/bin/{name}"))
+    found = shutil.which(name) or (str(installed[-1]) if installed else None)
+    if found is None:
+        pytest.skip(f"{name} is not installed: apt-get install postgresql")
+    return found
+
+
+def run(*command: str) -> str:
+    """Run a program and return what it prints."""
+    return subprocess.run(command, check=True, capture_output=True, text=True).stdout
+
+
+def free_port() -> int:
+    """Return a port of loopback that nobody listens on."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return probe.getsockname()[1]
+
+
+def wait_for(port: int, patience_s: float = 30.0) -> None:
+    """Wait until somebody listens on a port of loopback."""
+    end = time.monotonic() + patience_s
+    while time.monotonic() < end:
+        with socket.socket() as probe:
+            if probe.connect_ex(("127.0.0.1", port)) == 0:
+                return
+        time.sleep(0.1)
+    raise TimeoutError(f"nothing listens on port {port} after {patience_s:.0f} s")
