@@ -1,4 +1,6 @@
-"""Arrow's compute functions: made at import time, so no type checker can see them."""
+"""Arrow's compute functions, typed as Any: they are created at import time, unseen by type
+checkers.
+"""
 
 from typing import Any
 

@@ -192,7 +192,7 @@ class ParquetStore:
 
     @contextmanager
     def _beside(self, path: str) -> Iterator[str]:
-        """A local file to write, which takes the place of `path` if nothing goes wrong."""
+        """Yield a local file to write, which takes the place of `path` if nothing goes wrong."""
         beside = f"{path}.{uuid.uuid4().hex}{_BESIDE}"
         self.fs.makedirs(os.path.dirname(path), exist_ok=True)  # noqa: PTH120 - a URL's path
         try:
@@ -209,7 +209,8 @@ class ParquetStore:
         columns: Sequence[str] | None = None,
         as_dictionaries: Sequence[str] = (),
     ) -> tuple[pa.Table, dict[Partition, str]]:
-        """Rows of several partitions with their dimensions as columns, and each content hash.
+        """Return the rows of several partitions with their dimensions as columns, and each content
+        hash.
 
         Partitions without a file are left out of both. The hash is that of the very bytes read.
 
@@ -237,27 +238,27 @@ class ParquetStore:
         return _concatenate(table, [rows for *_, rows in found], columns), hashes
 
     def partitions(self, table: Table, corpus: str | None = None) -> list[Partition]:
-        """The partitions that have a file, in order."""
+        """Return the partitions that have a file, in order."""
         levels = [f"corpus={corpus}" if corpus else "corpus=*"]
         levels += [f"{name}=*" for name in table.dimensions[1:]]
         pattern = "/".join([self.root, table.name, *levels, FILE_NAME])
         return sorted(Partition.from_path(path[len(self.root) :]) for path in self.fs.glob(pattern))
 
     def count(self, table: Table, corpus: str) -> int:
-        """Rows of a corpus, read from the footers alone."""
+        """Return the rows of a corpus, read from the footers alone."""
         footers = (self.provenance(table, p) for p in self.partitions(table, corpus))
         return sum(footer.rows for footer in footers if footer)
 
     def footers(
         self, table: Table, partitions: Collection[Partition]
     ) -> dict[Partition, Provenance]:
-        """The footers of those partitions that have a file."""
+        """Return the footers of those partitions that have a file."""
         with ThreadPoolExecutor(_FILES_AT_ONCE) as pool:
             found = pool.map(lambda partition: self.provenance(table, partition), partitions)
             return {p: footer for p, footer in zip(partitions, found, strict=True) if footer}
 
     def provenance(self, table: Table, partition: Partition) -> Provenance | None:
-        """The footer of a partition's file, or None where there is no file."""
+        """Return the footer of a partition's file, or None where there is no file."""
         path = self.path(table, partition)
         try:
             stamp = self._stamp(path)
@@ -296,7 +297,7 @@ class ParquetStore:
 
 
 def version_of(hashes: Mapping[Partition, str]) -> str:
-    """One version for a set of partitions: changes with any member or its content."""
+    """Return one version for a set of partitions: changes with any member or its content."""
     return hash_texts(f"{partition.path}={hashes[partition]}" for partition in sorted(hashes))
 
 
@@ -385,7 +386,7 @@ def _with_dimensions(table: Table, partition: Partition, rows: pa.Table, encode:
 def _concatenate(
     table: Table, parts: Iterable[pa.Table], columns: Sequence[str] | None
 ) -> pa.Table:
-    """All rows as one table; empty parts do not count, they know no vector length."""
+    """Return all rows as one table; empty parts do not count, they know no vector length."""
     parts = list(parts)
     filled = [part for part in parts if part.num_rows] or parts[:1]
     if filled:

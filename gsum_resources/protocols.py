@@ -48,7 +48,7 @@ class Request:
     ending: str = ""
 
     def render(self) -> str:
-        """The user message: numbered passages, then the question, then the ending."""
+        """Return the user message: numbered passages, then the question, then the ending."""
         parts = [f"[{i}]\n{passage}" for i, passage in enumerate(self.passages, start=1)]
         if self.question:
             parts.append(f"Question: {self.question}")
@@ -140,7 +140,7 @@ class LanguageModel(Protocol):
         ...
 
     def complete(self, requests: Sequence[Request], on_reply: OnReply | None = None) -> list[Reply]:
-        """One result or one error for each request, in order.
+        """Return one result or one error for each request, in order.
 
         `on_reply` hears of each as it comes, in any order and from any thread, before the call
         returns or raises.

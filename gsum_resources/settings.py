@@ -330,7 +330,7 @@ _OF_MODEL = frozenset(  # keys that say nothing of another model
 
 
 def _inherited(own: dict[str, Any], llm: dict[str, Any]) -> dict[str, Any]:
-    """A table of [models] with the keys of [llm] that it leaves out.
+    """Return a table of [models] with the keys of [llm] that it leaves out.
 
     Of another server nothing is known but its backend, and of another model nothing but where it
     is: a key goes to no other server, and a price counts for no other model.
@@ -344,7 +344,8 @@ def _inherited(own: dict[str, Any], llm: dict[str, Any]) -> dict[str, Any]:
 
 
 def load_settings(home: Path, environment: Mapping[str, str] = os.environ) -> Settings:
-    """The settings of a home: defaults, overridden by its file, overridden by the environment.
+    """Return the settings of a home: defaults, overridden by its file, overridden by the
+    environment.
 
     Raises
     ------

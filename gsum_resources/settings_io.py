@@ -15,7 +15,7 @@ SectionReader = Callable[[str, str], Any]
 
 
 def section_version(value: object) -> str:
-    """The version of one section's value."""
+    """Return the version of one section's value."""
     return hash_texts([json.dumps(value, sort_keys=True, default=str)])
 
 
@@ -28,7 +28,7 @@ class SettingsReader:
         self._step = step
 
     def section(self, corpus: str, name: str) -> Any:
-        """The section as plain values; counts as an input from now on."""
+        """Return the section as plain values; counts as an input from now on."""
         value = self._read(corpus, name)
         self._reads.other(self._step, f"settings:{name}/corpus={corpus}", section_version(value))
         return value
@@ -42,11 +42,11 @@ class SettingsIO(dg.IOManager):
         self._reads = reads
 
     def version(self, corpus: str) -> str:
-        """The version of all settings of a corpus together."""
+        """Return the version of all settings of a corpus together."""
         return section_version(self._read(corpus, ""))
 
     def load_input(self, context: dg.InputContext) -> SettingsReader:
-        """A reader bound to the running step."""
+        """Return a reader bound to the running step."""
         return SettingsReader(self._read, self._reads, step_of(context))
 
     def handle_output(self, context: dg.OutputContext, obj: object) -> None:

@@ -111,7 +111,7 @@ class LetterHashes:
     dimension = 384
 
     def embed(self, texts: Sequence[str]) -> np.ndarray:
-        """Texts to float32 unit vectors, `(n_texts, dimension)`."""
+        """Return texts to float32 unit vectors, `(n_texts, dimension)`."""
         from sklearn.feature_extraction.text import HashingVectorizer
 
         hashing: Any = HashingVectorizer(
@@ -129,7 +129,7 @@ class LetterHashes:
 
 
 def _trigrams(text: str) -> list[str]:
-    """Three letters in a row, of the stems of content words with a blank around each."""
+    """Return three letters in a row, of the stems of content words with a blank around each."""
     return [f" {word} "[at : at + 3] for word in content_stems(text) for at in range(len(word))]
 
 
@@ -198,7 +198,7 @@ class StubScorer:
         candidates: Sequence[Sequence[str]],
         on_row: OnRow | None = None,
     ) -> list[np.ndarray]:
-        """Scores, float64 `(n_candidates,)` a context.
+        """Return the scores, float64 `(n_candidates,)` a context.
 
         A passage is read once alone, and once before each of its candidates.
         """
@@ -212,7 +212,7 @@ class StubScorer:
 
 
 def _known_dimension(store: ParquetStore, identity: str) -> int | None:
-    """Length of the vectors that the memo has of a model; None where it has none."""
+    """Return the length of the vectors that the memo has of a model; None where it has none."""
     for path in store.fs.glob(f"{memo_folder(store, 'embeddings', identity)}/*/*.parquet"):
         with store.fs.open(path, "rb") as source:
             values = pq.read_table(source, columns=["value"])["value"]

@@ -26,7 +26,9 @@ Headline = Callable[[pa.Table], str]
 
 
 def of_table(table: Table) -> dict[str, Any]:
-    """Metadata of an asset's definition: columns, name, an example query, where its files lie."""
+    """Return the metadata of an asset's definition: columns, name, an example query, where its files
+    lie.
+    """
     levels = "/".join(f"{name}=*" for name in table.dimensions)
     return {
         "dagster/table_name": table.name,
@@ -37,7 +39,7 @@ def of_table(table: Table) -> dict[str, Any]:
 
 
 def column_schema(table: Table) -> dg.TableSchema:
-    """The columns as SQL sees them: the partition dimensions first."""
+    """Return the columns as SQL sees them: the partition dimensions first."""
     dimensions = [
         dg.TableColumn(
             name,
@@ -66,7 +68,7 @@ def column_schema(table: Table) -> dg.TableSchema:
 def of_file(
     store: ParquetStore, table: Table, partition: Partition, sample: pa.Table, written: Provenance
 ) -> dict[str, Any]:
-    """Metadata of one materialized partition: its rows, its file, how to ask for it.
+    """Return the metadata of one materialized partition: its rows, its file, how to ask for it.
 
     A document-level table counts as a whole: its buckets are only a way to store it.
 
@@ -95,7 +97,8 @@ def of_all_corpora(
     others: Collection[Partition],
     headline: Headline | None = None,
 ) -> dict[str, Any]:
-    """Summary of a whole table, a row a corpus: rows, methods or filled buckets, main figure.
+    """Return summary of a whole table, a row a corpus: rows, methods or filled buckets, main
+    figure.
 
     Read from footers alone, but for the main figure. Of many corpora the first ones in
     alphabetical order are shown, and always those just written.
@@ -154,7 +157,7 @@ def _rows_in_corpus(
 
 
 def _command(table: Table, where: Mapping[str, str | None]) -> str:
-    """A shell command that shows the first rows, as Markdown; a bucket is not asked for."""
+    """Return a shell command that shows the first rows, as Markdown; a bucket is not asked for."""
     conditions = " and ".join(
         f"{name} = '{value}'" for name, value in where.items() if value and name != "bucket"
     )
@@ -163,7 +166,7 @@ def _command(table: Table, where: Mapping[str, str | None]) -> str:
 
 
 def _preview(table: Table, rows: pa.Table) -> str:
-    """The first rows as a Markdown table, long values cut."""
+    """Return the first rows as a Markdown table, long values cut."""
     names = [
         name
         for name in rows.column_names
@@ -176,7 +179,9 @@ def _preview(table: Table, rows: pa.Table) -> str:
 
 
 def _cell(value: object) -> str:
-    """A value as text that Markdown shows as it stands: a document may hold links and images."""
+    """Return a value as text that Markdown shows as it stands: a document may hold links and
+    images.
+    """
     text = f"{value:.4g}" if isinstance(value, float) else str(value)
     text = " ".join(text[: 4 * _PREVIEW_CHARACTERS].split())  # not all words of a long document
     cut = text if len(text) <= _PREVIEW_CHARACTERS else text[: _PREVIEW_CHARACTERS - 1] + "…"
@@ -184,5 +189,5 @@ def _cell(value: object) -> str:
 
 
 def _is_unreadable(kind: pa.DataType) -> bool:
-    """Vectors and weights say nothing in a preview."""
+    """Return the vectors and weights say nothing in a preview."""
     return pa.types.is_fixed_size_list(kind) or pa.types.is_binary(kind)

@@ -109,7 +109,7 @@ def _take_journal(store: ParquetStore, connection: sa.Connection, path: str) -> 
 
 
 def _entries(content: bytes) -> Iterator[tuple[bytes, bytes | None, bytes]]:
-    """Key, value and note of each record, up to a torn one."""
+    """Yield key, value and note of each record, up to a torn one."""
     at = 0
     while at + _HEAD.size <= len(content):
         length, checksum = _HEAD.unpack_from(content, at)

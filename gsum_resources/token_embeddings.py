@@ -35,7 +35,7 @@ class TokenEmbedder(Protocol):
         ...
 
     def embed_tokens(self, texts: Sequence[str]) -> list[TokenVectors]:
-        """The tokens of each text, in order."""
+        """Return the tokens of each text, in order."""
         ...
 
 
@@ -69,7 +69,7 @@ class LocalTokenEmbedder:
         return f"tokens-1:{self._encoder.digest}:layer={self.layer or 'last'}"
 
     def embed_tokens(self, texts: Sequence[str]) -> list[TokenVectors]:
-        """The tokens of each text up to the model's longest input, in order.
+        """Return the tokens of each text up to the model's longest input, in order.
 
         A text without tokens has the special ones only, and none that count.
 

@@ -21,7 +21,7 @@ UNTRACKED = {"gsum/untracked": True}  # a change of it does not put what was mad
 
 
 def as_tables(names: Sequence[str]) -> dict[str, Sequence[str]]:
-    """Metadata of an AssetIn that gives these tables of its corpora, not its own rows.
+    """Return the metadata of an AssetIn that gives these tables of its corpora, not its own rows.
 
     The step receives a dict of `Lazy`, by the last part of each name.
     """
@@ -29,7 +29,7 @@ def as_tables(names: Sequence[str]) -> dict[str, Sequence[str]]:
 
 
 def as_dictionaries(*columns: str) -> dict[str, Sequence[str]]:
-    """Metadata of an AssetIn of which these columns of texts are wanted as dictionaries."""
+    """Return the metadata of an AssetIn of which these columns of texts are wanted as dictionaries."""
     return {"gsum/dictionaries": list(columns)}
 
 
@@ -44,7 +44,7 @@ def _let_go_of_outputs(context: dg.OutputContext) -> None:
 
 
 def partition_of(key: str, definition: dg.PartitionsDefinition | None = None) -> Partition:
-    """The store's partition for one of Dagster's partition keys.
+    """Return the store's partition for one of Dagster's partition keys.
 
     Parameters
     ----------
@@ -67,7 +67,7 @@ def partition_of(key: str, definition: dg.PartitionsDefinition | None = None) ->
 
 
 def step_of(context: dg.InputContext | dg.OutputContext | dg.AssetExecutionContext) -> Step:
-    """The running step that a context belongs to."""
+    """Return the running step that a context belongs to."""
     if isinstance(context, dg.AssetExecutionContext):
         return context.run.run_id, str(context.op_handle)
     step = context.step_context
@@ -97,7 +97,9 @@ class WarehouseIO(dg.IOManager):
         self._headlines = headlines or {}
 
     def load_input(self, context: dg.InputContext) -> pa.Table | Lazy | dict[str, Lazy]:
-        """The rows of the wanted partitions that have a file, with their dimensions as columns."""
+        """Return the rows of the wanted partitions that have a file, with their dimensions as
+        columns.
+        """
         partitions = [partition_of(key) for key in context.asset_partition_keys]
         step = step_of(context)
         how = context.definition_metadata or {}
@@ -125,7 +127,9 @@ class WarehouseIO(dg.IOManager):
         is_untracked: bool = False,
         as_dictionaries: Sequence[str] = (),
     ) -> Lazy:
-        """Rows of partitions for a step; an input of it once they are read, unless untracked."""
+        """Return the rows of partitions for a step; an input of it once they are read, unless
+        untracked.
+        """
 
         def read() -> pa.Table:
             rows, hashes = self.store.read(table, partitions, as_dictionaries=as_dictionaries)
@@ -136,7 +140,7 @@ class WarehouseIO(dg.IOManager):
         return Lazy(read)
 
     def _of_corpora(self, step: Step, table: Table, corpora: Collection[str]) -> Lazy:
-        """All rows that a table has of some corpora, once they are wanted."""
+        """Return all rows that a table has of some corpora, once they are wanted."""
 
         def read() -> pa.Table:
             partitions = [p for corpus in corpora for p in self.store.partitions(table, corpus)]
@@ -147,7 +151,7 @@ class WarehouseIO(dg.IOManager):
         return Lazy(read)
 
     def footers(self, step: Step, table: Table, corpus: str) -> dict[Partition, Provenance]:
-        """The footers of a table's files of a corpus; their content hashes count as read."""
+        """Return the footers of a table's files of a corpus; their content hashes count as read."""
         found = self.store.footers(table, self.store.partitions(table, corpus))
         self.reads.table(step, table.name, {p: f.content_hash for p, f in found.items()})
         return found
@@ -224,7 +228,7 @@ class WarehouseIO(dg.IOManager):
             )
 
     def _failed(self, step: Step, partition: Partition) -> int:
-        """Requests in vain that concern a partition: of a bucket, those on its documents."""
+        """Return requests in vain that concern a partition: of a bucket, those on its documents."""
         return sum(
             partition.bucket is None
             or not document
@@ -239,7 +243,7 @@ class WarehouseIO(dg.IOManager):
     def _split(
         self, table: Table, partitions: list[Partition], rows: pa.Table, asset: str
     ) -> list[tuple[Partition, pa.Table]]:
-        """Each partition's share of `rows`, an empty table where there is none."""
+        """Return each partition's share of `rows`, an empty table where there is none."""
         if len(partitions) == 1 or not rows.num_rows:
             return [(partition, rows) for partition in partitions]
         if "corpus" not in rows.column_names:

@@ -21,7 +21,7 @@ _HANDFUL_TOKENS = 64
 
 
 def run_lengths(lengths: np.ndarray, full_length: int) -> np.ndarray:
-    """Tokens at which windows are run, padding included, `(n_windows,)`.
+    """Return the tokens at which windows are run, padding included, `(n_windows,)`.
 
     A full window runs as it is. A shorter one is padded to the next multiple of 8 above its own
     length: to a length that its neighbours have no part in, unlike the usual padding to the
@@ -84,7 +84,7 @@ def filled_up(n_windows: int, run_length: int, precision: str, threads: int) -> 
 
 
 def _fewest_tokens(precision: str) -> int:
-    """The fewest that may run on one thread; half of these failed."""
+    """Return the fewest that may run on one thread; half of these failed."""
     if precision == "float32":
         return 16 if mkl_has_avx512() else 64
     return _TOKENS_PER_THREAD[precision]

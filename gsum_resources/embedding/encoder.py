@@ -109,7 +109,7 @@ class TextEncoder:
         batch_tokens: int | None,
         on_batch: Callable[[np.ndarray], None] | None = None,
     ) -> np.ndarray:
-        """Pooled vectors of windows, not normalized, float32 `(n_windows, dim)`.
+        """Return the pooled vectors of windows, not normalized, float32 `(n_windows, dim)`.
 
         Parameters
         ----------
@@ -135,7 +135,7 @@ class TextEncoder:
         return vectors
 
     def encode_tokens(self, inputs: Sequence[np.ndarray], layer: int | None) -> list[np.ndarray]:
-        """Unit vectors of the tokens of each input, float32 `(n_tokens, dim)`.
+        """Return unit vectors of the tokens of each input, float32 `(n_tokens, dim)`.
 
         No padding and no attention mask. On a processor each input is run by itself, several at a
         time on one thread each: as fast as batches, for two threads at one matrix product wait for
@@ -168,7 +168,9 @@ class TextEncoder:
             return list(pool.map(lambda ids: self._token_batch(ids[None], layer)[0], inputs))
 
     def _token_batch(self, ids: np.ndarray, layer: int | None) -> np.ndarray:
-        """Unit vectors of inputs of equal length, `(n_inputs, n_tokens)` ids, one more for dim."""
+        """Return unit vectors of inputs of equal length, `(n_inputs, n_tokens)` ids, one more for
+        dim.
+        """
         import torch
 
         with torch.inference_mode():
@@ -184,7 +186,7 @@ class TextEncoder:
             return unit.cpu().numpy()
 
     def _encode_batch(self, windows: list[np.ndarray], run_length: int, n_rows: int) -> np.ndarray:
-        """Windows of at most `run_length` tokens, run as `n_rows`, to `(n_windows, dim)`."""
+        """Return the windows of at most `run_length` tokens, run as `n_rows`, to `(n_windows, dim)`."""
         import torch
 
         ids = np.full((n_rows, run_length), self.settings.pad_id, np.int64)
@@ -223,7 +225,7 @@ def resolve_device(device: str) -> str:
 
 
 def _pool(output: Any, mask: "torch.Tensor", pooling: Pooling) -> "torch.Tensor":
-    """Token vectors `(rows, length, dim)` to one float32 vector a row, `(rows, dim)`."""
+    """Return token vectors `(rows, length, dim)` to one float32 vector a row, `(rows, dim)`."""
     hidden = getattr(output, "last_hidden_state", None)
     if hidden is None:  # DPR gives its first token's vector, projected, and no others
         return output.pooler_output.float()
@@ -253,7 +255,7 @@ def without_progress_bars() -> Iterator[None]:
 
 
 def load_transformer(folder: Path, name: str, precision: Precision) -> Any:
-    """The transformer in evaluation mode, in the precision asked for.
+    """Return the transformer in evaluation mode, in the precision asked for.
 
     Raises
     ------

@@ -37,7 +37,7 @@ class MemoizedEmbedder:
     def reporting(
         self, on_progress: Callable[[int, int], None], on_batch: OnBatch
     ) -> "MemoizedEmbedder":
-        """The same embedder and memo.
+        """Return the same embedder and memo.
 
         Parameters
         ----------
@@ -79,7 +79,7 @@ class MemoizedEmbedder:
         part: Sequence[tuple[bytes, str]],
         on_progress: Callable[[int, int], None],
     ) -> dict[bytes, bytes]:
-        """Vectors of new texts by key, kept; those that a server sent before it failed, too."""
+        """Return the vectors of new texts by key, kept; those that a server sent before it failed, too."""
         fresh: dict[bytes, bytes] = {}
         meter = Meter(self._embedder)
 

@@ -23,7 +23,7 @@ class ModelNotFoundError(FileNotFoundError):
 
 
 def model_folder(model: str) -> Path:
-    """Folder that holds a model's files.
+    """Return the folder that holds a model's files.
 
     Parameters
     ----------
@@ -51,7 +51,7 @@ def model_folder(model: str) -> Path:
 
 
 def _fetched_from_hub(model: str) -> Path:
-    """Snapshot of a hub id; safetensors where the repository has them."""
+    """Return the snapshot of a hub id; safetensors where the repository has them."""
     if not _HUB_ID.fullmatch(model):
         raise ModelNotFoundError(
             f"embedding model '{model}': no such folder; give a folder that exists, "
@@ -83,18 +83,18 @@ def transformer_folder(folder: Path) -> Path:
 
 
 def weight_files(folder: Path) -> list[Path]:
-    """Weight files of a model, safetensors before pickled ones, in order of name."""
+    """Return the weight files of a model, safetensors before pickled ones, in order of name."""
     inner = transformer_folder(folder)
     return sorted(inner.glob(_SAFETENSORS)) or sorted(inner.glob(_TORCH_BIN))
 
 
 def read_json(path: Path) -> Any:
-    """Content of a JSON file, or an empty dict where there is none."""
+    """Return the content of a JSON file, or an empty dict where there is none."""
     return json.loads(path.read_text(encoding="utf-8")) if path.is_file() else {}
 
 
 def model_digest(folder: Path) -> str:
-    """16 hexadecimal digits that distinguish weights, configuration and tokenizer.
+    """Return 16 hexadecimal digits that distinguish weights, configuration and tokenizer.
 
     Depends on the content of the files and never on where they lie. Files up to 256 MiB are
     hashed whole (0.1 s for the packaged model). Of larger ones the size and 1,024 blocks of
@@ -113,14 +113,14 @@ def model_digest(folder: Path) -> str:
 
 
 def file_digest(path: Path) -> str:
-    """16 hexadecimal digits that distinguish a file of weights, as `model_digest` does."""
+    """Return 16 hexadecimal digits that distinguish a file of weights, as `model_digest` does."""
     status = path.stat()
     return _file_digest(path, status.st_size, status.st_mtime_ns).hex()[:16]
 
 
 @lru_cache(maxsize=64)
 def _file_digest(path: Path, size: int, modified_ns: int) -> bytes:
-    """Digest of one file; computed again when its size or time of change differs."""
+    """Return the digest of one file; computed again when its size or time of change differs."""
     digest = hashlib.sha256(str(size).encode() + b"\0")
     with path.open("rb") as file:
         if size <= _HASHED_WHOLE_BYTES:

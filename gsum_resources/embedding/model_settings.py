@@ -70,7 +70,8 @@ class ModelSettings:
 
 
 def read_model_settings(folder: Path, name: str, pooling: Pooling | None) -> ModelSettings:
-    """Settings from the model's own files, else from `KNOWN_MODELS`, else mean and no prefix.
+    """Return the settings from the model's own files, else from `KNOWN_MODELS`, else mean and no
+    prefix.
 
     Parameters
     ----------
@@ -102,7 +103,7 @@ def read_model_settings(folder: Path, name: str, pooling: Pooling | None) -> Mod
 
 
 def query_encoder_name(model: str) -> str:
-    """The question encoder that belongs to a context encoder by name; else the model itself.
+    """Return the question encoder that belongs to a context encoder by name; else the model itself.
 
     Dragon and DPR publish two encoders each. Their queries put through the context encoder
     would give plausible and useless rankings.
@@ -124,7 +125,7 @@ def _known_model(*names: str) -> KnownModel:
 
 
 def _declared_pooling(folder: Path, name: str) -> Pooling | None:
-    """Pooling that the sentence-transformers module declares, or None where there is none."""
+    """Return the pooling that the sentence-transformers module declares, or None where there is none."""
     config = read_json(folder / "1_Pooling" / "config.json")
     if not config:
         return None
@@ -159,7 +160,7 @@ def _reject_unknown_modules(folder: Path, name: str) -> None:
 
 
 def _longest_input(config: dict[str, Any], folder: Path) -> int:
-    """Tokens the model takes: the least of its positions and its tokenizer's limit."""
+    """Return the tokens the model takes: the least of its positions and its tokenizer's limit."""
     limits = [int(read_json(folder / "tokenizer_config.json").get("model_max_length") or 1 << 30)]
     if positions := config.get("max_position_embeddings"):
         # RoBERTa and its kin count positions from behind the padding id.

@@ -64,7 +64,7 @@ class NumpyEncoder(TextEncoder):
         batch_tokens: int | None,
         on_batch: Callable[[np.ndarray], None] | None = None,
     ) -> np.ndarray:
-        """Pooled vectors of windows, as `TextEncoder.encode` returns them."""
+        """Return the pooled vectors of windows, as `TextEncoder.encode` returns them."""
         vectors = np.empty((len(windows.ids), self.settings.dimension), np.float32)
         lengths = np.array([len(ids) for ids in windows.ids], np.int64)
         batches = equal_form_batches(lengths, windows.full_length, batch_tokens or _BATCH_TOKENS)
@@ -81,7 +81,7 @@ class NumpyEncoder(TextEncoder):
 
 
 def bert(weights: Weights, config: Mapping, ids: np.ndarray, present: np.ndarray) -> np.ndarray:
-    """Output of the last layer, `(rows, length, dim)` (Devlin et al. 2019).
+    """Return the output of the last layer, `(rows, length, dim)` (Devlin et al. 2019).
 
     Parameters
     ----------
@@ -109,7 +109,7 @@ def bert(weights: Weights, config: Mapping, ids: np.ndarray, present: np.ndarray
 
 
 def pooled(hidden: np.ndarray, present: np.ndarray, pooling: str) -> np.ndarray:
-    """Token vectors `(rows, length, dim)` to one vector a row, `(rows, dim)`."""
+    """Return token vectors `(rows, length, dim)` to one vector a row, `(rows, dim)`."""
     if pooling == "cls":
         return hidden[:, 0]
     if pooling == "last":

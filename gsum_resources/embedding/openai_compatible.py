@@ -119,7 +119,7 @@ class OpenAICompatibleEmbedder:
         return np.stack([vectors[text] for text in range(len(texts))])
 
     def _vector(self, windows: np.ndarray, n_bytes: np.ndarray) -> np.ndarray:
-        """The vector of one text from those of its windows, `(dimension,)`."""
+        """Return the vector of one text from those of its windows, `(dimension,)`."""
         owner = np.zeros(len(windows), np.int64)
         mean = weighted_means(windows, owner, n_bytes.astype(float), 1)
         return unit_length(mean, f"{self._settings.model}' at '{self._settings.base_url}")[0]
@@ -129,7 +129,7 @@ class OpenAICompatibleEmbedder:
         return self.embed(texts)
 
     def _cut(self, texts: Sequence[str]) -> tuple[list[str], np.ndarray]:
-        """Windows of all texts, and the text of each, `(n_windows,)`."""
+        """Return the windows of all texts, and the text of each, `(n_windows,)`."""
         windows, owner = [], []
         for index, text in enumerate(texts):
             of_text = list(cut(text, self._settings.max_tokens * _BYTES_PER_TOKEN))
@@ -142,7 +142,7 @@ class OpenAICompatibleEmbedder:
         return windows, np.asarray(owner, np.int64)
 
     async def _embed_batch(self, windows: Sequence[str]) -> np.ndarray:
-        """Vectors of windows, `(n_windows, dimension)`; a rejected batch is split."""
+        """Return the vectors of windows, `(n_windows, dimension)`; a rejected batch is split."""
         body = {"model": self._settings.model, "input": windows, "encoding_format": "float"}
         try:
             answer = await self._endpoint.post("/embeddings", body, 0, _rows)
@@ -161,7 +161,7 @@ class OpenAICompatibleEmbedder:
         return await self._embed_halves(windows[0], failure)
 
     async def _embed_halves(self, window: str, failure: EndpointError) -> np.ndarray:
-        """The vector of one window that was rejected, `(1, dimension)`, from its halves."""
+        """Return the vector of one window that was rejected, `(1, dimension)`, from its halves."""
         n_bytes = len(window.encode("utf-8", "replace"))
         if not _TOO_LONG.search(str(failure)) or n_bytes < 2 * _SHORTEST_WINDOW:
             raise EmbeddingError(f"{self._name} rejects the text {window[:40]!r}…: {failure}")
@@ -171,7 +171,7 @@ class OpenAICompatibleEmbedder:
         return np.average(vectors, axis=0, weights=weights)[None]
 
     def _checked(self, rows: list[Any], n_windows: int) -> np.ndarray:
-        """The vectors of a reply, `(n_windows, dimension)`, float64."""
+        """Return the vectors of a reply, `(n_windows, dimension)`, float64."""
         if len(rows) != n_windows:
             raise EmbeddingError(
                 f"{self._name} sent {len(rows)} vectors for {n_windows} texts; it does not keep "
@@ -192,7 +192,7 @@ class OpenAICompatibleEmbedder:
 
 
 def cut(text: str, max_bytes: int) -> Iterator[str]:
-    """Windows of at most `max_bytes` of UTF-8, none blank; nothing but blanks is left out.
+    """Yield windows of at most `max_bytes` of UTF-8, none blank; nothing but blanks is left out.
 
     A window ends behind the last blank in its second half; where there is none, behind a
     character.

@@ -14,7 +14,7 @@ _BFLOAT16_FLAGS = frozenset({"amx_bf16", "avx512_bf16", "bf16"})  # the last is 
 
 
 def physical_cores() -> int:
-    """Physical cores that this process may use, at least 1.
+    """Return physical cores that this process may use, at least 1.
 
     Counts the cores behind the logical processors of the affinity mask (two hyper-threads of one
     core share its multipliers, so a second thread slows matrix products down), and respects a
@@ -39,7 +39,7 @@ def _core_of(cpu: int) -> tuple[str, str]:
 
 
 def _quota_cores() -> int:
-    """Cores that the control group grants, rounded up; a huge number where it sets no limit."""
+    """Return the cores that the control group grants, rounded up; a huge number where it sets no limit."""
     try:
         quota, period = Path(_CPU_QUOTA).read_text().split()
         return -(-int(quota) // int(period))
@@ -49,7 +49,7 @@ def _quota_cores() -> int:
 
 @cache
 def bfloat16_supported(device: str = "cpu") -> bool:
-    """Whether bfloat16 matrix products run in hardware.
+    """Return whether bfloat16 matrix products run in hardware.
 
     Parameters
     ----------
@@ -65,12 +65,12 @@ def bfloat16_supported(device: str = "cpu") -> bool:
 
 @cache
 def mkl_has_avx512() -> bool:
-    """Whether MKL multiplies with AVX-512, as it does on Intel's processors that have it."""
+    """Return whether MKL multiplies with AVX-512, as it does on Intel's processors that have it."""
     return "GenuineIntel" in _told("vendor_id") and "avx512f" in _told("flags")
 
 
 def _told(*names: str) -> set[str]:
-    """Words on the processor's lines of these names; none where the system does not tell."""
+    """Return the words on the processor's lines of these names; none where the system does not tell."""
     try:
         lines = Path(_CPU_INFO).read_text().splitlines()
     except OSError:  # only Linux tells; elsewhere "no" is the answer that costs least
@@ -94,7 +94,9 @@ def torch_threads(threads: int) -> Iterator[None]:
 
 @contextmanager
 def one_thread_each(n_workers: int) -> Iterator[ThreadPoolExecutor]:
-    """Threads that each use torch on one thread; threads at one matrix product wait for others."""
+    """Yield threads that each use torch on one thread; threads at one matrix product wait for
+    others.
+    """
     import torch
 
     # a new thread begins with torch's default, not with what its maker has set

@@ -6,7 +6,7 @@ import numpy as np
 def weighted_means(
     vectors: np.ndarray, owner: np.ndarray, weights: np.ndarray, n_texts: int
 ) -> np.ndarray:
-    """Mean vector of each text's windows, weighted, float64 `(n_texts, dim)`.
+    """Return the mean vector of each text's windows, weighted, float64 `(n_texts, dim)`.
 
     Parameters
     ----------
@@ -22,7 +22,7 @@ def weighted_means(
 
 
 def unit_length(vectors: np.ndarray, model: str) -> np.ndarray:
-    """Rows divided by their Euclidean length, float32; `model` is named in the error.
+    """Return the rows divided by their Euclidean length, float32; `model` is named in the error.
 
     Raises
     ------

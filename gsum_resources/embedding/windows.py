@@ -45,7 +45,7 @@ class WindowCutter:
         self._after = np.asarray(framed.ids[content[-1] + 1 :], np.int64)
 
     def overhead(self, prefix: str) -> int:
-        """Tokens of a window beside its content: special ones and the prefix."""
+        """Return the tokens of a window beside its content: special ones and the prefix."""
         opening = len(self._tokenizer.encode(prefix, add_special_tokens=False)) if prefix else 0
         return len(self._before) + len(self._after) + opening
 
@@ -56,7 +56,7 @@ class WindowCutter:
         prefix: str = "",
         first_index: int = 0,
     ) -> Windows:
-        """Windows of `window_tokens` content tokens; the last one of a text may be shorter.
+        """Return the windows of `window_tokens` content tokens; the last one of a text may be shorter.
 
         The prefix opens every window, since each is a passage of its own for the model.
 
@@ -89,7 +89,9 @@ class WindowCutter:
         return Windows(ids, np.asarray(owner, np.int64), np.asarray(n_content, np.int64), full)
 
     def beginnings(self, texts: Sequence[str], max_tokens: int) -> list[np.ndarray]:
-        """Input for the beginning of each text: at most `max_tokens`, special tokens included."""
+        """Return input for the beginning of each text: at most `max_tokens`, special tokens
+        included.
+        """
         most = max_tokens - self.overhead("")
         encodings = self._tokenizer.encode_batch(list(texts), add_special_tokens=False)
         contents = (np.asarray(encoding.ids[:most], np.int64) for encoding in encodings)
@@ -102,7 +104,7 @@ class WindowCutter:
 
 
 def _prefix_length(encoding: "Encoding", prefix: str) -> int:
-    """Tokens that stem from the prefix.
+    """Return the tokens that stem from the prefix.
 
     Told by offsets: where a tokenizer joins a space to the word after it, the prefix cut alone
     would end in another token than the prefix in front of a text.
@@ -116,7 +118,7 @@ def _prefix_length(encoding: "Encoding", prefix: str) -> int:
 
 
 def _fast_tokenizer(folder: Path) -> "Tokenizer":
-    """The model's tokenizer without its stored truncation and padding."""
+    """Return the model's tokenizer without its stored truncation and padding."""
     from tokenizers import Tokenizer
 
     file = folder / "tokenizer.json"

@@ -33,7 +33,7 @@ class BackgroundLoop:
         return asyncio.run_coroutine_threadsafe(work, self._loop)
 
     def run(self, work: Coroutine[Any, Any, T]) -> T:
-        """The result of `work`, awaited here; an interrupt here cancels it there."""
+        """Return the result of `work`, awaited here; an interrupt here cancels it there."""
         future = self.start(work)
         try:
             return future.result()

@@ -276,7 +276,9 @@ class Endpoint:
         raise TransientError(f"200 with a body of no use ({what}): {told}", 200)
 
     def _pause(self, state: RetryCallState) -> float:
-        """Seconds before the next attempt: the back-off, or what the server asks if it is more."""
+        """Return seconds before the next attempt: the back-off, or what the server asks if it is
+        more.
+        """
         failure = state.outcome.exception() if state.outcome else None
         asked = failure.retry_after_s if isinstance(failure, TransientError) else None
         return max(asked or 0.0, self._backoff(state))
@@ -327,7 +329,7 @@ class Endpoint:
 
 
 def _failure_in(state: RetryCallState) -> EndpointError:
-    """The failure of the latest attempt, which is the only thing that is retried."""
+    """Return the failure of the latest attempt, which is the only thing that is retried."""
     failure = state.outcome.exception() if state.outcome else None
     assert isinstance(failure, EndpointError)
     return failure

@@ -40,7 +40,7 @@ class Connection:
         return read_key(self._settings, self._settings.table)
 
     async def send(self, path: str, content: bytes | None, seconds: float) -> str:
-        """The body of a good answer to one request, without the key.
+        """Return the body of a good answer to one request, without the key.
 
         Parameters
         ----------

@@ -89,7 +89,7 @@ def failure_of(status: int, headers: Mapping[str, str], body: str) -> EndpointEr
 def unavailable(
     failure: EndpointError, settings: Settings, answered: bool = True
 ) -> ModelUnavailableError | None:
-    """The error to raise if no request will do better than this one did, else None.
+    """Return the error to raise if no request will do better than this one did, else None.
 
     Parameters
     ----------
@@ -119,7 +119,7 @@ def unavailable(
 
 
 def away(failure: EndpointError, settings: Settings, n_requests: int) -> ModelUnavailableError:
-    """The error to raise when a server answers nobody any more."""
+    """Return the error to raise when a server answers nobody any more."""
     return _error(
         settings,
         f"the server at {settings.base_url} is away: {n_requests} requests in a row failed, the "
@@ -128,7 +128,7 @@ def away(failure: EndpointError, settings: Settings, n_requests: int) -> ModelUn
 
 
 def out_of_reach(failure: EndpointError, settings: Settings) -> ModelUnavailableError:
-    """The error to raise when a server cannot be reached before any work."""
+    """Return the error to raise when a server cannot be reached before any work."""
     return _error(
         settings,
         f"the server at {settings.base_url} cannot be reached ({failure}); {_see_to_it(settings)}",
@@ -144,7 +144,8 @@ def _see_to_it(settings: Settings) -> str:
 
 
 def retry_after(headers: Mapping[str, str], now: float | None = None) -> float | None:
-    """Seconds that a server asks to wait: `Retry-After-Ms`, or `Retry-After` in seconds or date.
+    """Return seconds that a server asks to wait: `Retry-After-Ms`, or `Retry-After` in seconds or
+    date.
 
     Parameters
     ----------
@@ -165,7 +166,7 @@ def retry_after(headers: Mapping[str, str], now: float | None = None) -> float |
 
 
 def _told(body: str) -> tuple[str, str]:
-    """A server's own words and its code, from the shapes in which servers put them."""
+    """Return a server's own words and its code, from the shapes in which servers put them."""
     try:
         content = json.loads(body)
     except (ValueError, RecursionError):

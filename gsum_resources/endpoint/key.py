@@ -32,7 +32,7 @@ class Key:
         return f"Key({self.variable})"
 
     def reveal(self) -> str:
-        """The value, for the client alone."""
+        """Return the value, for the client alone."""
         return self._value
 
     def hide_in_reply(self, text: str) -> str:
@@ -83,7 +83,7 @@ def _is_private(url: str) -> bool:
 def read_key(
     settings: EndpointSettings, table: str, environment: Mapping[str, str] = os.environ
 ) -> Key:
-    """The key that the settings name; an empty one where the server wants none.
+    """Return the key that the settings name; an empty one where the server wants none.
 
     Parameters
     ----------

@@ -81,7 +81,7 @@ class CausalModel:
         return [token.content for token in known if token.special and len(token.content) > 1]
 
     def generate(self, messages: Sequence[Message], request: Request) -> Generated:
-        """The model's next turn.
+        """Return the model's next turn.
 
         Raises
         ------
@@ -149,7 +149,7 @@ class CausalModel:
         return Grammars(self._tokenizer, n_logits, self._ends)
 
     def _prefix(self, first: Message, prompt: Sequence[int]) -> tuple[int, ...]:
-        """The tokens of the first turn, where the prompt begins with them; else none.
+        """Return the tokens of the first turn, where the prompt begins with them; else none.
 
         Requests of one step have the same instructions, which stand there.
         """
@@ -165,7 +165,9 @@ class CausalModel:
         return tuple(ids) if is_kept else ()
 
     def _read(self, prefix: tuple[int, ...]) -> Any:
-        """Keys and values of `prefix`, computed once: a reply does not depend on whether it was."""
+        """Return the keys and values of `prefix`, computed once: a reply does not depend on whether it
+        was.
+        """
         import torch
 
         if not prefix:
@@ -180,7 +182,7 @@ class CausalModel:
         return copy.deepcopy(cache)
 
     def _token_ids(self, messages: Sequence[Message]) -> list[int]:
-        """The prompt, by the model's chat template where it has one."""
+        """Return the prompt, by the model's chat template where it has one."""
         from jinja2 import TemplateError
 
         if not self._tokenizer.chat_template:
@@ -221,7 +223,7 @@ class _Loop:
     def __call__(
         self, input_ids: "torch.Tensor", scores: "torch.Tensor", **_: Any
     ) -> "torch.Tensor":
-        """Whether to end, `(1,)`."""
+        """Return whether to end, `(1,)`."""
         import torch
 
         self._repetition.read(input_ids[0, self._read :].tolist())
@@ -242,7 +244,7 @@ class _GumbelNoise:
         self._generator = torch.Generator().manual_seed(seed & (2**63 - 1))
 
     def __call__(self, input_ids: "torch.Tensor", scores: "torch.Tensor") -> "torch.Tensor":
-        """Logits `(1, vocabulary)` to noisy ones of the same shape."""
+        """Return logits `(1, vocabulary)` to noisy ones of the same shape."""
         import torch
 
         noise = torch.empty(scores.shape).exponential_(generator=self._generator).log()
@@ -250,5 +252,5 @@ class _GumbelNoise:
 
 
 def message(role: str, content: str) -> Message:
-    """A turn of the conversation, by "system", "user" or "assistant"."""
+    """Return a turn of the conversation, by "system", "user" or "assistant"."""
     return {"role": role, "content": content}

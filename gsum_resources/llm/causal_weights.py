@@ -112,7 +112,7 @@ class CausalWeights:
 
 
 def _local_folder(model: str, table: str) -> Path | None:
-    """The folder that `model` names, or None where it is a hub id."""
+    """Return the folder that `model` names, or None where it is a hub id."""
     folder = Path(model).expanduser()
     if folder.is_dir():
         if weight_files(folder):

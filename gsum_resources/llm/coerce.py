@@ -74,7 +74,7 @@ def _object(value: Any, schema: type[BaseModel], slips: _Slips) -> Any:
 
 
 def _around_list(value: list, schema: type[BaseModel]) -> Any:
-    """A bare list as the one required field of an object, if that is a list."""
+    """Return a bare list as the one required field of an object, if that is a list."""
     required = [(name, field) for name, field in schema.model_fields.items() if field.is_required()]
     if len(required) == 1 and get_origin(required[0][1].annotation) is list:
         return {required[0][0]: value}
@@ -82,7 +82,9 @@ def _around_list(value: list, schema: type[BaseModel]) -> Any:
 
 
 def _named(value: dict, fields: dict[str, FieldInfo]) -> dict[str, Any]:
-    """The known fields, by exact name or else without regard to case, blanks and punctuation."""
+    """Return the known fields, by exact name or else without regard to case, blanks and
+    punctuation.
+    """
     named = {name: given for name, given in value.items() if name in fields}
     by_key = {_key(name): name for name in fields if name not in named}
     for name, given in value.items():
@@ -167,7 +169,7 @@ def _number(value: Any, kind: type, bounds: _Bounds) -> Any:
 
 
 def _number_in(text: str, most: float) -> float | str:
-    """The one number that a text holds; a share of the most, where the scale is another."""
+    """Return the one number that a text holds; a share of the most, where the scale is another."""
     text = _THOUSANDS.sub("", text)
     for pattern in (_SHARE, _PERCENT):
         if (found := pattern.search(text)) and len(pattern.findall(text)) == 1:
@@ -182,7 +184,8 @@ def _number_in(text: str, most: float) -> float | str:
 
 
 def _list(value: Any, item: Any, name: str, slips: _Slips) -> Any:
-    """The valid items, if they are more than half; else all, for an error that names the rest.
+    """Return the valid items, if they are more than half; else all, for an error that names the
+    rest.
 
     All valid ones where few are to be kept.
     """
@@ -200,7 +203,7 @@ def _list(value: Any, item: Any, name: str, slips: _Slips) -> Any:
 
 
 def _items_in(value: Any, item: Any) -> list:
-    """The items of what should have been a list: the lines or the numbers of a text, or one."""
+    """Return the items of what should have been a list: the lines or the numbers of a text, or one."""
     if not isinstance(value, str):
         return [value]
     if item is int:
@@ -213,7 +216,7 @@ def _items_in(value: Any, item: Any) -> list:
 
 
 def _problem(value: Any, item: Any, name: str) -> str:
-    """Why an item is not valid, without its value, so that like slips are counted together."""
+    """Return why an item is not valid, without its value, so that like slips are counted together."""
     try:
         _adapter(item).validate_python(value)
     except ValidationError as error:

@@ -58,7 +58,7 @@ class Dialect:
     room: Literal["max_tokens", "max_completion_tokens"] = "max_tokens"
 
     def parameters(self, request: Request, room: int, within: int | None = None) -> dict[str, Any]:
-        """Everything of a request's body but model and messages.
+        """Return everything of a request's body but model and messages.
 
         Parameters
         ----------
@@ -113,7 +113,7 @@ class Dialect:
 
 
 def is_rejection(status: int, complaint: str) -> bool:
-    """Whether an answer means that the request's form is not taken, whatever its status.
+    """Return whether an answer means that the request's form is not taken, whatever its status.
 
     Some servers and proxies answer 500 to a request that fails their validation. Then only the
     words tell it from an outage.
@@ -124,12 +124,12 @@ def is_rejection(status: int, complaint: str) -> bool:
 
 
 def is_unexplained(status: int) -> bool:
-    """Whether a server fails with a status that it may give to a form that it does not take."""
+    """Return whether a server fails with a status that it may give to a form that it does not take."""
     return status >= 500 and status not in _NEVER_OF_FORMAT
 
 
 def _structure(form: Format, described: dict[str, Any]) -> dict[str, Any]:
-    """The part of a request's body that asks for JSON, by its `response_format`."""
+    """Return the part of a request's body that asks for JSON, by its `response_format`."""
     if form == "json_schema":
         return {"response_format": described}
     if form == "json_object":
@@ -156,7 +156,8 @@ def _schema_format(name: str, described: dict[str, Any]) -> dict[str, Any]:
 
 
 def _strict(schema: dict[str, Any]) -> dict[str, Any] | None:
-    """The schema as strict mode wants it: all fields required, no others; None if it cannot be.
+    """Return the schema as strict mode wants it: all fields required, no others; None if it cannot
+    be.
 
     A field with a default is required then, which satisfies the schema as it was all the more.
     """

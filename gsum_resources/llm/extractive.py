@@ -84,7 +84,7 @@ class ExtractiveModel:
         return "rules"
 
     def complete(self, requests: Sequence[Request], on_reply: OnReply | None = None) -> list[Reply]:
-        """One completion or error for each request, in order.
+        """Return one completion or error for each request, in order.
 
         The sentences of 256 requests are embedded in one call. Latency is a request's own time
         plus an equal share of the embedding. A question about passages without a sentence or

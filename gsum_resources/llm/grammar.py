@@ -62,7 +62,9 @@ class Repetition:
 
 
 def repeats_itself(text: str) -> bool:
-    """Whether a text, which may end in half a word, ends in words that it says over and over."""
+    """Return whether a text, which may end in half a word, ends in words that it says over and
+    over.
+    """
     repetition = Repetition()
     repetition.read([hash(word) for word in _WORDS_AND_MARKS.findall(text)[:-1]])
     return repetition.repeated > 0
@@ -86,7 +88,7 @@ class Grammars:
         self._tokens = llguidance.hf.from_tokenizer(tokenizer, n_logits, list(ends))
 
     def mask(self, schema: type[BaseModel], max_words: int, start: int, room: int) -> "GrammarMask":
-        """A logits processor for one reply.
+        """Return a logits processor for one reply.
 
         Parameters
         ----------
@@ -169,7 +171,7 @@ class GrammarMask:
         self._repetition = Repetition()
 
     def __call__(self, input_ids: "torch.Tensor", scores: "torch.Tensor") -> "torch.Tensor":
-        """Logits `(1, n_logits)` to those of allowed tokens, of the same shape."""
+        """Return logits `(1, n_logits)` to those of allowed tokens, of the same shape."""
         import torch
 
         said = input_ids[0, self._read :].tolist()
@@ -194,7 +196,7 @@ class GrammarMask:
 def bounded_schema(
     schema: type[BaseModel], max_words: int, room: int | None = None
 ) -> dict[str, Any]:
-    """The JSON schema with every field required, no others, and a bound for each length.
+    """Return the JSON schema with every field required, no others, and a bound for each length.
 
     A field with a default is required, so that a model that forgets fields is asked for each.
 
@@ -240,7 +242,7 @@ def _bounded(part: dict[str, Any], chars: int, items: int) -> dict[str, Any]:
 
 
 def _skeleton(part: dict[str, Any], whole: dict[str, Any], items: int = 1) -> Any:
-    """A value with `items` items in each list and the shortest strings."""
+    """Return a value with `items` items in each list and the shortest strings."""
     if "$ref" in part:
         return _skeleton(whole["$defs"][part["$ref"].rpartition("/")[2]], whole, items)
     if choices := part.get("enum") or [part[key] for key in ("const",) if key in part]:

@@ -70,7 +70,7 @@ class LedgeredModel:
         return self._find_window() if self._find_window else None
 
     def complete(self, requests: Sequence[Request], on_reply: OnReply | None = None) -> list[Reply]:
-        """One result or one error for each request, in order; equal requests are asked once.
+        """Return one result or one error for each request, in order; equal requests are asked once.
 
         Raises
         ------
@@ -155,7 +155,7 @@ class _Pace:
         self._tokens_out, self._usd = 0, 0.0
 
     def after(self, reply: Reply) -> str:
-        """Words on all replies up to this one: `85 tokens a second, $0.12 so far`."""
+        """Return the words on all replies up to this one: `85 tokens a second, $0.12 so far`."""
         if not (isinstance(reply, Completion) and reply.cached):
             self._tokens_out += reply.tokens_out
             self._usd += reply.cost_usd

@@ -129,7 +129,7 @@ class OpenAICompatibleModel:
         return self._dialect.format
 
     def complete(self, requests: Sequence[Request], on_reply: OnReply | None = None) -> list[Reply]:
-        """One completion or error for each request, in order; prompts are never cut.
+        """Return one completion or error for each request, in order; prompts are never cut.
 
         `on_reply` is called in the calling thread.
 
@@ -169,7 +169,7 @@ class OpenAICompatibleModel:
         }
 
     async def _converse(self, request: Request, spent: _Spent) -> _Checked:
-        """The first reply that can be used, of the first request and `max_repairs` re-asks."""
+        """Return the first reply that can be used, of the first request and `max_repairs` re-asks."""
         room = _first_room(request)
         turns: list[dict[str, str]] = []
         problem = StructureError("")
@@ -294,7 +294,7 @@ class OpenAICompatibleModel:
         return answer.value
 
     def _reply_room(self, request: Request, messages: list[dict[str, str]], wanted: int) -> int:
-        """The most tokens that a reply may take, by the settings and by the model's context."""
+        """Return the most tokens that a reply may take, by the settings and by the model's context."""
         wanted = min(wanted, self._settings.max_reply_tokens or wanted)
         texts = [message["content"] for message in messages]
         room = self._window.reply_room(request, texts, wanted)
@@ -321,7 +321,7 @@ class OpenAICompatibleModel:
         return self._settings.structured_output == "auto"
 
     def _is_on_trial(self, request: Request, dialect: Dialect) -> bool:
-        """Whether a failure may mean that the server does not take this way to request JSON."""
+        """Return whether a failure may mean that the server does not take this way to request JSON."""
         if request.schema is None or not self._is_auto or dialect.format == "prompt":
             return False
         return dialect.format not in self._accepted
@@ -374,14 +374,16 @@ class OpenAICompatibleModel:
 
 
 def _first_room(request: Request) -> int:
-    """Most tokens of a reply to the first attempt."""
+    """Return most tokens of a reply to the first attempt."""
     if request.schema:
         return 1024 + 8 * request.max_words
     return 256 + 4 * request.max_words
 
 
 def opening(request: Request, dialect: Dialect) -> list[dict[str, str]]:
-    """The messages that a request begins with, directions for JSON included where they must be."""
+    """Return the messages that a request begins with, directions for JSON included where they must
+    be.
+    """
     instructions = request.instructions
     if request.schema and dialect.format != "json_schema":
         is_enforced = dialect.format in ("json_object_schema", "guided_json")
@@ -419,7 +421,7 @@ def _checked(said: _Said, request: Request) -> _Checked:
 
 
 def _kept(said: _Said, request: Request) -> _Checked | None:
-    """The complete items of a list that ran on in a circle until it was cut off."""
+    """Return the complete items of a list that ran on in a circle until it was cut off."""
     if not request.schema:
         return None
     found, slips = salvage(said.text, request.schema)
@@ -440,5 +442,5 @@ def _count(answer: Answer[_Said], messages: list[dict[str, str]], spent: _Spent)
 
 
 def estimated_tokens(text: str) -> int:
-    """Tokens of a text, roughly: about four bytes each."""
+    """Return the tokens of a text, roughly: about four bytes each."""
     return -(-len(text.encode("utf-8", "replace")) // _BYTES_PER_TOKEN)

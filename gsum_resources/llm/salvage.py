@@ -49,7 +49,7 @@ def usable(reply: Reply, schema: type[Schema]) -> tuple[Schema | None, str]:
 
 
 def salvage(text: str, schema: type[Schema]) -> tuple[Schema | None, list[str]]:
-    """The valid items of a reply that as a whole is not, and a line for each kind of slip.
+    """Return the valid items of a reply that as a whole is not, and a line for each kind of slip.
 
     Parameters
     ----------
@@ -81,7 +81,7 @@ def _lists(schema: type[BaseModel]) -> list[str]:
 
 
 def _candidates(text: str, schema: type[BaseModel]) -> list[Any]:
-    """The values that a reply may mean, most likely first."""
+    """Return the values that a reply may mean, most likely first."""
     from json_repair import loads
 
     said = without_reasoning(text)[:_MOST_CHARS]
@@ -107,7 +107,7 @@ def _as_first_list(items: Sequence[dict], schema: type[BaseModel]) -> list[dict]
 
 
 def _shallow(text: str) -> str:
-    """The text as far as its brackets are nested no deeper than a reply's could be."""
+    """Return the text as far as its brackets are nested no deeper than a reply's could be."""
     depth, in_string = 0, False
     for match in _TOKENS.finditer(text):
         if match[0] == '"':
@@ -120,7 +120,8 @@ def _shallow(text: str) -> str:
 
 
 def _whole(text: str) -> str:
-    """The text up to the last value that is surely complete; all of it where it was not cut off.
+    """Return the text up to the last value that is surely complete; all of it where it was not cut
+    off.
 
     Of an item that is an object all counts as one: what would have followed in it is not known.
     """

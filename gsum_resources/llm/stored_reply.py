@@ -11,7 +11,7 @@ _json = json.JSONEncoder(ensure_ascii=False).encode
 
 
 def storable(reply: Reply) -> tuple[Reply, bytes | None]:
-    """A reply whose text can be written anywhere, and what the memo keeps of it."""
+    """Return a reply whose text can be written anywhere, and what the memo keeps of it."""
     if isinstance(reply, CompletionError):
         said = well_formed(reply.text)
         return replace(reply, message=well_formed(reply.message), text=said), None

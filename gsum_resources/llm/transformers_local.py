@@ -92,7 +92,7 @@ class TransformersModel:
         return f"repairs={self._settings.max_repairs}"
 
     def complete(self, requests: Sequence[Request], on_reply: OnReply | None = None) -> list[Reply]:
-        """One completion or error for each request, in order; prompts are never cut."""
+        """Return one completion or error for each request, in order; prompts are never cut."""
         replies: dict[int, Reply] = {}
         with self._lock, closing(self._replies(requests)) as said:
             for place, reply in said:
@@ -172,7 +172,7 @@ class TransformersModel:
     def _converse(
         self, request: Request, generated: list[Generated]
     ) -> tuple[str, Read[BaseModel] | None]:
-        """The first reply that can be used; all are appended to `generated`."""
+        """Return the first reply that can be used; all are appended to `generated`."""
         instructions, corrections = request.instructions, 0
         if request.schema:
             instructions += "\n\n" + json_directions(request.schema)

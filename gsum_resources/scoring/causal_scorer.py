@@ -70,7 +70,8 @@ class CausalScorer:
         candidates: Sequence[Sequence[str]],
         on_row: OnRow | None = None,
     ) -> list[np.ndarray]:
-        """Log-probability of each candidate per token, nats, float64 `(n_candidates,)` a context.
+        """Return the log-probability of each candidate per token, nats, float64 `(n_candidates,)` a
+        context.
 
         Raises
         ------
@@ -90,7 +91,7 @@ class CausalScorer:
         return scores
 
     def _token_ids(self, texts: set[str]) -> dict[str, np.ndarray]:
-        """Token ids of each text, without special ones; none for a blank text."""
+        """Return token ids of each text, without special ones; none for a blank text."""
         told = [text for text in texts if text.strip()]
         stripped = [text.strip() for text in told]
         ids = self._weights.tokenizer(stripped, **_PLAIN)["input_ids"] if told else []
@@ -107,7 +108,7 @@ class CausalScorer:
         return np.asarray(before, np.int64), np.asarray(behind, np.int64)
 
     def _row(self, context: np.ndarray, candidates: Sequence[np.ndarray]) -> np.ndarray:
-        """Scores of one passage's candidates, all as token ids."""
+        """Return the scores of one passage's candidates, all as token ids."""
         import torch
 
         before, behind = self._around
@@ -137,14 +138,16 @@ class CausalScorer:
         return scores
 
     def _read(self, prefix: np.ndarray) -> Any:
-        """Keys and values of `prefix`; no logits, which nobody wants here."""
+        """Return the keys and values of `prefix`; no logits, which nobody wants here."""
         ids = self._tensor(prefix[None])
         return self._weights.network.base_model(input_ids=ids, use_cache=True).past_key_values
 
     def _batch(
         self, prefix: np.ndarray, cache: Any, candidates: Sequence[np.ndarray], run_length: int
     ) -> np.ndarray:
-        """Summed log-probabilities of candidates that go on from `prefix`, `(n_candidates,)`."""
+        """Return the summed log-probabilities of candidates that go on from `prefix`,
+        `(n_candidates,)`.
+        """
         n_rows = len(candidates)
         if self._weights.device == "cpu":
             n_rows, _ = filled_up(n_rows, run_length, "float32", threads=1)
@@ -168,7 +171,7 @@ class CausalScorer:
         return np.array([self._log_probability(row, candidate) for row, candidate in rows])
 
     def _log_probability(self, logits: "torch.Tensor", candidate: np.ndarray) -> float:
-        """Sum over the candidate's tokens, in nats; `logits` is `(run_length, vocabulary)`."""
+        """Return the sum over the candidate's tokens, in nats; `logits` is `(run_length, vocabulary)`."""
         import torch
 
         return -torch.nn.functional.cross_entropy(

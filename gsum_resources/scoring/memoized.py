@@ -52,7 +52,7 @@ class MemoizedScorer:
         on_batch: OnBatch,
         on_failure: Callable[[str], None],
     ) -> "MemoizedScorer":
-        """The same scorer and memo, counting anew.
+        """Return the same scorer and memo, counting anew.
 
         Parameters
         ----------
@@ -71,7 +71,8 @@ class MemoizedScorer:
         candidates: Sequence[Sequence[str]],
         on_row: OnRow | None = None,
     ) -> list[np.ndarray]:
-        """Scores in nats per token, float64 `(n_candidates,)` a context; NaN where there is none.
+        """Return the scores in nats per token, float64 `(n_candidates,)` a context; NaN where there is
+        none.
 
         Raises
         ------
@@ -98,7 +99,7 @@ class MemoizedScorer:
     def _keys(
         self, contexts: Sequence[str], candidates: Sequence[Sequence[str]]
     ) -> list[list[bytes]]:
-        """The keys of each row: one a pair, or one for the row as a whole."""
+        """Return the keys of each row: one a pair, or one for the row as a whole."""
         framed: dict[str, bytes] = {}  # a text stands in many rows
         for text in chain(contexts, chain.from_iterable(candidates)):
             if text not in framed:
@@ -195,7 +196,7 @@ class _Unsaved:
         self.meter = Meter(self._scorer)
 
     def add(self, ask: _Ask, scores: np.ndarray) -> dict[bytes, bytes]:
-        """The values of all keys of an ask; those without a NaN will be taken."""
+        """Return the values of all keys of an ask; those without a NaN will be taken."""
         ends = np.cumsum([len(texts) for texts in ask.candidates.values()])[:-1]
         parts = np.split(np.asarray(scores, np.float64), ends)
         values = {key: part.tobytes() for key, part in zip(ask.candidates, parts, strict=True)}
@@ -212,5 +213,5 @@ class _Unsaved:
 
 
 def _joined(keys: Sequence[bytes], values: dict[bytes, bytes]) -> np.ndarray:
-    """The scores of a row, `(n_candidates,)`."""
+    """Return the scores of a row, `(n_candidates,)`."""
     return np.frombuffer(b"".join(values[key] for key in keys), np.float64).copy()

@@ -107,7 +107,8 @@ class ServedScorer:
         candidates: Sequence[Sequence[str]],
         on_row: OnRow | None = None,
     ) -> list[np.ndarray]:
-        """Log-probability of each candidate per token, nats, float64 `(n_candidates,)` a context.
+        """Return the log-probability of each candidate per token, nats, float64 `(n_candidates,)` a
+        context.
 
         Raises
         ------
@@ -154,7 +155,7 @@ class ServedScorer:
         self._endpoint.map(self._score_pair, pairs, keep)
 
     async def _score_pair(self, pair: _Pair) -> float:
-        """Nats per token, or NaN."""
+        """Return nats per token, or NaN."""
         prompt = await self._read(pair.opening + pair.candidate)
         if prompt is None:
             return math.nan
@@ -188,7 +189,7 @@ class ServedScorer:
         return None
 
     def _prompt(self, reply: Any) -> _Prompt:
-        """The part of a reply that repeats the prompt."""
+        """Return the part of a reply that repeats the prompt."""
         told = reply["choices"][0].get("logprobs") or {}
         tokens, values = told.get("tokens") or [], told.get("token_logprobs") or []
         if len(tokens) != len(values):

@@ -31,7 +31,7 @@ STOP_WORDS = frozenset(_STOP_WORD_LINES.split())
 
 
 def content_words(text: str) -> list[str]:
-    """Words of a text in lower case, stop words left out."""
+    """Return the words of a text in lower case, stop words left out."""
     return [word for word in _WORD.findall(text.lower()) if word not in STOP_WORDS]
 
 
@@ -85,7 +85,7 @@ class UnigramScorer:
         candidates: Sequence[Sequence[str]],
         on_row: OnRow | None = None,
     ) -> list[np.ndarray]:
-        """Scores in nats per token, float64 `(n_candidates,)` for each context.
+        """Return the scores in nats per token, float64 `(n_candidates,)` for each context.
 
         A candidate of stop words alone gets what one without a shared word gets: the least that
         its context gives.
@@ -122,7 +122,7 @@ class UnigramScorer:
         return None if self.background is None else _WordFrequencies.among(self.background)
 
     def _row(self, company: "_Bags", background: "_Background") -> np.ndarray:
-        """The context, which is the first of the bags, with each of the others."""
+        """Return the context, which is the first of the bags, with each of the others."""
         first, n_others = company.ends[1], len(company.ends) - 2
         words, values = company.words[:first], company.values[:first]
         gains = np.zeros(len(background.share))
@@ -152,7 +152,7 @@ class _Bags(NamedTuple):
 
     @classmethod
     def of(cls, texts: Collection[str]) -> "tuple[_Bags, Sequence[str]]":
-        """The bags of texts, and the words that their numbers stand for."""
+        """Return the bags of texts, and the words that their numbers stand for."""
         number_of: dict[str, int] = {}
         words, values, ends = array("i"), array("i"), array("q", [0])
         for text in texts:
@@ -170,14 +170,15 @@ class _Bags(NamedTuple):
         return cls(found.values[order], place_of[found.words][order], found.ends), ordered
 
     def take(self, texts: Sequence[int]) -> "_Bags":
-        """The bags of some texts."""
+        """Return the bags of some texts."""
         first, last = self.ends[texts], self.ends[np.asarray(texts) + 1]
         ends = np.concatenate([[0], np.cumsum(last - first)])
         places = np.arange(ends[-1]) + np.repeat(first - ends[:-1], last - first)
         return _Bags(self.values[places].astype(np.float64), self.words[places], ends)
 
     def renumbered(self, numbers: np.ndarray) -> "_Bags":
-        """The same with other numbers for words, so that few texts take no array over all words.
+        """Return the same with other numbers for words, so that few texts take no array over all
+        words.
 
         A word has the number of the last place where it stands; other numbers stand for no word.
 

@@ -33,7 +33,7 @@ class _Named:
 def relate_elements(
     elements: Sequence[str], sentences: Sequence[Sentence], importance: np.ndarray
 ) -> list[Relationship]:
-    """A relationship for each two elements that a sentence names, from the one named first.
+    """Return a relationship for each two elements that a sentence names, from the one named first.
 
     Parameters
     ----------

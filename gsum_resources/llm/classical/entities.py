@@ -42,7 +42,7 @@ _WHERE = r"(?:in|at|near|towards?|across)"
 def extract_entities(
     sentences: Sequence[Sentence], importance: np.ndarray, limit: int = 15
 ) -> Entities:
-    """The most important entities and the relationships among them.
+    """Return the most important entities and the relationships among them.
 
     Parameters
     ----------
@@ -83,7 +83,7 @@ def extract_entities(
 
 
 def proper_names(sentences: Sequence[Sentence]) -> dict[str, list[int]]:
-    """Capitalized phrases and the sentences that use them, the most frequent first.
+    """Return capitalized phrases and the sentences that use them, the most frequent first.
 
     A capital at the start of a sentence counts only if the word has it elsewhere, too.
     """
@@ -109,7 +109,7 @@ def proper_names(sentences: Sequence[Sentence]) -> dict[str, list[int]]:
 
 
 def _begins(text: str, position: int) -> bool:
-    """Whether a capital at this position is due to the start of a sentence or quotation."""
+    """Return whether a capital at this position is due to the start of a sentence or quotation."""
     return not re.search(r"[\w,;'’)] *$", text[:position])
 
 
@@ -122,7 +122,7 @@ def _shown(sentence: Sentence) -> str:
 
 
 def guess_type(name: str, sentences: Sequence[Sentence]) -> str:
-    """One of person, organization, place, event, thing, concept."""
+    """Return one of person, organization, place, event, thing, concept."""
     last = re.findall(r"\w+", name.lower())[-1:]
     for kind, nouns in _TYPES:
         if last and re.fullmatch(f"(?:{nouns})s?", last[0]):

@@ -33,7 +33,7 @@ class UnfillableSchemaError(ValueError):
 
 
 def fill(schema: type[BaseModel], lookup: Lookup) -> BaseModel:
-    """An instance of `schema`, validated.
+    """Return an instance of `schema`, validated.
 
     Parameters
     ----------
@@ -106,7 +106,7 @@ def _as_text(value: Any) -> str:
 
 
 def _allowed(text: str, info: FieldInfo | None) -> str:
-    """The text, or the last of the texts that the field's JSON schema allows if it is none."""
+    """Return the text, or the last of the texts that the field's JSON schema allows if it is none."""
     extra = info.json_schema_extra if info else None
     allowed = extra.get("enum") if isinstance(extra, dict) else None
     return str(allowed[-1]) if isinstance(allowed, list) and text not in allowed else text

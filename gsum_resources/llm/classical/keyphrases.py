@@ -25,7 +25,7 @@ class Keyphrase:
 def keyphrases(
     sentences: Sequence[Sentence], importance: np.ndarray | None = None
 ) -> list[Keyphrase]:
-    """All keyphrases of a text, best first.
+    """Return all keyphrases of a text, best first.
 
     The weight of a phrase is the sum over its words of ln(1 + frequency), as in RAKE a word
     counts wherever it stands, times a factor for evidence that it is a noun phrase, for names,
@@ -60,7 +60,7 @@ def keyphrases(
 
 
 def distinct(ranked: Sequence[Keyphrase], count: int) -> list[Keyphrase]:
-    """The first `count` keyphrases of which none shares a word with an earlier one."""
+    """Return the first `count` keyphrases of which none shares a word with an earlier one."""
     chosen: list[Keyphrase] = []
     used: set[str] = set()
     for candidate in ranked:

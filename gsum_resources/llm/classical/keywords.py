@@ -11,7 +11,7 @@ from gsum_resources.llm.classical.vocabulary import FUNCTION_WORDS, stem
 
 
 def keywords(sentences: Sequence[Sentence], limit: int = 10) -> list[str]:
-    """Keyphrases, best first, then the words of content that none of them holds, in order.
+    """Return keyphrases, best first, then the words of content that none of them holds, in order.
 
     Those of sentences that ask come first, before what is told or offered as an answer around
     them.
@@ -42,7 +42,7 @@ def keywords(sentences: Sequence[Sentence], limit: int = 10) -> list[str]:
 
 
 def _content_words(sentences: Sequence[Sentence]) -> Iterator[tuple[str, str]]:
-    """Stem and spelling of each word that says something."""
+    """Yield stem and spelling of each word that says something."""
     for sentence in sentences:
         for match in re.finditer(r"[^\W_]{2,}(?:['’][^\W\d_]+)?", sentence.text):
             word = re.split("['’]", match[0])[0]

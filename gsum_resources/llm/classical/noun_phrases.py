@@ -95,7 +95,7 @@ class NounPhrase:
 
 
 def noun_phrases(sentence: str, max_length: int = 4) -> list[NounPhrase]:
-    """Noun phrases of one sentence, in order; those of vague words only are left out."""
+    """Return the noun phrases of one sentence, in order; those of vague words only are left out."""
     tokens = [(m[0], m.start()) for m in _TOKEN.finditer(sentence)]
     found, run = [], []
     for index, (token, _) in enumerate([*tokens, (".", len(sentence))]):

@@ -8,7 +8,7 @@ _BLOCK = 10  # sentences compared on each side, some 200 words (Hearst: 10 seque
 
 
 def least_alike(vectors: np.ndarray, passages: Sequence[int], n_passages: int) -> int:
-    """Number, from 1, of the passage after which the text differs most from what was before.
+    """Return the number, from 1, of the passage after which the text differs most from what was before.
 
     The comparison of blocks of TextTiling (Hearst 1997, section 4.1) with sentence embeddings
     for term counts.

@@ -28,7 +28,7 @@ _PROSE = (
 def write_question(
     sentences: Sequence[Sentence], importance: np.ndarray, temperature: float, seed: int
 ) -> str:
-    """One question about the most telling phrases of a passage.
+    """Return one question about the most telling phrases of a passage.
 
     Parameters
     ----------
@@ -84,7 +84,7 @@ def _sampled(
 
 
 def _inner_capitals(sentences: Sequence[Sentence]) -> frozenset[str]:
-    """Words that are capitalized inside a sentence, so that their capital is their own."""
+    """Return the words that are capitalized inside a sentence, so that their capital is their own."""
     return frozenset(
         word.strip(",.;:!?\"'“”")
         for s in sentences

@@ -6,7 +6,7 @@ _BLOCK = 2048  # sentences compared at once: bounds memory at 2048 x n floats
 
 
 def centrality(vectors: np.ndarray, threshold: float = 0.2) -> np.ndarray:
-    """Mean similarity above a threshold to all other sentences, scaled to a maximum of 1.
+    """Return the mean similarity above a threshold to all other sentences, scaled to a maximum of 1.
 
     The degree form of LexRank (Erkan and Radev 2004, section 3.2) with embeddings for tf-idf.
 
@@ -30,7 +30,7 @@ def centrality(vectors: np.ndarray, threshold: float = 0.2) -> np.ndarray:
 
 
 def relevance(vectors: np.ndarray, aspects: np.ndarray) -> np.ndarray:
-    """Cosine to the nearest aspect of the question, `(n_sentences,)`; zeros if it has none."""
+    """Return the cosine to the nearest aspect of the question, `(n_sentences,)`; zeros if it has none."""
     if not len(aspects):
         return np.zeros(len(vectors))
     return np.clip((vectors @ aspects.T).max(axis=1), 0, 1)

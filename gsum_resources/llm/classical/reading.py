@@ -59,7 +59,7 @@ class Reading:
 
 
 def question_aspects(question: str) -> list[str]:
-    """The parts of a question that can be searched for; none if it only says "summarize".
+    """Return the parts of a question that can be searched for; none if it only says "summarize".
 
     A question may carry a list of topics after it, one a line or set off by semicolons; each is
     an aspect of its own, so that a summary can serve them all.

@@ -11,7 +11,7 @@ _FLOOR, _CEILING = 0.1, 0.6  # cosines that mean "unrelated" and "answers it" fo
 
 
 def helpfulness(reading: Reading, best: int = 3) -> float:
-    """Three parts similarity of the best sentences, one part share of the question's words.
+    """Return three parts similarity of the best sentences, one part share of the question's words.
 
     A question that asks for everything is helped by every readable text: there the share of
     statements that stand on their own decides.
@@ -38,5 +38,5 @@ def helpfulness(reading: Reading, best: int = 3) -> float:
 
 
 def grade(share: float, lowest: int, highest: int) -> int:
-    """A share in 0..1 as an integer grade between two bounds, both included."""
+    """Return a share in 0..1 as an integer grade between two bounds, both included."""
     return int(lowest + round(min(1.0, max(0.0, share)) * (highest - lowest)))

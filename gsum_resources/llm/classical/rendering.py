@@ -6,7 +6,8 @@ from gsum_resources.llm.classical.sentences import Sentence
 
 
 def render_sentences(sentences: Sequence[Sentence]) -> str:
-    """One line a speaker who takes over (`Marketing: …`), "– " where he is unknown; prose plain.
+    """Return one line a speaker who takes over (`Marketing: …`), "– " where he is unknown; prose
+    plain.
 
     Parameters
     ----------

@@ -58,7 +58,7 @@ class Replies:
         self._settings = settings
 
     def __call__(self, name: str) -> Any:
-        """The value for a field of this name; None where no task gives one."""
+        """Return the value for a field of this name; None where no task gives one."""
         canonical = _CANONICAL.get(name)
         return None if canonical is None else getattr(self, canonical)
 
@@ -160,7 +160,7 @@ class Replies:
         return [word_set(passage) for passage in self._request.passages]
 
     def _passage_of(self, sentence: str) -> int:
-        """Number, from 1, of the passage that has most of a sentence's words."""
+        """Return the number, from 1, of the passage that has most of a sentence's words."""
         wanted = word_set(sentence)
         shared = [
             (sentence in passage, len(wanted & held))
@@ -208,5 +208,5 @@ class Replies:
 
 
 def _graded(found: Sequence[Relationship]) -> list[dict[str, Any]]:
-    """Strengths as shares."""
+    """Return the strengths as shares."""
     return [{**r.model_dump(), "strength": Share((r.strength - 1) / 9)} for r in found]

@@ -81,7 +81,7 @@ def select_sentences(
     max_words: int,
     settings: SelectionSettings,
 ) -> list[int]:
-    """Indices of the chosen sentences, ascending.
+    """Return the indices of the chosen sentences, ascending.
 
     Parameters
     ----------
@@ -153,7 +153,7 @@ def is_statement(sentence: Sentence) -> bool:
 
 
 def _length(chosen: list[int], sentences: Sequence[Sentence], sizes: list[int]) -> int:
-    """Words of a summary as shown: a speaker is named where he takes over."""
+    """Return the words of a summary as shown: a speaker is named where he takes over."""
     total, last = 0, ""
     for i in chosen:
         speaker = sentences[i].speaker
@@ -169,7 +169,9 @@ def word_weights(stems: Sequence[frozenset[str]], power: float) -> dict[str, flo
 
 
 def readability(sentences: Sequence[Sentence], settings: SelectionSettings) -> np.ndarray:
-    """Factor in 0..1 of each sentence, `(n_sentences,)`: statements before chat and fragments."""
+    """Return the factor in 0..1 of each sentence, `(n_sentences,)`: statements before chat and
+    fragments.
+    """
     factors = np.ones(len(sentences))
     for i, sentence in enumerate(sentences):
         spoken = words(sentence.text)

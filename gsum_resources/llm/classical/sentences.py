@@ -55,7 +55,7 @@ class Sentence:
 
 
 def read_sentences(passages: Sequence[str]) -> list[Sentence]:
-    """Sentences of all passages, each once, in document order as far as overlaps tell it.
+    """Return the sentences of all passages, each once, in document order as far as overlaps tell it.
 
     Parameters
     ----------
@@ -93,7 +93,7 @@ def _read_run(run: str, index: int, labels: frozenset[str], spoken: bool) -> lis
 
 
 def _spoken(piece: str) -> list[tuple[str, bool]]:
-    """Trimmed statements of a spoken sentence; False marks one that its speaker broke off."""
+    """Return trimmed statements of a spoken sentence; False marks one that its speaker broke off."""
     starts = _RESTART.split(tidy_spacing(piece))
     return [
         (trim_speech(clause), start is starts[-1])
@@ -103,7 +103,7 @@ def _spoken(piece: str) -> list[tuple[str, bool]]:
 
 
 def _written(piece: str) -> str:
-    """A sentence of prose; one out of a longer quotation gets back its missing mark."""
+    """Return a sentence of prose; one out of a longer quotation gets back its missing mark."""
     text = tidy_spacing(piece)
     if text.count('"') % 2:
         text = f'"{text}' if text.endswith('"') else f'{text}"' if text[0] == '"' else text

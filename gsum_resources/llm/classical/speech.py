@@ -73,7 +73,7 @@ class Turn:
 
 
 def speaker_labels(texts: Iterable[str]) -> frozenset[str]:
-    """Line beginnings of the form "Name:" that name speakers.
+    """Return the line beginnings of the form "Name:" that name speakers.
 
     A label counts if it recurs, or if most lines of the texts begin with one: so a lone "Note:"
     in a story does not turn it into a play.
@@ -120,7 +120,7 @@ def turns(text: str, labels: frozenset[str]) -> list[Turn]:
 
 
 def _without_cut_label(text: str, labels: frozenset[str]) -> str:
-    """A last turn without the beginning of the next label, where the passage ends in it."""
+    """Return a last turn without the beginning of the next label, where the passage ends in it."""
     body, _, last = text.rpartition("\n")
     last = last.strip().rstrip(":")
     cut = last and any(label.startswith(last) for label in labels)
@@ -128,7 +128,7 @@ def _without_cut_label(text: str, labels: frozenset[str]) -> str:
 
 
 def is_spoken(text: str, share: float = 0.01) -> bool:
-    """Whether fillers make up so large a share of the words that somebody must be talking."""
+    """Return whether fillers make up so large a share of the words that somebody must be talking."""
     fillers = len(_FILLERS.findall(text)) + len(_LOOSE.findall(text))
     return fillers > share * len(text.split())
 

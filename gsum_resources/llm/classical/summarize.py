@@ -19,7 +19,7 @@ class SummarySettings:
 def choose_sentences(
     reading: Reading, max_words: int, settings: SummarySettings | None = None
 ) -> list[Sentence]:
-    """The sentences of a summary, in document order.
+    """Return the sentences of a summary, in document order.
 
     Parameters
     ----------

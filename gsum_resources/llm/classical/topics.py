@@ -6,7 +6,7 @@ from gsum_resources.llm.classical.reading import Reading
 
 
 def topic_title(reading: Reading, phrases: int = 3) -> str:
-    """A title of the best keyphrases: "Rubber case, kinetic battery and speech recognition".
+    """Return a title of the best keyphrases: "Rubber case, kinetic battery and speech recognition".
 
     The first words of the text where it has no keyphrase.
     """

@@ -7,7 +7,7 @@ _WORD = re.compile(r"[^\W_]+(?:['’][^\W\d_]+)?")
 
 
 def word_set(text: str) -> frozenset[str]:
-    """The blank-separated words of a text."""
+    """Return the blank-separated words of a text."""
     return frozenset(text.split())
 
 
@@ -38,12 +38,12 @@ FUNCTION_WORDS = word_set(
 
 
 def words(text: str) -> list[str]:
-    """Lower-case words; an apostrophe ending (`it's`, `don't`) is dropped with its letters."""
+    """Return lower-case words; an apostrophe ending (`it's`, `don't`) is dropped with its letters."""
     return [re.split("['’]", m[0])[0].lower() for m in _WORD.finditer(text)]
 
 
 def stem(word: str) -> str:
-    """A light stem: plural, past and -ing endings off, so that `designs` meets `designed`."""
+    """Return a light stem: plural, past and -ing endings off, so that `designs` meets `designed`."""
     if len(word) <= 3 or not word.isalpha():
         return word
     for ending, replacement in (
@@ -66,17 +66,18 @@ def stem(word: str) -> str:
 
 
 def content_stems(text: str) -> list[str]:
-    """Stems of the words that are not function words, in order, with repetitions."""
+    """Return the stems of the words that are not function words, in order, with repetitions."""
     return [stem(w) for w in words(text) if w not in FUNCTION_WORDS and len(w) > 1]
 
 
 def count_words(text: str) -> int:
-    """Words as a reader counts them: pieces between blanks."""
+    """Return the words as a reader counts them: pieces between blanks."""
     return len(text.split())
 
 
 def count_tokens(text: str) -> int:
-    """Approximate word pieces: one a punctuation mark, one for each 6 letters begun of a word.
+    """Return approximate word pieces: one a punctuation mark, one for each 6 letters begun of a
+    word.
 
     Within some 10% of the MiniLM tokenizer on English text, without loading it.
     """
