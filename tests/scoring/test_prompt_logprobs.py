@@ -169,7 +169,7 @@ def test_what_was_scored_is_told_before_the_server_is_given_up(tmp_path: Path) -
     heard: dict[int, np.ndarray] = {}
     script = {"first": ("ok",) * 9 + ("401",) * 9}
     with scorer_of(tmp_path, {"max_concurrent": 1}, **script) as (scorer, server):
-        with pytest.raises(ModelUnavailableError, match=r"wants a key.*\[scorer\] of gsum.toml"):
+        with pytest.raises(ModelUnavailableError, match=r"requires a key.*\[scorer\] of gsum.toml"):
             scorer.score(CONTEXTS, CANDIDATES, heard.__setitem__)
         assert len(server.lines(PATH)) == 10
     known = np.isfinite(heard[0])
