@@ -19,8 +19,8 @@ from gsum_resources.embedding.model_files import (
 from gsum_resources.embedding.model_settings import ModelSettings, Pooling, read_model_settings
 from gsum_resources.embedding.processor import (
     bfloat16_supported,
-    one_thread_each,
     physical_cores,
+    single_threaded_pool,
     torch_threads,
 )
 from gsum_resources.embedding.windows import WindowCutter, Windows
@@ -164,7 +164,7 @@ class TextEncoder:
 
     def _encode_each(self, inputs: Sequence[np.ndarray], layer: int | None) -> list[np.ndarray]:
         self._model  # noqa: B018 - loaded before threads need it
-        with one_thread_each(self._threads) as pool:
+        with single_threaded_pool(self._threads) as pool:
             return list(pool.map(lambda ids: self._token_batch(ids[None], layer)[0], inputs))
 
     def _token_batch(self, ids: np.ndarray, layer: int | None) -> np.ndarray:

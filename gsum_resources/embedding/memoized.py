@@ -44,9 +44,9 @@ class MemoizedEmbedder:
         on_progress : called with the number of new texts embedded, and their total.
         on_batch : called with the cost of each batch of new texts.
         """
-        reporting_embedder = copy(self)
-        reporting_embedder._on_progress, reporting_embedder._on_batch = on_progress, on_batch
-        return reporting_embedder
+        embedder = copy(self)
+        embedder._on_progress, embedder._on_batch = on_progress, on_batch
+        return embedder
 
     def embed(self, texts: Sequence[str]) -> np.ndarray:
         """Return float32 unit vectors of passages, `(n_texts, dimension)`."""

@@ -1,4 +1,4 @@
-"""Atomic facts: clean statements that hold one thing each, with their key elements."""
+"""Atomic facts: statements of a single fact each, with their key elements."""
 
 import re
 from collections.abc import Sequence
@@ -15,13 +15,13 @@ _OPEN = re.compile(r"(?:it|this|that|these|those|he|she|they|which|there)\b", re
 
 
 def extract_facts(sentences: Sequence[Sentence], importance: np.ndarray, limit: int = 12) -> Facts:
-    """Return the statements that can be understood alone, in document order.
+    """Return statements that are understandable without context, in document order.
 
     Parameters
     ----------
-    sentences : of one passage.
-    importance : `(n_sentences,)` in 0..1; where there are more than `limit`, it decides.
-    limit : facts at most.
+    sentences : sentences of one passage.
+    importance : `(n_sentences,)` in 0..1; selects facts if there are more than `limit`.
+    limit : maximum number of facts.
 
     Returns
     -------

@@ -38,12 +38,14 @@ FUNCTION_WORDS = word_set(
 
 
 def words(text: str) -> list[str]:
-    """Return lower-case words; an apostrophe ending (`it's`, `don't`) is dropped with its letters."""
+    """Return words in lower case, without apostrophe endings (`it's`, `don't`)."""
     return [re.split("['’]", m[0])[0].lower() for m in _WORD.finditer(text)]
 
 
 def stem(word: str) -> str:
-    """Return a light stem: plural, past and -ing endings off, so that `designs` meets `designed`."""
+    """Return a light stem without plural, past and -ing endings: `designs` and `designed` are
+    equal.
+    """
     if len(word) <= 3 or not word.isalpha():
         return word
     for ending, replacement in (
@@ -56,9 +58,9 @@ def stem(word: str) -> str:
         ("ly", ""),
         ("s", ""),
     ):
-        rest = word[: -len(ending)]
-        if word.endswith(ending) and len(rest) >= 3 and not word.endswith(("ss", "us", "is")):
-            word = rest + replacement
+        base = word[: -len(ending)]
+        if word.endswith(ending) and len(base) >= 3 and not word.endswith(("ss", "us", "is")):
+            word = base + replacement
             break
     if len(word) > 4 and word[-1] == word[-2] and word[-1] not in "lsz":
         word = word[:-1]
@@ -71,13 +73,12 @@ def content_stems(text: str) -> list[str]:
 
 
 def count_words(text: str) -> int:
-    """Return the words as a reader counts them: pieces between blanks."""
+    """Return the number of blank-separated words."""
     return len(text.split())
 
 
 def count_tokens(text: str) -> int:
-    """Return approximate word pieces: one a punctuation mark, one for each 6 letters begun of a
-    word.
+    """Return the approximate number of word pieces: one per 6 letters of long words.
 
     Within some 10% of the MiniLM tokenizer on English text, without loading it.
     """
