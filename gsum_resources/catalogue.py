@@ -56,16 +56,16 @@ def _replace(
     store: ParquetStore, tables: Sequence[Table], path: Path, views: Sequence[View]
 ) -> set[str]:
     """Replace the catalogue; return the names of the tables that had files at that time."""
-    beside = path.with_name(f"{path.name}.{uuid.uuid4().hex}.part")
+    temporary = path.with_name(f"{path.name}.{uuid.uuid4().hex}.part")
     declared = _declared(store, tables, views)
     try:
-        connection, known = _copied(path, beside, declared)
+        connection, known = _copied(path, temporary, declared)
         with connection:
             seen = define_views(connection, store, tables, views, known)
             connection.execute(f"COMMENT ON VIEW provenance IS {_quote(declared)}")
-        beside.replace(path)
+        temporary.replace(path)
     finally:
-        beside.unlink(missing_ok=True)
+        temporary.unlink(missing_ok=True)
     return seen
 
 
@@ -76,15 +76,16 @@ def _declared(store: ParquetStore, tables: Iterable[Table], views: Iterable[View
 
 
 def _copied(
-    path: Path, beside: Path, declared: str
+    path: Path, temporary: Path, declared: str
 ) -> tuple[duckdb.DuckDBPyConnection, Mapping[str, bool]]:
-    """Copy the catalogue at `path` to `beside`; return the connection and which tables have files.
+    """Copy the catalogue at `path` to `temporary`; return its connection and which tables have
+    files.
 
     The copy is empty if there is no catalogue, or a damaged one, or one with other declarations.
     """
     with suppress(FileNotFoundError, duckdb.Error):
-        shutil.copyfile(path, beside)
-        connection = duckdb.connect(str(beside))
+        shutil.copyfile(path, temporary)
+        connection = duckdb.connect(str(temporary))
         rows = connection.sql(
             "SELECT schema_name, view_name, sql, comment FROM duckdb_views() WHERE NOT internal"
         ).fetchall()
@@ -94,8 +95,8 @@ def _copied(
                 for schema, name, sql, _ in rows
             }
         connection.close()
-    beside.unlink(missing_ok=True)
-    return duckdb.connect(str(beside)), {}
+    temporary.unlink(missing_ok=True)
+    return duckdb.connect(str(temporary)), {}
 
 
 def define_views(

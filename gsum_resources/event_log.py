@@ -186,14 +186,14 @@ def _no_events() -> bytes:
 
 def _write_once(path: Path, content: bytes) -> bool:
     """Write a file atomically unless it exists; return whether it was written."""
-    beside = path.with_suffix(f".{uuid.uuid4().hex}.part")
-    beside.write_bytes(content)
+    temporary = path.with_suffix(f".{uuid.uuid4().hex}.part")
+    temporary.write_bytes(content)
     try:
-        os.link(beside, path)
+        os.link(temporary, path)
     except OSError:  # another process was faster, or the file system has no links
         return False
     finally:
-        beside.unlink()
+        temporary.unlink()
     return True
 
 

@@ -36,6 +36,6 @@ def _ship(name: str, folder: Path) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     target = folder / name
     if not target.exists():
-        beside = target.with_suffix(f".{os.getpid()}.part")
-        beside.write_text(files("gsum_resources").joinpath(name).read_text())
-        beside.replace(target)
+        temporary = target.with_suffix(f".{os.getpid()}.part")
+        temporary.write_text(files("gsum_resources").joinpath(name).read_text())
+        temporary.replace(target)

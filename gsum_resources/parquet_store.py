@@ -27,7 +27,7 @@ from gsum_resources.table import Table
 
 FOOTER_KEY = b"gsum.provenance"
 FILE_NAME = "data.parquet"
-_BESIDE = ".part"
+_TEMPORARY_SUFFIX = ".part"
 _LOCKS = "_locks"
 DIMENSIONS = ("corpus", "bucket", "method")
 _DICTIONARY_BYTES = 2**23  # room for 300,000 ids; larger columns are written without a dictionary
@@ -109,8 +109,8 @@ class ParquetStore:
         self.url = root
         self.is_local = "file" in self.fs.protocol
         folder, name = os.path.split(self.root)
-        beside = folder if name == "warehouse" else self.root
-        self.state_url = state_url or (f"{beside}/state.db" if self.is_local else "")
+        state_folder = folder if name == "warehouse" else self.root
+        self.state_url = state_url or (f"{state_folder}/state.db" if self.is_local else "")
         self._footers: dict[str, tuple[Any, Provenance]] = {}
 
     def path(self, table: Table, partition: Partition) -> str:
@@ -156,7 +156,7 @@ class ParquetStore:
         how : options of `pyarrow.parquet.write_table`.
         """
         if self.is_local:
-            with self._beside(path) as beside, pa.OSFile(beside, "wb") as file:
+            with self._temporary_path(path) as temporary, pa.OSFile(temporary, "wb") as file:
                 pq.write_table(rows, file, **how)
         else:
             buffer = io.BytesIO()
@@ -171,7 +171,7 @@ class ParquetStore:
         if not self.is_local:
             self.fs.pipe_file(path, bytes(content))
             return
-        with self._beside(path) as beside, open(beside, "wb") as file:  # noqa: PTH123
+        with self._temporary_path(path) as temporary, open(temporary, "wb") as file:  # noqa: PTH123
             file.write(content)
 
     @contextmanager
@@ -191,16 +191,16 @@ class ParquetStore:
             yield
 
     @contextmanager
-    def _beside(self, path: str) -> Iterator[str]:
+    def _temporary_path(self, path: str) -> Iterator[str]:
         """Yield a temporary local path, which replaces `path` unless an exception is raised."""
-        beside = f"{path}.{uuid.uuid4().hex}{_BESIDE}"
+        temporary = f"{path}.{uuid.uuid4().hex}{_TEMPORARY_SUFFIX}"
         self.fs.makedirs(os.path.dirname(path), exist_ok=True)  # noqa: PTH120 - a URL's path
         try:
-            yield beside
-            os.replace(beside, path)  # noqa: PTH105
+            yield temporary
+            os.replace(temporary, path)  # noqa: PTH105
         finally:
-            if self.fs.exists(beside):
-                self.fs.rm_file(beside)
+            if self.fs.exists(temporary):
+                self.fs.rm_file(temporary)
 
     def read(
         self,
@@ -282,7 +282,7 @@ class ParquetStore:
         """Remove temporary files of killed writers; younger ones may still be in use."""
         if not self.is_local:
             return  # an object store's put leaves no temporary files
-        for path in self.fs.glob(f"{self.root}/**/*{_BESIDE}"):
+        for path in self.fs.glob(f"{self.root}/**/*{_TEMPORARY_SUFFIX}"):
             with suppress(FileNotFoundError):
                 if time.time() - os.stat(path).st_mtime > older_than_s:  # noqa: PTH116
                     self.fs.rm_file(path)

@@ -58,9 +58,9 @@ class OpenAICompatibleEmbedder:
     def identity(self) -> str:
         """Backend, model, version and window."""
         settings = self._settings
-        parts = [f"openai_compatible-{VERSION}", settings.model]
-        parts += [f"version={settings.version}"] if settings.version else []
-        return "/".join([*parts, f"window={settings.max_tokens}"])
+        fields = [f"openai_compatible-{VERSION}", settings.model]
+        fields += [f"version={settings.version}"] if settings.version else []
+        return "/".join([*fields, f"window={settings.max_tokens}"])
 
     @property
     def usd_per_million_tokens(self) -> float:

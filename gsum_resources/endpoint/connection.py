@@ -99,7 +99,7 @@ class Connection:
         from httpx2 import InvalidURL, Limits
         from openai import AsyncOpenAI, DefaultAsyncHttpxClient
 
-        # Their logs of each request are of no use to an operator, and may contain headers.
+        # Their logs of each request do not help an operator, and may contain headers.
         for name in ("openai", "httpx2", "httpcore2"):
             logging.getLogger(name).setLevel(logging.WARNING)
         n_connections = self._settings.max_concurrent + 1  # one more for `check`

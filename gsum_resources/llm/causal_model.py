@@ -118,7 +118,7 @@ class CausalModel:
         except torch.OutOfMemoryError:
             raise PromptError(
                 f"{len(prompt):,} tokens of prompt do not fit into the memory of the "
-                f"{self._device} beside the model; give fewer or shorter passages"
+                f"{self._device} together with the model; give fewer or shorter passages"
             ) from None
         reply = whole[0, len(prompt) :].tolist()
         truncated = not reply or reply[-1] not in self._ends

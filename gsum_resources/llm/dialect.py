@@ -43,8 +43,8 @@ class Dialect:
     Attributes
     ----------
     format : how JSON is requested. `json_schema` is OpenAI's; `json_object_schema` adds the schema
-        to `json_object`, as in llama.cpp and Anyscale; `guided_json` puts it beside the messages,
-        under the names of vLLM and of llama.cpp. A server may ignore unknown fields, so that every
+        to `json_object`, as in llama.cpp and Anyscale; `guided_json` sends it as separate fields
+        with the names of vLLM and of llama.cpp. A server may ignore unknown fields, so that every
         format but the first describes the schema in the prompt as well.
     seed, temperature : whether these are sent.
     bounds : whether a schema may bound the lengths of lists and strings; not all servers support

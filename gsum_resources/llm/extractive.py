@@ -102,11 +102,9 @@ class ExtractiveModel:
         prepared = [self._prepare(request) for request in requests]
         started = time.perf_counter()
         vectors = self._embed(dict.fromkeys(s.text for p in prepared for s in p.sentences))
-        unique_aspects = list(dict.fromkeys(aspect for p in prepared for aspect in p.aspects))
+        texts = list(dict.fromkeys(aspect for p in prepared for aspect in p.aspects))
         aspects = (
-            dict(zip(unique_aspects, self._embedder.embed_queries(unique_aspects), strict=True))
-            if unique_aspects
-            else {}
+            dict(zip(texts, self._embedder.embed_queries(texts), strict=True)) if texts else {}
         )
         share = (time.perf_counter() - started) / max(1, len(requests))
         for each in prepared:

@@ -44,9 +44,8 @@ class Repetition:
 
     def __init__(self) -> None:
         self._ids: list[int] = []
-        self._matched = [0] * (
-            _LONGEST_PERIOD + 1
-        )  # by period: number of tokens equal to the one a period before
+        # by period: number of tokens equal to the one a period before
+        self._matched = [0] * (_LONGEST_PERIOD + 1)
         self.repeated = 0  # tokens at the end that only repeat the text before them
 
     def read(self, ids: Sequence[int]) -> None:

@@ -27,7 +27,7 @@ CountTokens = Callable[[Sequence[str]], list[int]]
 
 SERVER = "server"
 _TEMPLATE_TOKENS = 64  # roles, turns and the system prompt that a chat template may add
-_JSON_TOKENS = 256  # for names, quotes and brackets, beside the words of a structured reply
+_JSON_TOKENS = 256  # for names, quotes and brackets, in addition to the words of a structured reply
 _WORD = re.compile(r" ?(?<!\w)([A-Za-z][a-z]*)(?!\w)")
 _N_COMMON = 9000  # number of first entries of BERT's vocabulary, which is ordered by frequency
 # Names of the context length in servers' lists of models.

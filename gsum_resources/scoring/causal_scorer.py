@@ -137,7 +137,7 @@ class CausalScorer:
         except torch.OutOfMemoryError:
             raise ScorerUnavailableError(
                 f"{len(prefix):,} tokens of a passage and {lengths.max():,} of its candidate do "
-                f"not fit into the memory of the {self._weights.device} beside the model "
+                f"not fit into the memory of the {self._weights.device} with the model "
                 f"'{self._weights.name}'; set a smaller model in [scorer] of gsum.toml"
             ) from None
         return scores

@@ -133,7 +133,7 @@ class UnigramScorer:
         total = np.bincount(owners, weights, n_candidates)
         gained = np.bincount(owners, weights * gains[others], n_candidates)
         explained = np.divide(gained, total, out=np.zeros(total.shape), where=total > 0)
-        # the rest of log P(w|d_i) - log P(w|C), for every word alike
+        # the remainder of log P(w|d_i) - log P(w|C), equal for every word
         return explained + np.log(self.mu / (values.sum() + self.mu))
 
 
