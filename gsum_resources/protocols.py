@@ -211,10 +211,10 @@ class Metered(Protocol):
 
 
 @runtime_checkable
-class Telling(Protocol):
+class Streaming(Protocol):
     """An embedder with one encoder, on a server, that reports each vector as it arrives."""
 
-    def embed_telling(
+    def embed_streaming(
         self, texts: Sequence[str], on_vector: Callable[[int, np.ndarray], None]
     ) -> np.ndarray:
         """Return vectors as `Embedder.embed`; call `on_vector` with each text's index and vector.

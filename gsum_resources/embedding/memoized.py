@@ -10,7 +10,7 @@ from gsum_resources.embedding_ledger import Meter, OnBatch
 from gsum_resources.memo import Memo
 from gsum_resources.parquet_store import ParquetStore
 from gsum_resources.progress import reporter
-from gsum_resources.protocols import Embedder, Gradual, Telling
+from gsum_resources.protocols import Embedder, Gradual, Streaming
 
 _BATCH = 512  # texts per write to the memo: about ten seconds of work on two cores
 
@@ -90,8 +90,8 @@ class MemoizedEmbedder:
 
         texts = [text for _, text in items]
         try:
-            if isinstance(self._embedder, Telling):
-                self._embedder.embed_telling(texts, keep)
+            if isinstance(self._embedder, Streaming):
+                self._embedder.embed_streaming(texts, keep)
             else:
                 query = side == "query"
                 embed = self._embedder.embed_queries if query else self._embedder.embed

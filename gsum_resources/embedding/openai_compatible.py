@@ -75,10 +75,10 @@ class OpenAICompatibleEmbedder:
         return self._dimension
 
     def embed(self, texts: Sequence[str]) -> np.ndarray:
-        """Return float32 unit vectors of passages, `(n_texts, dimension)`; see `embed_telling`."""
-        return self.embed_telling(texts, lambda index, vector: None)
+        """Return float32 unit vectors of passages, `(n_texts, dimension)`; see `embed_streaming`."""
+        return self.embed_streaming(texts, lambda index, vector: None)
 
-    def embed_telling(
+    def embed_streaming(
         self, texts: Sequence[str], on_vector: Callable[[int, np.ndarray], None]
     ) -> np.ndarray:
         """Return float32 unit vectors of passages, `(n_texts, dimension)`.
