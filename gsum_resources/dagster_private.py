@@ -65,11 +65,6 @@ _LOADED_LATE = {
     "SqliteScheduleStorage": f"{_STORAGE}.schedules.sqlite.sqlite_schedule_storage",
     "DagsterSqliteStorage": f"{_STORAGE}.sqlite_storage",
 }
-# a class that Dagster's configuration refers to by module name
-NO_COMPUTE_LOGS = {
-    "module": f"{_STORAGE}.noop_compute_log_manager",
-    "class": "NoOpComputeLogManager",
-}
 
 
 def __getattr__(name: str) -> Any:

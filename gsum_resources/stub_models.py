@@ -26,8 +26,6 @@ from gsum_resources.protocols import Embedder, LanguageModel, OnRow, PassageScor
 from gsum_resources.settings import ScorerSettings, Settings
 from gsum_resources.state import state_of
 
-_MEMOS = "_memo"
-
 
 @dataclass(frozen=True)
 class DryRunModels(Models):
