@@ -1,6 +1,4 @@
-"""Arrow's compute functions, typed as Any: they are created at import time, unseen by type
-checkers.
-"""
+"""Arrow's compute functions, typed as Any: type checkers do not see functions created at import."""
 
 from typing import Any
 

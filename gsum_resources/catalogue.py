@@ -78,8 +78,7 @@ def _declared(store: ParquetStore, tables: Iterable[Table], views: Iterable[View
 def _copied(
     path: Path, temporary: Path, declared: str
 ) -> tuple[duckdb.DuckDBPyConnection, Mapping[str, bool]]:
-    """Copy the catalogue at `path` to `temporary`; return its connection and which tables have
-    files.
+    """Copy the catalogue; return a connection to the copy and which tables have files.
 
     The copy is empty if there is no catalogue, or a damaged one, or one with other declarations.
     """

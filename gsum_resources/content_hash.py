@@ -45,9 +45,7 @@ def content_hash(table: pa.Table, leave_out: Collection[str] = ()) -> str:
 
 
 def _update(digest: Any, chunks: list[pa.Array]) -> None:
-    """Update the digest with nulls, lengths and values, each for all chunks, without copying
-    them.
-    """
+    """Update the digest with nulls, lengths and values, each for all chunks, without copies."""
     if not chunks:
         return
     if any(chunk.null_count for chunk in chunks):

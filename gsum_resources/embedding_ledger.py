@@ -1,6 +1,4 @@
-"""Tokens, time and cost of embedding and scoring: one row per computed batch in
-`embedding_calls`.
-"""
+"""Tokens, time and cost of embedding and scoring: one row per batch in `embedding_calls`."""
 
 import time
 import uuid
@@ -17,9 +15,7 @@ from gsum_resources.table import Table
 
 @dataclass(frozen=True)
 class Batch:
-    """Cost of embedding texts, or scoring pairs, that were not memoized: a row of
-    `embedding_calls`.
-    """
+    """Cost of embedding texts, or scoring pairs, without memo: a row of `embedding_calls`."""
 
     model: str
     n_texts: int

@@ -111,8 +111,7 @@ class EventLog(SqliteEventLogStorage):
         return name in self._found
 
     def forget_previews(self, is_kept: Callable[[Preview], bool]) -> int:
-        """Remove previews of rows from all events except those to keep; return the number of
-        events.
+        """Remove previews from all events except those to keep; return the number of events.
 
         Removed content is overwritten on disk, as far as SQLite supports it.
         """

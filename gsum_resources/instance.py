@@ -14,8 +14,7 @@ PREVIEW = "preview"  # metadata label of events that show rows of a table
 
 
 def prepare(home: Home) -> Path:
-    """Create the home folders of gsum and Dagster, with default settings files where there are
-    none.
+    """Create the home folders of gsum and Dagster, with default settings if there are none.
 
     Sets `DAGSTER_HOME` and returns Dagster's home folder.
     """

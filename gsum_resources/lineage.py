@@ -116,9 +116,7 @@ class Lineage:
         return partition in self.provenances(table, partition.corpus)
 
     def present_version(self, key: str) -> str | None:
-        """Return the present version of `key`; a table without files has the version of an empty
-        set.
-        """
+        """Return the present version of `key`; without files that of an empty set."""
         if key not in self._present:
             kind, _, name = key.partition(":")
             self._present[key] = (
@@ -135,8 +133,7 @@ class Lineage:
         return version_of({p: v.content_hash for p, v in known.items() if feeds(p, wanted)})
 
     def changes(self, table: str, partition: Partition, code_version: str | None) -> list[str]:
-        """Return the inputs whose present version differs from the recorded one; [] if it is
-        current.
+        """Return the inputs whose version differs from the recorded one; [] if current.
 
         A partition without a file has no recorded inputs: it is missing, not out of date.
         """

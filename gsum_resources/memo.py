@@ -66,9 +66,7 @@ class Memo:
         return sorted(self._store.fs.glob(f"{folder}/*.parquet"))
 
     def _look_up(self, shard: str, keys: Collection[bytes]) -> dict[bytes, bytes]:
-        """Read keys from a shard; values that another process merged meanwhile are in a new
-        segment.
-        """
+        """Return values in a shard; segments that another process merged are retried."""
         found: dict[bytes, bytes] = {}
         left = set(keys)
         while True:

@@ -178,9 +178,7 @@ class Embedder(Protocol):
         ...
 
     def embed(self, texts: Sequence[str]) -> np.ndarray:
-        """Return float32 unit vectors of passages, `(n_texts, dimension)`; long texts by
-        windows.
-        """
+        """Return float32 unit vectors of passages of any length, `(n_texts, dimension)`."""
         ...
 
     def embed_queries(self, texts: Sequence[str]) -> np.ndarray:

@@ -198,7 +198,9 @@ class EmbeddingSettings(EndpointSettings):
     )
     version: str = Field(default="", description="change it when the model behind the name changes")
     max_tokens: int = Field(
-        default=8000, ge=16, description="longest text a server takes; longer ones go in windows"
+        default=8000,
+        ge=16,
+        description="longest text a server takes; longer ones are split into windows",
     )
     usd_per_million_tokens: float = Field(default=0.0, ge=0, description="price, US dollars")
 
@@ -219,7 +221,7 @@ class ScorerSettings(ModelSettings):
     max_tokens: int = Field(
         default=4096,
         ge=64,
-        description="longest prompt a server takes; a passage gets half of it, the rest is cut",
+        description="longest prompt a server takes; a passage gets half; longer texts are cut",
     )
     usd_per_million_tokens: float = Field(default=0.0, ge=0, description="price, US dollars")
 
@@ -256,9 +258,7 @@ class AutomationSettings(BaseModel):
 
 
 class StateSettings(BaseModel):
-    """Table `[state]`: the database of everything that is not in tables: replies, calls,
-    requests.
-    """
+    """Table `[state]`: the database of replies, calls, requests and other state."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 

@@ -75,9 +75,7 @@ def step_of(context: dg.InputContext | dg.OutputContext | dg.AssetExecutionConte
 
 
 class WarehouseIO(dg.IOManager):
-    """Concatenates partitions on load, splits rows by corpus and bucket on store, records
-    lineage.
-    """
+    """Concatenates partitions on load, splits rows into partitions on store, records lineage."""
 
     def __init__(
         self,
@@ -149,9 +147,7 @@ class WarehouseIO(dg.IOManager):
         return Lazy(read)
 
     def footers(self, step: Step, table: Table, corpus: str) -> dict[Partition, Provenance]:
-        """Return the footers of a table's files of a corpus; record their content hashes as
-        read.
-        """
+        """Return the footers of a table's files of a corpus, recorded as inputs."""
         found = self.store.footers(table, self.store.partitions(table, corpus))
         self.reads.table(step, table.name, {p: f.content_hash for p, f in found.items()})
         return found

@@ -79,9 +79,7 @@ class MemoizedEmbedder:
         items: Sequence[tuple[bytes, str]],
         on_progress: Callable[[int, int], None],
     ) -> dict[bytes, bytes]:
-        """Embed and store new texts, including those received before a server failed; return by
-        key.
-        """
+        """Return new vectors by key, stored even if the server fails before the last one."""
         fresh: dict[bytes, bytes] = {}
         meter = Meter(self._embedder)
 

@@ -68,7 +68,7 @@ def _fetched_from_hub(model: str) -> Path:
     except Exception as error:  # the hub client raises a dozen unrelated kinds
         reason = str(error).strip().splitlines()[0] if str(error).strip() else ""
         raise ModelNotFoundError(
-            f"embedding model '{model}': not a folder, and the Hugging Face hub did not give it "
+            f"embedding model '{model}': not a folder, and not available from the Hugging Face hub "
             f"({type(error).__name__}: {reason}); check the id, or download it where there is "
             f"a network (hf download {model} --local-dir FOLDER) and give that folder, "
             f"or use '{PACKAGED}', which needs no download"

@@ -133,8 +133,8 @@ def _layer_norm(weights: Weights, name: str, x: np.ndarray, eps: float) -> np.nd
 def _attention(
     weights: Weights, name: str, x: np.ndarray, mask: np.ndarray, n_heads: int
 ) -> np.ndarray:
-    """Return the self-attention of all heads, `(rows * length, dim)`; `mask` is added, `(rows,
-    length)`.
+    """Return all heads' self-attention, `(rows * length, dim)`, with `mask` `(rows, length)`
+    added.
     """
     n_rows, length = mask.shape
 

@@ -75,7 +75,7 @@ class OpenAICompatibleEmbedder:
         return self._dimension
 
     def embed(self, texts: Sequence[str]) -> np.ndarray:
-        """Return float32 unit vectors of passages, `(n_texts, dimension)`; see `embed_streaming`."""
+        """Return float32 unit vectors of passages, `(n_texts, dimension)`."""
         return self.embed_streaming(texts, lambda index, vector: None)
 
     def embed_streaming(

@@ -29,9 +29,7 @@ def physical_cores() -> int:
 
 
 def _core_of(cpu: int) -> tuple[str, str]:
-    """Return (package, core) of a logical processor; its own number if the system does not report
-    it.
-    """
+    """Return (package, core) of a logical processor, by default its own number."""
     folder = Path(_CPU_TOPOLOGY.format(cpu))
     try:
         package = (folder / "physical_package_id").read_text().strip()

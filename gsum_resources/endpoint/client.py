@@ -227,9 +227,7 @@ class Endpoint:
         items: Sequence[Item],
         ready: "queue.SimpleQueue[tuple[int, Value] | None]",
     ) -> None:
-        """Run workers that take items from one iterator; the first exception cancels all of
-        them.
-        """
+        """Run workers that take items from one iterator; the first exception cancels all."""
 
         async def worker(numbered: Iterator[tuple[int, Item]]) -> None:
             for index, item in numbered:
@@ -278,9 +276,7 @@ class Endpoint:
         raise TransientError(f"200 with an unusable body ({what}): {body}", 200)
 
     def _pause(self, state: RetryCallState) -> float:
-        """Return the seconds before the next attempt: the back-off, or the server's Retry-After if
-        longer.
-        """
+        """Return the seconds before the next attempt: the larger of back-off and Retry-After."""
         failure = state.outcome.exception() if state.outcome else None
         requested = failure.retry_after_s if isinstance(failure, TransientError) else None
         return max(requested or 0.0, self._backoff(state))

@@ -87,8 +87,8 @@ class Connection:
 
     @cached_property
     def _options(self) -> Any:
-        """Request options without the Authorization header if there is no key: the client requires
-        one.
+        """Request options, without the client's mandatory Authorization header if there is no
+        key.
         """
         from openai import Omit
 

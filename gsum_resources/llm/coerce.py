@@ -212,9 +212,7 @@ def _items_in(value: Any, item: Any) -> list:
 
 
 def _problem(value: Any, item: Any, name: str) -> str:
-    """Return why an item is invalid, without its value, so that equal slips are counted
-    together.
-    """
+    """Return why an item is invalid, without its value, so that equal slips can be counted."""
     try:
         _adapter(item).validate_python(value)
     except ValidationError as error:

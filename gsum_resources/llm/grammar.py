@@ -124,8 +124,7 @@ class Grammars:
 
     @cached_property
     def _closers(self) -> "list[torch.Tensor]":
-        """Masks of tokens that end a string; that end a list or object; that begin a list; that end
-        a value.
+        """Masks of tokens that end a string, that end a list or object, open a list, end a value.
 
         Only the last may contain a comma, after which a list continues. None may open an object: a
         required list stays empty.
@@ -172,9 +171,7 @@ class GrammarMask:
         self._repetition = Repetition()
 
     def __call__(self, input_ids: "torch.Tensor", scores: "torch.Tensor") -> "torch.Tensor":
-        """Return the logits `(1, n_logits)` with those of forbidden tokens set to minus
-        infinity.
-        """
+        """Return the logits `(1, n_logits)`, minus infinity for forbidden tokens."""
         import torch
 
         said = input_ids[0, self._read :].tolist()

@@ -335,9 +335,7 @@ class OpenAICompatibleModel:
         return replace(self._dialect, format=form) if form else self._dialect
 
     def _learn(self, schema: type[BaseModel] | None, changes: Mapping[str, Any]) -> None:
-        """Store supported forms: for this schema alone, if the server supported the format
-        before.
-        """
+        """Store supported forms; a format is lowered for one schema if others were accepted."""
         kept = dict(changes)
         before = self._dialect.format
         if schema and before in self._accepted and "format" in kept:

@@ -276,9 +276,7 @@ def served_context(endpoint: "Endpoint", model: str) -> int | None:
 
 
 def _ollama_context(shown: dict[str, Any]) -> int | None:
-    """Return the context that Ollama uses: `num_ctx`, else its default; it truncates longer
-    prompts.
-    """
+    """Return the context that Ollama uses, `num_ctx` or its default: it truncates prompts."""
     if match := re.search(r"^num_ctx\s+(\d+)", str(shown.get("parameters")), re.MULTILINE):
         return int(match[1])
     info = shown.get("model_info")

@@ -174,7 +174,7 @@ class CausalScorer:
         return np.array([self._log_probability(row, candidate) for row, candidate in rows])
 
     def _log_probability(self, logits: "torch.Tensor", candidate: np.ndarray) -> float:
-        """Return the sum over the candidate's tokens, in nats; `logits`: `(run_length,
+        """Return the sum over the candidate's tokens, nats, for logits `(run_length,
         vocabulary)`.
         """
         import torch

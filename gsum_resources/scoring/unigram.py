@@ -204,9 +204,7 @@ class _Background(NamedTuple):
         n_distinct: int,
         n_texts: int,
     ) -> "_Background":
-        """Return the statistics from occurrences and texts of each word, `(n_words,)`, and
-        totals.
-        """
+        """Return the statistics from counts of each word, `(n_words,)`, and totals."""
         # add-one smoothing with one unseen word: no probability is zero
         share = (occurrences + 1) / (n_words + n_distinct + 1)
         return cls(share, np.log((n_texts + 1) / (texts + 0.5)))
@@ -217,9 +215,7 @@ class _Background(NamedTuple):
 
     @classmethod
     def among(cls, group: _Bags) -> "_Background":
-        """Return the statistics of texts whose words are numbered below their number of
-        positions.
-        """
+        """Return the statistics of texts with renumbered words."""
         n = len(group.words)
         words = np.bincount(group.words, group.values, n)
         texts = np.bincount(group.words, minlength=n)

@@ -1,6 +1,4 @@
-"""Keyphrases: noun phrases weighted by frequency, length, spread and their sentences'
-centrality.
-"""
+"""Keyphrases: noun phrases weighted by frequency, length and their sentences' centrality."""
 
 import math
 from collections import Counter, defaultdict

@@ -31,9 +31,7 @@ def centrality(vectors: np.ndarray, threshold: float = 0.2) -> np.ndarray:
 
 
 def relevance(vectors: np.ndarray, aspects: np.ndarray) -> np.ndarray:
-    """Return the cosine to the nearest aspect of the question, `(n_sentences,)`; zeros without
-    aspects.
-    """
+    """Return the cosine to the nearest aspect of the question, by default 0, `(n_sentences,)`."""
     if not len(aspects):
         return np.zeros(len(vectors))
     return np.clip((vectors @ aspects.T).max(axis=1), 0, 1)

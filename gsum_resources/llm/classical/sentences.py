@@ -137,9 +137,7 @@ def _is_abbreviation(before: str, mark: str) -> bool:
 
 
 def split_clauses(sentence: str, long: int = LONG, short: int = SHORT) -> list[str]:
-    """Split a long spoken sentence before its conjunctions, into pieces of at least `short`
-    words.
-    """
+    """Split a long spoken sentence before conjunctions, into pieces of `short` or more words."""
     if len(sentence.split()) <= long:
         return [sentence]
     pieces = [""]

@@ -43,9 +43,7 @@ def words(text: str) -> list[str]:
 
 
 def stem(word: str) -> str:
-    """Return a light stem without plural, past and -ing endings: `designs` and `designed` are
-    equal.
-    """
+    """Return a light stem without plural, past and -ing endings: `design` for `designs`."""
     if len(word) <= 3 or not word.isalpha():
         return word
     for ending, replacement in (
