@@ -238,7 +238,7 @@ class OpenAICompatibleModel:
             on_trial = self._is_on_trial(request, dialect)
             patience = (1 if plain else _ATTEMPTS_WITH_FORM) if on_trial else 0
             said = await self._sent(request, turns, room, dialect, patience, spent)
-            if isinstance(said, _Said):  # stored now that the server has accepted them
+            if isinstance(said, _Said):  # changes are stored once the server accepts them
                 self._learn(request.schema, changes)
                 self._accepted |= {dialect.format} if request.schema else set()
                 return said
@@ -335,7 +335,7 @@ class OpenAICompatibleModel:
         return replace(self._dialect, format=form) if form else self._dialect
 
     def _learn(self, schema: type[BaseModel] | None, changes: Mapping[str, Any]) -> None:
-        """Store supported forms; a format is lowered for one schema if others were accepted."""
+        """Store the supported form; for this schema alone if its format was accepted before."""
         kept = dict(changes)
         before = self._dialect.format
         if schema and before in self._accepted and "format" in kept:
@@ -430,7 +430,7 @@ def _kept(said: _Said, request: Request) -> _Checked | None:
     found, slips = salvage(said.text, request.schema)
     if found is None:
         return None
-    return _Checked(found.model_dump_json(), found, (*slips, "repeated items before the cut-off"))
+    return _Checked(found.model_dump_json(), found, (*slips, "what it repeated, to be cut off"))
 
 
 def _count(answer: Answer[_Said], messages: list[dict[str, str]], spent: _Spent) -> None:

@@ -43,8 +43,8 @@ def usable(reply: Reply, schema: type[Schema]) -> tuple[Schema | None, str]:
     if not reply.text.strip():
         return None, reply.message
     found, slips = salvage(reply.text, schema)
-    lost = "left out: " + "; ".join(slips) if slips else "readable items are kept"
-    lost = "no item was usable" if found is None else lost
+    lost = "left out: " + "; ".join(slips) if slips else "what can be read is kept"
+    lost = "nothing of it could be used" if found is None else lost
     return found, f"{reply.message} ({lost})"
 
 
