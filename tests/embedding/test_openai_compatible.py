@@ -144,9 +144,9 @@ def test_what_came_before_a_failure_is_told(tmp_path: Path) -> None:
     settings = {"max_concurrent": 1, "max_tokens": 50}
     with embedder_of(tmp_path, settings, first=("ok", "401")) as (model, _):
         with pytest.raises(ModelUnavailableError, match="401"):
-            model.embed_telling(texts, heard.__setitem__)
+            model.embed_streaming(texts, heard.__setitem__)
         assert sorted(heard) == list(range(31))  # of the long one, there is a part alone
-        whole = model.embed_telling(texts, heard.__setitem__)
+        whole = model.embed_streaming(texts, heard.__setitem__)
         assert len(heard) == len(texts)
         np.testing.assert_array_equal(whole, [heard[i] for i in range(len(texts))])
 

@@ -263,7 +263,7 @@ def test_a_refused_key_ends_the_work_and_shows_nowhere(
     ):
         seen = [repr(endpoint), repr(vars(endpoint)), repr(vars(endpoint._connection))]
         for work in (endpoint.check, lambda: ask(endpoint, [str(i) for i in range(500)])):
-            told = "refuses the key in environment variable MY_KEY" if given else "wants a key"
+            told = "refuses the key in environment variable MY_KEY" if given else "requires a key"
             with pytest.raises(ModelUnavailableError, match=told) as error:
                 work()
             seen += [str(error.value), *all_tracebacks(error.value)]

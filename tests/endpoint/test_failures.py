@@ -62,9 +62,9 @@ def test_a_rejected_request_is_its_own_fault(status: int) -> None:
     [
         (401, {}, "no", None, r"refuses the key in environment variable MY_KEY \(401: no\)"),
         (403, {}, "no", None, "refuses the key in environment variable MY_KEY"),
-        (402, {}, "pay", None, r"serves no more for now \(402: pay\)"),
-        (429, {}, "quota", "insufficient_quota", "serves no more for now"),
-        (429, {"retry-after": "86400"}, "quota", None, "asks to wait 86400 s"),
+        (402, {}, "pay", None, r"refuses further requests \(402: pay\)"),
+        (429, {}, "quota", "insufficient_quota", "refuses further requests"),
+        (429, {"retry-after": "86400"}, "quota", None, "requires to wait 86400 s"),
         (404, {}, "gone", "model_not_found", r"has no model 'm' .*model in \[llm\] of gsum.toml"),
         (404, {}, 'model "m" not found, try pulling it first', None, "has no model 'm'"),
     ],

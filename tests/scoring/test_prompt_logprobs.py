@@ -107,10 +107,10 @@ def test_long_texts_are_cut_to_half_the_window(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("script", "told"),
     [
-        ({"every": {"mute": 1}}, "leaves them out"),
-        ({"every": {"unechoed": 1}}, "leaves them out"),
+        ({"every": {"mute": 1}}, "does not contain them"),
+        ({"every": {"unechoed": 1}}, "does not contain them"),
         ({"reject_parameters": ("echo",)}, "Unsupported parameter: 'echo'"),
-        ({"reads": lambda prompt: (["a", "b", "c"], [None, None, None])}, "leaves them out"),
+        ({"reads": lambda prompt: (["a", "b", "c"], [None, None, None])}, "does not contain them"),
     ],
 )
 def test_a_server_without_prompt_log_probabilities_is_told_once(
@@ -169,7 +169,7 @@ def test_what_was_scored_is_told_before_the_server_is_given_up(tmp_path: Path) -
     heard: dict[int, np.ndarray] = {}
     script = {"first": ("ok",) * 9 + ("401",) * 9}
     with scorer_of(tmp_path, {"max_concurrent": 1}, **script) as (scorer, server):
-        with pytest.raises(ModelUnavailableError, match=r"wants a key.*\[scorer\] of gsum.toml"):
+        with pytest.raises(ModelUnavailableError, match=r"requires a key.*\[scorer\] of gsum.toml"):
             scorer.score(CONTEXTS, CANDIDATES, heard.__setitem__)
         assert len(server.lines(PATH)) == 10
     known = np.isfinite(heard[0])

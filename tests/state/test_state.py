@@ -187,7 +187,7 @@ def test_deleted_documents_are_known_until_they_are_forgotten(store: ParquetStor
         ("postgresql+psycopg2://me:secret@127.0.0.1:1/none", r"refused.*start the server|pip inst"),
         ("postgresql+nodriver://me:secret@host/none", "install the driver"),
         ("mysql+pymysql://me:secret@host/none", r"neither PostgreSQL nor SQLite|pip install"),
-        ("://me:secret", "is no URL of a database; write postgresql"),
+        ("://me:secret", "is not the URL of a database; write postgresql"),
     ],
 )
 def test_what_cannot_be_opened_is_named_without_its_password(url: str, said: str) -> None:
