@@ -104,11 +104,11 @@ def ask(
     if not passages:
         return Answer(NOTHING_FOUND, [], method=method)
     inputs = inputs.with_questions(made["queries"])
-    made |= run(family.answer_steps, inputs.with_made(made))
+    made |= run(family.answer_steps, inputs.with_tables(made))
     answers, passages = made["summaries"], _shown(made[family.answered_from])
     explanation = ""
     if explain and family.explain:
-        explanation = family.explain(inputs.with_made(made))
+        explanation = family.explain(inputs.with_tables(made))
     return Answer(
         answers["text"][0].as_py().strip() or NOTHING_FOUND,
         passages,
@@ -127,7 +127,8 @@ def ask(
 def _found(family: Method, inputs: Inputs, queries: Sequence[dict]) -> dict[str, pa.Table]:
     """The questions, and what each step up to `contexts` made for them."""
     asked = pa.Table.from_pylist(list(queries), TABLES["queries"].schema)
-    if family.asked and family.asked(inputs.variant, asked).num_rows < asked.num_rows:
+    select = family.supported_questions
+    if select and select(inputs.variant, asked).num_rows < asked.num_rows:
         raise CorpusError(
             f"method '{inputs.variant}' is an upper bound: it reads what a benchmark marks as "
             "evidence or as the right answer, and answers no other question; choose another method"

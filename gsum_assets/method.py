@@ -124,7 +124,7 @@ class Inputs:
         made = {"queries": Lazy(lambda: queries), "query_embeddings": Lazy(embedded)}
         return replace(self, tables={**self.tables, **made})
 
-    def with_made(self, made: Mapping[str, Any]) -> "Inputs":
+    def with_tables(self, made: Mapping[str, Any]) -> "Inputs":
         """The same, and rows that steps have made meanwhile."""
         added = {name: Lazy(lambda one=one: one) for name, one in made.items()}
         return replace(self, tables={**self.tables, **added})
@@ -206,8 +206,8 @@ class Method:
     k : setting that says how many passages are read, section and key, as "gor.contexts.k"; empty
         where there is none.
     without_k : variants to which that setting means nothing.
-    asked : the questions that a variant can be asked; None: all. An upper bound that reads the
-        marked evidence has no answer where none is marked.
+    supported_questions : selects the questions that a variant can answer; None: all. An upper
+        bound that reads the marked evidence has no answer where none is marked.
     read : the texts that answers rest on; None: the rows that answers are written from.
     """
 
@@ -221,7 +221,7 @@ class Method:
     explain: Callable[[Inputs], str] | None = None
     k: str = ""
     without_k: Collection[str] = ()
-    asked: Callable[[str, pa.Table], pa.Table] | None = None
+    supported_questions: Callable[[str, pa.Table], pa.Table] | None = None
     read: Callable[[Inputs], Read] | None = None
 
     def path(self, table: str) -> list[str]:
@@ -287,11 +287,11 @@ class Method:
 
     def questions(self, inputs: Inputs) -> Inputs:
         """The inputs with those questions alone that the variant can be asked."""
-        if self.asked is None:
+        if self.supported_questions is None:
             return inputs
-        asked, queries = self.asked, inputs.tables["queries"]
-        left = Lazy(lambda: asked(inputs.variant, queries.get()))
-        return replace(inputs, tables={**inputs.tables, "queries": left})
+        select, queries = self.supported_questions, inputs.tables["queries"]
+        supported = Lazy(lambda: select(inputs.variant, queries.get()))
+        return replace(inputs, tables={**inputs.tables, "queries": supported})
 
     def sweep(self, inputs: Inputs) -> Sequence[int]:
         """The numbers of passages that the variant's curve is drawn over."""
@@ -299,11 +299,11 @@ class Method:
             return ()
         return inputs.settings("retrieval.sweep")
 
-    def made_with(self, inputs: Inputs, k: int) -> Inputs:
+    def with_k(self, inputs: Inputs, k: int) -> Inputs:
         """The inputs, and what all steps make in memory with `k` passages to read."""
         section, _, key = self.k.rpartition(".")
         inputs = replace(inputs, overrides={section: {key: k}})
-        return inputs.with_made(run((*self.retrieval_steps, *self.answer_steps), inputs))
+        return inputs.with_tables(run((*self.retrieval_steps, *self.answer_steps), inputs))
 
     def texts_read(self, inputs: Inputs) -> Read:
         """The texts that answers rest on; what was dropped is not among them."""
@@ -315,6 +315,6 @@ def run(steps: Sequence[Step], inputs: Inputs) -> dict[str, pa.Table]:
     """What steps make in memory, one after the other, by table."""
     made: dict[str, pa.Table] = {}
     for step in steps:
-        found = step.result(inputs.with_made(made))
+        found = step.result(inputs.with_tables(made))
         made |= {step.table: found.rows, **found.beside}
     return made
