@@ -1,4 +1,4 @@
-"""Steps and methods as Dagster assets: keys, partitions, pools, lineage and what the UI shows."""
+"""Dagster assets of steps and methods: keys, partitions, pools, lineage and UI metadata."""
 
 from collections.abc import Iterator, Sequence
 from functools import partial
@@ -27,17 +27,17 @@ from gsum_resources.warehouse_io import (
 )
 
 INDEX = "index"
-"""Name of the asset that stands for a method's index."""
+"""Name of the asset that represents a method's index."""
 
 
 def assets_of(method: Method) -> list[dg.AssetsDefinition]:
-    """The index of a method, one asset that stands for it, and results from rankings to scores."""
+    """Return the assets of a method: its index, one that represents it, rankings to scores."""
     paths = [method.path(name) for name in index_of(method)]
     return [_index_asset(method.name, paths), *map(asset_of, of_method(method))]
 
 
 def asset_of(one: Declared) -> dg.AssetsDefinition:
-    """A step as an asset, or as several where it writes several tables."""
+    """Return a step as a multi-asset with one output for each of its tables."""
     step = one.step
     outs = {
         name: dg.AssetOut(
@@ -64,11 +64,11 @@ def asset_of(one: Declared) -> dg.AssetsDefinition:
         read = {name.replace("__", "/"): lazy for name, lazy in read.items()}
         read = {**read.pop(INDEX, {}), **read}
         partitions = [partition_of(key) for key in context.partition_keys]
-        made = []
+        results = []
         for inputs, result in one.make(read, partitions, _around(context)):
             _report(context, one, inputs, result)
-            made.append((inputs, result._replace(shown=dict)))  # what it holds may be let go
-        tables = one.joined(made)
+            results.append((inputs, result._replace(shown=dict)))  # frees what `shown` refers to
+        tables = one.joined(results)
         for name in sorted(context.op_execution_context.selected_output_names):
             yield dg.Output(tables[name], name)
 
@@ -85,7 +85,7 @@ def _partitions(one: Declared) -> dg.PartitionsDefinition:
 
 
 def _ins(one: Declared) -> dict[str, dg.AssetIn]:
-    """What a step reads, from all partitions that its own are made of."""
+    """Return the inputs of a step, from all partitions that its own depend on."""
     ins = {}
     for name in one.reads:
         if name in one.by_index:
@@ -114,7 +114,7 @@ def _in(one: Declared, name: str) -> dg.AssetIn:
 
 
 def _around(context: dg.AssetExecutionContext) -> Inputs:
-    """What the inputs of a step have besides tables and models."""
+    """Return the inputs of a step without tables and models: log, store, folder, versions."""
     warehouse: WarehouseIO = context.resources.io_manager
     step = step_of(context)
     return Inputs(
@@ -131,9 +131,9 @@ def _around(context: dg.AssetExecutionContext) -> Inputs:
 def _report(
     context: dg.AssetExecutionContext, one: Declared, inputs: Inputs, result: Result
 ) -> None:
-    """Show what a step has to say of what it made, with the partitions of its corpus."""
-    for problem in result.failures:
-        context.log.warning(problem)
+    """Log the failures of a step, and attach its metadata to the partitions of its corpus."""
+    for failure in result.failures:
+        context.log.warning(failure)
     keys = [key for key in context.partition_keys if partition_of(key).corpus == inputs.corpus]
     selected = context.op_execution_context.selected_output_names
     for table, shown in result.shown().items():
@@ -144,10 +144,9 @@ def _report(
 
 
 def _index_asset(name: str, paths: Sequence[Sequence[str]]) -> dg.AssetsDefinition:
-    """One node for the index in the lineage graph, between its tables and the steps of a question.
+    """Return one asset for the index, between its tables and the question steps in the lineage.
 
-    The steps read the tables and record those that they read: a new row of `index` puts nothing
-    out of date.
+    The steps read the tables and record which: a new row of `index` makes nothing out of date.
     """
     tables = [table_of(path) for path in paths]
 
@@ -164,8 +163,8 @@ def _index_asset(name: str, paths: Sequence[Sequence[str]]) -> dg.AssetsDefiniti
         group_name=name,
         required_resource_keys={"io_manager"},
         code_version="1",
-        description="Stands for all tables that the answers to questions are found in: each "
-        "method reads some of them.",
+        description="Represents all tables that questions are answered from; each variant reads "
+        "some of them.",
     )
     def index(context: dg.AssetExecutionContext) -> pa.Table:
         warehouse: WarehouseIO = context.resources.io_manager
