@@ -94,7 +94,7 @@ def forget(
     )
     done.problem = next(iter(done.report.errors), None)
     done.removed = _remove_stale(pipeline, instance, corpus)
-    while pipeline.forgetting.deletions.observe(corpus).gone:
+    while pipeline.forgetting.deletions.observe(corpus).deleted:
         forgotten = pipeline.forgetting.forget_deleted(instance, at_once=True)
         if forgotten is None:
             on_wait(waited_for(instance, [run.run_id for run in instance.get_runs(limit=1)]))
@@ -128,7 +128,7 @@ def require_document(pipeline: Pipeline, corpus: str, document_id: str) -> Seque
     records = list(read_records(folder, settings.documents.max_bytes))
     found = [record for record in records if record.document_id == document_id]
     deleted = pipeline.forgetting.deletions.observe(corpus)
-    if not found and document_id not in {*deleted.documents, *deleted.gone}:
+    if not found and document_id not in {*deleted.documents, *deleted.deleted}:
         known = sorted({record.document_id for record in records})
         raise CorpusError(
             f"corpus '{corpus}' has no document '{document_id}'{did_you_mean(document_id, known)}"

@@ -18,19 +18,19 @@ class Source:
     Attributes
     ----------
     title : of its document, or what kind of text it is where it comes from several.
-    place : within the document, "page 4" or "passage 3 of 14"; "" where it has none.
+    location : within the document, "page 4" or "passage 3 of 14"; "" where it has none.
     text : the passage.
     document_id, node_id : as in `contexts`.
     """
 
     title: str
-    place: str
+    location: str
     text: str
     document_id: str | None
     node_id: str
 
     def __str__(self) -> str:
-        return f"{self.title}, {self.place}" if self.place else self.title
+        return f"{self.title}, {self.location}" if self.location else self.title
 
 
 def sources_of(
@@ -57,12 +57,12 @@ def sources_of(
         document_id, chunk = row["document_id"], by_id.get(row["node_id"])
         kind = row["node_kind"].replace("_", " ")
         title = titles.get(document_id or "", document_id) or f"{kind} over several documents"
-        place = kind if document_id else ""
+        location = kind if document_id else ""
         if chunk:
-            place = locate(chunk["document_id"], chunk["start"], chunk["end"])
-            if place in ("", f'section "{title}"'):  # which says nothing more than the title
-                place = f"passage {chunk['position'] + 1} of {n_chunks[chunk['document_id']]}"
-        found.append(Source(title, place, row["text"], document_id, row["node_id"]))
+            location = locate(chunk["document_id"], chunk["start"], chunk["end"])
+            if location in ("", f'section "{title}"'):  # which says nothing more than the title
+                location = f"passage {chunk['position'] + 1} of {n_chunks[chunk['document_id']]}"
+        found.append(Source(title, location, row["text"], document_id, row["node_id"]))
     return found
 
 

@@ -87,7 +87,7 @@ class Forgetting:
         gone = {
             corpus: deleted
             for corpus, deleted in looked.items()
-            if deleted.gone or (corpus in with_ledger and not deleted.documents)
+            if deleted.deleted or (corpus in with_ledger and not deleted.documents)
         }
         if not gone or _runs_under_way(instance):
             return None
@@ -117,7 +117,7 @@ class Forgetting:
                 self.deletions.clear(connection, corpus, deleted)
         state.clear_log()
         export_calls(self.store, _CALLS)
-        documents = {corpus: list(deleted.gone) for corpus, deleted in gone.items()}
+        documents = {corpus: list(deleted.deleted) for corpus, deleted in gone.items()}
         return Forgotten(documents, n_replies, n_previews)
 
     def _corpora_with_ledger(self) -> list[str]:

@@ -26,7 +26,7 @@ class Findings:
     seen: dict[str, str]
     new: list[str] = field(default_factory=list)
     changed: list[str] = field(default_factory=list)
-    gone: list[str] = field(default_factory=list)
+    removed: list[str] = field(default_factory=list)
     left_out: list[str] = field(default_factory=list)
 
 
@@ -48,7 +48,7 @@ def find_changes(
     """
     folders = {f.name: f for f in sorted(root.iterdir()) if f.is_dir() and f.name[0] not in ".~"}
     found = Findings({name: stamp for name, stamp in seen.items() if name in folders})
-    found.gone = sorted(name for name in known - folders.keys() if is_removed(root / name))
+    found.removed = sorted(name for name in known - folders.keys() if is_removed(root / name))
     for name, folder in folders.items():
         stamp = stamp_of(folder)
         if name in known and seen.get(name) == stamp.digest:
@@ -93,9 +93,9 @@ def watch_corpora(
         known = frozenset(instance.get_dynamic_partitions("corpora"))
         seen = json.loads(context.cursor or "{}")
         found = find_changes(root, known, seen, methods.wanted, time.time())
-        busy = [corpus for corpus in found.gone if runs_on(instance, corpus)]
-        gone = [corpus for corpus in found.gone if corpus not in busy]
-        for corpus in gone:
+        busy = [corpus for corpus in found.removed if runs_on(instance, corpus)]
+        removed = [corpus for corpus in found.removed if corpus not in busy]
+        for corpus in removed:
             forget_tables(warehouse, requests, corpus)
         for corpus in found.new:
             if requests.of(corpus) is None:
@@ -104,13 +104,13 @@ def watch_corpora(
         for line in told:
             context.log.warning(line)
         observed = [*found.new, *found.changed]
-        if not observed and not gone and (forgotten := forgetting.forget_deleted(instance)):
+        if not observed and not removed and (forgotten := forgetting.forget_deleted(instance)):
             context.log.info(str(forgotten))
         return dg.SensorResult(
             run_requests=[dg.RunRequest(tags={CORPUS: corpus}) for corpus in observed],
             dynamic_partitions_requests=[
                 *([corpora.build_add_request(found.new)] if found.new else []),
-                *([corpora.build_delete_request(gone)] if gone else []),
+                *([corpora.build_delete_request(removed)] if removed else []),
             ],
             cursor=json.dumps(found.seen),
             skip_reason=None if observed else "; ".join(told) or "no corpus folder changed",

@@ -5,7 +5,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 import dagster as dg
 
 from gsum_assets.checks.evaluate import Verdict, evaluate, in_turn
-from gsum_assets.checks.part import Subject
+from gsum_assets.checks.inputs import Subject
 from gsum_assets.checks.registry import checks_for
 from gsum_assets.partitions import partitions_of
 from gsum_assets.tables import table_of
@@ -130,7 +130,7 @@ def _severity(verdict: Verdict) -> dg.AssetCheckSeverity:
 
 def _metadata(verdict: Verdict) -> dict[str, dg.MetadataValue]:
     metadata: dict[str, dg.MetadataValue] = {
-        "looked_at": dg.MetadataValue.int(verdict.looked_at),
+        "looked_at": dg.MetadataValue.int(verdict.n_checked),
         "wrong": dg.MetadataValue.int(verdict.n_wrong),
     }
     if verdict.offenders:

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from gsum_assets.checks.finding import Finding
-from gsum_assets.checks.part import Part
+from gsum_assets.checks.inputs import CheckInputs
 
 
 @dataclass(frozen=True)
@@ -21,5 +21,5 @@ class Check:
 
     name: str
     meaning: str
-    run: Callable[[Part], Finding]
+    run: Callable[[CheckInputs], Finding]
     warns: bool = False

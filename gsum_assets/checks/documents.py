@@ -18,17 +18,17 @@ def none_rejected(rejected: pa.Table, corpus: str) -> Finding:
     Files of types that are not read are counted, and are no problem.
     """
     rows = real_rejections(rejected)
-    looked_at = count(len(rows), "rejected document")
+    checked = count(len(rows), "rejected document")
     if others := others_by_type(rejected):
-        looked_at += f"; not read: {', '.join(f'{n:,} {suffix}' for suffix, n in others)}"
+        checked += f"; not read: {', '.join(f'{n:,} {suffix}' for suffix, n in others)}"
     if not rows:
-        return Finding(looked_at)
+        return Finding(checked)
     first = [{name: row[name] for name in ("file", "line", "reason")} for row in rows[:SHOWN]]
     problem = (
-        f"{looked_at} (first: {first[0]['file']}: {first[0]['reason']}); repair or remove the "
+        f"{checked} (first: {first[0]['file']}: {first[0]['reason']}); repair or remove the "
         f"files, then `gsum run {corpus}`"
     )
-    return Finding(looked_at, problem, len(rows), first)
+    return Finding(checked, problem, len(rows), first)
 
 
 def cover_documents(chunks: pa.Table, documents: pa.Table) -> Finding:
@@ -38,20 +38,20 @@ def cover_documents(chunks: pa.Table, documents: pa.Table) -> Finding:
     ----------
     chunks, documents : rows of these tables, of the same buckets of one corpus.
     """
-    looked_at = f"{count(chunks.num_rows, 'chunk')} of {count(documents.num_rows, 'document')}"
+    checked = f"{count(chunks.num_rows, 'chunk')} of {count(documents.num_rows, 'document')}"
     texts = dict(
         zip(documents["document_id"].to_pylist(), documents["text"].to_pylist(), strict=True)
     )
     wrong = list(_wrong_chunks(chunks, texts)) + list(_gaps(chunks, texts))
     if not wrong:
-        return Finding(looked_at)
+        return Finding(checked)
     first = wrong[0]
     problem = (
-        f"{looked_at}: {count(len(wrong), 'place')} where chunks and documents do not fit (first: "
+        f"{checked}: {count(len(wrong), 'place')} where chunks and documents do not fit (first: "
         f"document '{first['document_id']}', character {first['character']}: {first['what']}); "
         "materialize chunks again"
     )
-    return Finding(looked_at, problem, len(wrong), wrong[:SHOWN])
+    return Finding(checked, problem, len(wrong), wrong[:SHOWN])
 
 
 def _wrong_chunks(chunks: pa.Table, texts: dict[str, str]) -> Iterator[dict]:
@@ -98,7 +98,7 @@ def finite(
     kind : "chunk" or "query".
     """
     sizes = ", ".join(str(d) for d in sorted(dimensions))
-    looked_at = f"{count(embeddings.num_rows, 'vector')} of dimension {sizes or 'none'}"
+    checked = f"{count(embeddings.num_rows, 'vector')} of dimension {sizes or 'none'}"
     lengths = _lengths(embeddings["embedding"])
     bad = np.flatnonzero(~(np.abs(lengths - 1) <= UNIT_TOLERANCE))  # also what is not a number
     wrong = embeddings.select([f"{kind}_id"]).take(bad)
@@ -106,17 +106,17 @@ def finite(
     remedy = f"materialize {kind}_embeddings again"
     owner = {"query": "question"}.get(kind, kind)
     findings = [
-        found(looked_at, wrong, f"are not finite and of unit length; {remedy}"),
+        found(checked, wrong, f"are not finite and of unit length; {remedy}"),
         found(
             count(owners.num_rows, owner),
             _absent(owners, embeddings, kind),
             f"have no vector; {remedy}",
         ),
-        found(looked_at, _absent(embeddings, owners, kind), f"belong to no {owner}; {remedy}"),
+        found(checked, _absent(embeddings, owners, kind), f"belong to no {owner}; {remedy}"),
     ]
     if len(dimensions) > 1:
-        problem = f"{looked_at}: more than one dimension; {remedy}"
-        findings.append(Finding(looked_at, problem, len(dimensions)))
+        problem = f"{checked}: more than one dimension; {remedy}"
+        findings.append(Finding(checked, problem, len(dimensions)))
     return together(findings)
 
 

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 from gsum_assets.checks.check import Check
 from gsum_assets.checks.finding import SHOWN, Finding
-from gsum_assets.checks.part import Part, Subject
+from gsum_assets.checks.inputs import CheckInputs, Subject
 from gsum_resources.lineage import Lineage
 from gsum_resources.parquet_store import ParquetStore, Partition
 
@@ -26,11 +26,11 @@ _NAMED = 3  # corpora (and methods) that a description names
 class Verdict:
     """What a check says of a table.
 
-    `looked_at` counts corpora (and methods); `broke`: the check itself could not do its work.
+    `n_checked` counts corpora (and methods); `broke`: the check itself could not do its work.
     """
 
     check: Check
-    looked_at: int
+    n_checked: int
     description: str
     n_wrong: int = 0
     offenders: Sequence[Mapping[str, object]] = ()
@@ -94,11 +94,11 @@ def evaluate(
     for scope in sorted(of_run.keys() | failed_before, key=_label):
         whole = _whole(subject, store, scope)
         fresh = tuple(p for p in whole if p in of_run.get(scope, ()))
-        part = Part(subject, store, lineage, fresh, whole)
-        every = part if fresh == whole else Part(subject, store, lineage, whole, whole)
+        inputs = CheckInputs(subject, store, lineage, fresh, whole)
+        every = inputs if fresh == whole else CheckInputs(subject, store, lineage, whole, whole)
         for check in checks:
-            chosen = every if scope in before.get(check.name, ()) else part
-            if chosen.looked_at:
+            chosen = every if scope in before.get(check.name, ()) else inputs
+            if chosen.checked:
                 findings[check.name][scope] = _run_check(check, chosen)
     failing = {name: set(_failures(found)) for name, found in findings.items()}
     after = {name: scopes for name, scopes in (before | failing).items() if scopes}
@@ -126,10 +126,10 @@ def _scopes(partitions: Sequence[Partition]) -> Mapping[Scope, set[Partition]]:
     return scopes
 
 
-def _run_check(check: Check, part: Part) -> Finding:
+def _run_check(check: Check, inputs: CheckInputs) -> Finding:
     """What the check finds. One that breaks has failed; it must not fail the run."""
     try:
-        return check.run(part)
+        return check.run(inputs)
     except Exception as error:
         return Finding("", f"could not be checked: {type(error).__name__}: {error}", 1, broke=True)
 
@@ -142,7 +142,7 @@ def _failures(findings: Mapping[Scope, Finding]) -> dict[Scope, Finding]:
 def _verdict(check: Check, findings: Mapping[Scope, Finding]) -> Verdict:
     """One verdict on the whole table."""
     failures = _failures(findings)
-    told = {s: f.problem or f.looked_at for s, f in (failures or findings).items()}
+    told = {s: f.problem or f.checked for s, f in (failures or findings).items()}
     lines = [f"{_label(scope)}: {text}" for scope, text in told.items()]
     if len(lines) > _NAMED:
         lines[_NAMED:] = [f"and {len(lines) - _NAMED} more"]
@@ -153,7 +153,7 @@ def _verdict(check: Check, findings: Mapping[Scope, Finding]) -> Verdict:
     ]
     return Verdict(
         check,
-        looked_at=len(findings),
+        n_checked=len(findings),
         description="; ".join(lines) or "nothing made yet",
         n_wrong=sum(finding.n_wrong for finding in failures.values()),
         offenders=offenders[:SHOWN],
@@ -163,4 +163,4 @@ def _verdict(check: Check, findings: Mapping[Scope, Finding]) -> Verdict:
 
 def _label(scope: Scope) -> str:
     """`sample-meetings`, or `sample-meetings/bm25`."""
-    return "/".join(part for part in scope if part)
+    return "/".join(name for name in scope if name)

@@ -14,20 +14,20 @@ from gsum_resources.table import Table
 
 def schema(table: Table, footers: Mapping[Partition, pq.FileMetaData]) -> Finding:
     """The files' columns, types and nullability are those of `tables.py`; each has provenance."""
-    looked_at = count(len(footers), "file")
+    checked = count(len(footers), "file")
     wrong = [
         {"partition": partition.path, "difference": difference}
         for partition, footer in footers.items()
         for difference in _differences(table, footer)
     ]
     if not wrong:
-        return Finding(looked_at)
+        return Finding(checked)
     n_files = len({row["partition"] for row in wrong})
     problem = (
-        f"{n_files:,} of {looked_at} are not as tables.py declares '{table.name}' "
+        f"{n_files:,} of {checked} are not as tables.py declares '{table.name}' "
         f"(first: {wrong[0]['difference']}); materialize the asset again"
     )
-    return Finding(looked_at, problem, n_files, wrong[:SHOWN])
+    return Finding(checked, problem, n_files, wrong[:SHOWN])
 
 
 def _differences(table: Table, footer: pq.FileMetaData) -> list[str]:
@@ -59,18 +59,18 @@ def _is_vector_of(have: pa.DataType, want: pa.DataType) -> bool:
 
 def ids_unique(keys: pa.Table, key: Sequence[str], n_partitions: int) -> Finding:
     """No two rows of a corpus (and method) have the same key."""
-    looked_at = f"{count(keys.num_rows, 'row')} in {count(n_partitions, 'partition')}"
+    checked = f"{count(keys.num_rows, 'row')} in {count(n_partitions, 'partition')}"
     numbered = pa.table({name: _numbered(keys[name]) for name in key})
     groups = numbered.group_by(list(key), use_threads=False).aggregate([([], "count_all")])
     if groups.num_rows == keys.num_rows:
-        return Finding(looked_at)
+        return Finding(checked)
     repeated = _repeated(keys.select(list(key)), numbered)
     n_rows = pc.sum(repeated["rows"]).as_py()
     problem = (
-        f"{n_rows:,} of {looked_at} share {count(repeated.num_rows, 'key')} ({', '.join(key)}); "
+        f"{n_rows:,} of {checked} share {count(repeated.num_rows, 'key')} ({', '.join(key)}); "
         "materialize the asset again"
     )
-    return Finding(looked_at, problem, n_rows, repeated.slice(0, SHOWN).to_pylist())
+    return Finding(checked, problem, n_rows, repeated.slice(0, SHOWN).to_pylist())
 
 
 def _numbered(column: pa.ChunkedArray) -> pa.ChunkedArray:
@@ -96,19 +96,19 @@ def _repeated(keys: pa.Table, numbered: pa.Table) -> pa.Table:
 
 def lineage_is_current(changes: Mapping[Partition, Collection[str]], corpus: str) -> Finding:
     """Everything a partition was made from still has the version it had then."""
-    looked_at = count(len(changes), "partition")
+    checked = count(len(changes), "partition")
     wrong = [
         {"partition": partition.path, "changed": ", ".join(changed)}
         for partition, changed in changes.items()
         if changed
     ]
     if not wrong:
-        return Finding(looked_at)
+        return Finding(checked)
     problem = (
-        f"{len(wrong):,} of {looked_at} are out of date (first: {wrong[0]['changed']} changed); "
+        f"{len(wrong):,} of {checked} are out of date (first: {wrong[0]['changed']} changed); "
         f"`gsum run {corpus}` makes them again"
     )
-    return Finding(looked_at, problem, len(wrong), wrong[:SHOWN])
+    return Finding(checked, problem, len(wrong), wrong[:SHOWN])
 
 
 def requests_answered(
@@ -121,13 +121,13 @@ def requests_answered(
     failures : rows of `llm_calls` that hold an error, latest first.
     """
     failed = sum(provenance.failed for provenance in provenances.values())
-    looked_at = count(len(provenances), "partition")
+    checked = count(len(provenances), "partition")
     if not failed:
-        return Finding(looked_at)
+        return Finding(checked)
     latest = failures.select(["document_id", "error"]).slice(0, min(failed, SHOWN)).to_pylist()
     first = f" (latest: {latest[0]['error']})" if latest else ""
     problem = (
         f"{count(failed, 'request')} got no valid reply, so that rows are missing{first}; "
         f"`gsum run {corpus}` asks again"
     )
-    return Finding(looked_at, problem, failed, latest)
+    return Finding(checked, problem, failed, latest)

@@ -14,37 +14,37 @@ class Finding:
 
     Attributes
     ----------
-    looked_at : how much was looked at, "1,204 rows in 8 partitions".
+    checked : how much was checked, "1,204 rows in 8 partitions".
     problem : what is wrong and how to repair it; "" where nothing is.
     n_wrong : how many rows, partitions or requests are wrong.
     offenders : the first of them, value by column name.
     broke : the check itself could not do its work.
     """
 
-    looked_at: str
+    checked: str
     problem: str = ""
     n_wrong: int = 0
     offenders: Sequence[Mapping[str, object]] = ()
     broke: bool = False
 
 
-def found(looked_at: str, wrong: pa.Table, problem: str) -> Finding:
+def found(checked: str, wrong: pa.Table, problem: str) -> Finding:
     """A finding whose offenders are the rows of `wrong`; without any, nothing is wrong.
 
     Parameters
     ----------
-    problem : completes "<n of looked_at> …", for example "have no embedding".
+    problem : completes "<n of checked> …", for example "have no embedding".
     """
     if not wrong.num_rows:
-        return Finding(looked_at)
+        return Finding(checked)
     first = wrong.slice(0, SHOWN).to_pylist()
-    return Finding(looked_at, f"{wrong.num_rows:,} of {looked_at} {problem}", wrong.num_rows, first)
+    return Finding(checked, f"{wrong.num_rows:,} of {checked} {problem}", wrong.num_rows, first)
 
 
 def together(findings: Sequence[Finding]) -> Finding:
     """Several findings about the same rows as one."""
     return Finding(
-        findings[0].looked_at,
+        findings[0].checked,
         "; ".join(f.problem for f in findings if f.problem),
         sum(f.n_wrong for f in findings),
         [offender for f in findings for offender in f.offenders][:SHOWN],

@@ -7,7 +7,7 @@ from importlib.util import find_spec
 from gsum_assets.checks import documents, every_table, judges, results
 from gsum_assets.checks.check import Check
 from gsum_assets.checks.failures import latest_failures
-from gsum_assets.checks.part import Part, Subject
+from gsum_assets.checks.inputs import CheckInputs, Subject
 from gsum_assets.registered import FOLDERS
 from gsum_assets.retrieval.oracles import askable
 
@@ -20,7 +20,7 @@ CHECKS: Mapping[str, Sequence[Check]] = {
         Check(
             "none_rejected",
             "Every document of the corpus folder could be taken in.",
-            lambda part: documents.none_rejected(part.rows(), part.corpus),
+            lambda inputs: documents.none_rejected(inputs.rows(), inputs.corpus),
             warns=True,
         )
     ],
@@ -29,15 +29,17 @@ CHECKS: Mapping[str, Sequence[Check]] = {
             "cover_documents",
             "Each chunk is an exact slice of its document, and every character that is not blank "
             "lies in a chunk.",
-            lambda part: documents.cover_documents(part.rows(), part.rows("documents")),
+            lambda inputs: documents.cover_documents(inputs.rows(), inputs.rows("documents")),
         )
     ],
     "chunk_embeddings": [
         Check(
             "finite",
             "Each chunk has one vector, finite and of unit length, and all have one dimension.",
-            lambda part: documents.finite(
-                part.rows(), part.rows("chunks", ["chunk_id", "document_id"]), _dimensions(part)
+            lambda inputs: documents.finite(
+                inputs.rows(),
+                inputs.rows("chunks", ["chunk_id", "document_id"]),
+                _dimensions(inputs),
             ),
         )
     ],
@@ -45,8 +47,8 @@ CHECKS: Mapping[str, Sequence[Check]] = {
         Check(
             "finite",
             "Each question has one vector, finite and of unit length.",
-            lambda part: documents.finite(
-                part.rows(), part.rows("queries", ["query_id"]), _dimensions(part), "query"
+            lambda inputs: documents.finite(
+                inputs.rows(), inputs.rows("queries", ["query_id"]), _dimensions(inputs), "query"
             ),
         )
     ],
@@ -54,15 +56,15 @@ CHECKS: Mapping[str, Sequence[Check]] = {
         Check(
             "ranks_consecutive",
             "The ranks of each question and level count up from 1.",
-            lambda part: results.ranks_consecutive(part.rows()),
+            lambda inputs: results.ranks_consecutive(inputs.rows()),
         )
     ],
     "contexts": [
         Check(
             "cite_what_exists",
             "Passages that are chunks exist in `chunks`, with the same text.",
-            lambda part: results.cite_what_exists(
-                part.rows(), part.rows("chunks", ["chunk_id", "text"])
+            lambda inputs: results.cite_what_exists(
+                inputs.rows(), inputs.rows("chunks", ["chunk_id", "text"])
             ),
         )
     ],
@@ -70,8 +72,8 @@ CHECKS: Mapping[str, Sequence[Check]] = {
         Check(
             "every_question_answered",
             "Each question of `queries` has an answer.",
-            lambda part: results.every_question_answered(
-                askable(part.method, part.rows("queries")), part.rows(), part.corpus
+            lambda inputs: results.every_question_answered(
+                askable(inputs.method, inputs.rows("queries")), inputs.rows(), inputs.corpus
             ),
             warns=True,
         )
@@ -80,41 +82,41 @@ CHECKS: Mapping[str, Sequence[Check]] = {
         Check(
             "in_range",
             "Every score is finite and between 0 and 1.",
-            lambda part: results.in_range(part.rows()),
+            lambda inputs: results.in_range(inputs.rows()),
         )
     ],
     "leaderboard": [
         Check(
             "mean_in_interval",
             "Every mean lies within its 95% interval.",
-            lambda part: results.mean_in_interval(part.rows()),
+            lambda inputs: results.mean_in_interval(inputs.rows()),
         )
     ],
     "curves": [
         Check(
             "mean_in_interval",
             "Every mean lies within its 95% interval.",
-            lambda part: results.mean_in_interval(part.rows()),
+            lambda inputs: results.mean_in_interval(inputs.rows()),
         )
     ],
     "comparisons": [
         Check(
             "mean_in_interval",
             "Every mean difference lies within its 95% interval.",
-            lambda part: results.difference_in_interval(part.rows()),
+            lambda inputs: results.difference_in_interval(inputs.rows()),
         )
     ],
     "judgements": [
         Check(
             "verdicts_parsed",
             "Every reply of the judge held a verdict.",
-            lambda part: judges.verdicts_parsed(part.rows(), part.corpus),
+            lambda inputs: judges.verdicts_parsed(inputs.rows(), inputs.corpus),
             warns=True,
         ),
         Check(
             "no_position_bias",
             "The judge does not prefer an answer for the place where it is shown.",
-            lambda part: judges.no_position_bias(part.rows()),
+            lambda inputs: judges.no_position_bias(inputs.rows()),
             warns=True,
         ),
     ],
@@ -125,24 +127,26 @@ CHECKS: Mapping[str, Sequence[Check]] = {
 _SCHEMA = Check(
     "schema",
     "Columns, types and nullability are those declared, and each file tells its provenance.",
-    lambda part: every_table.schema(part.subject.table, part.footers),
+    lambda inputs: every_table.schema(inputs.subject.table, inputs.footers),
 )
 _IDS_UNIQUE = Check(
     "ids_unique",
     "No two rows of a corpus (and method) have the same key.",
-    lambda part: every_table.ids_unique(part.keys(), part.subject.table.key, len(part.whole)),
+    lambda inputs: every_table.ids_unique(
+        inputs.keys(), inputs.subject.table.key, len(inputs.whole)
+    ),
 )
 _LINEAGE_IS_CURRENT = Check(
     "lineage_is_current",
     "Inputs, settings, models and code are those that each partition was made from.",
-    lambda part: every_table.lineage_is_current(part.changes(), part.corpus),
+    lambda inputs: every_table.lineage_is_current(inputs.changes(), inputs.corpus),
     warns=True,
 )
 _REQUESTS_ANSWERED = Check(
     "requests_answered",
     "Every request to the language model got a valid reply.",
-    lambda part: every_table.requests_answered(
-        part.provenances(), latest_failures(part), part.corpus
+    lambda inputs: every_table.requests_answered(
+        inputs.provenances(), latest_failures(inputs), inputs.corpus
     ),
     warns=True,
 )
@@ -157,10 +161,10 @@ def checks_for(subject: Subject) -> list[Check]:
     return [*general, *CHECKS.get(subject.table.name, ())]
 
 
-def _dimensions(part: Part) -> set[int]:
+def _dimensions(inputs: CheckInputs) -> set[int]:
     """The vector lengths of all buckets that have rows."""
     return {
         getattr(footer.schema.to_arrow_schema().field("embedding").type, "list_size", 0)
-        for footer in part.footers.values()
+        for footer in inputs.footers.values()
         if footer.num_rows
     }

@@ -20,8 +20,8 @@ def ranks_consecutive(rankings: pa.Table) -> Finding:
     wrong = groups.filter(pc.invert(complete)).rename_columns(
         ["query_id", "level", "first_rank", "last_rank", "n_ranks"]
     )
-    looked_at = count(groups.num_rows, "ranking")
-    return found(looked_at, wrong, "do not count up from 1; materialize rankings again")
+    checked = count(groups.num_rows, "ranking")
+    return found(checked, wrong, "do not count up from 1; materialize rankings again")
 
 
 def cite_what_exists(contexts: pa.Table, chunks: pa.Table) -> Finding:
@@ -38,12 +38,12 @@ def cite_what_exists(contexts: pa.Table, chunks: pa.Table) -> Finding:
     unknown, known = cited.filter(pc.is_null(place)), cited.filter(pc.is_valid(place))
     texts = chunks["text"].take(pc.drop_null(place))
     other = known.filter(pc.not_equal(known["text"], texts))
-    looked_at = count(cited.num_rows, "cited chunk")
+    checked = count(cited.num_rows, "cited chunk")
     remedy = "materialize contexts again"
     return together(
         [
-            found(looked_at, unknown.drop_columns("text"), f"do not exist; {remedy}"),
-            found(looked_at, other.drop_columns("text"), f"have another text; {remedy}"),
+            found(checked, unknown.drop_columns("text"), f"do not exist; {remedy}"),
+            found(checked, other.drop_columns("text"), f"have another text; {remedy}"),
         ]
     )
 
@@ -52,8 +52,8 @@ def every_question_answered(queries: pa.Table, summaries: pa.Table, corpus: str)
     """Each question has an answer."""
     answered = pc.is_in(queries["query_id"], value_set=summaries["query_id"].combine_chunks())
     open_ = queries.select(["query_id", "text"]).filter(pc.invert(answered))
-    looked_at = count(queries.num_rows, "question")
-    return found(looked_at, open_, f"have no answer; `gsum run {corpus}` asks again")
+    checked = count(queries.num_rows, "question")
+    return found(checked, open_, f"have no answer; `gsum run {corpus}` asks again")
 
 
 def in_range(scores: pa.Table) -> Finding:
@@ -83,5 +83,5 @@ def _in_interval(rows: pa.Table, name: str, of: list[str]) -> Finding:
     )
     wrong = rows.select([*of, "split", "kind", "metric", "low", name, "high"])
     wrong = wrong.filter(pc.invert(fine))
-    looked_at = count(rows.num_rows, name)
-    return found(looked_at, wrong, "lie outside their interval; materialize leaderboard again")
+    checked = count(rows.num_rows, name)
+    return found(checked, wrong, "lie outside their interval; materialize leaderboard again")

@@ -20,12 +20,12 @@ class DeletedDocuments:
     ----------
     version : of its table `documents`.
     documents : ids in it.
-    gone : ids that were in it once, and of which there may still be traces.
+    deleted : ids that were in it once, and of which there may still be traces.
     """
 
     version: str = ""
     documents: Collection[str] = ()
-    gone: Collection[str] = ()
+    deleted: Collection[str] = ()
 
 
 class Deletions:
@@ -49,10 +49,10 @@ class Deletions:
             return known
         rows, hashes = self._store.read(_DOCUMENTS, partitions, ["document_id"])
         present = set(rows["document_id"].to_pylist())
-        gone = (set(known.documents) | set(known.gone)) - present
-        found = DeletedDocuments(version_of(hashes), sorted(present), sorted(gone))
+        deleted = (set(known.documents) | set(known.deleted)) - present
+        found = DeletedDocuments(version_of(hashes), sorted(present), sorted(deleted))
         with state_of(self._store).writing() as connection:
-            note_documents(connection, corpus, found.version, found.documents, found.gone)
+            note_documents(connection, corpus, found.version, found.documents, found.deleted)
         return found
 
     @staticmethod
@@ -67,6 +67,6 @@ class Deletions:
         with state_of(self._store).reading() as connection:
             known = connection.execute(version).scalar()
             rows = connection.execute(seen.order_by(columns.document_id)).all()
-        gone = [document_id for document_id, is_deleted in rows if is_deleted]
+        deleted = [document_id for document_id, is_deleted in rows if is_deleted]
         present = [document_id for document_id, is_deleted in rows if not is_deleted]
-        return DeletedDocuments(known or "", present, gone)
+        return DeletedDocuments(known or "", present, deleted)

@@ -33,19 +33,19 @@ class Subject:
 
 
 @dataclass(frozen=True)
-class Part:
+class CheckInputs:
     """Some partitions of one corpus (and method), and what else a check may read.
 
     Attributes
     ----------
-    looked_at : the partitions to look at: all, or the buckets that a run made.
+    checked : the partitions to check: all, or the buckets that a run wrote.
     whole : all partitions of the corpus (and method) that have a file.
     """
 
     subject: Subject
     store: ParquetStore
     lineage: Lineage
-    looked_at: tuple[Partition, ...]
+    checked: tuple[Partition, ...]
     whole: tuple[Partition, ...]
     _read: dict[tuple[str, tuple[str, ...], tuple[str, ...]], pa.Table] = field(
         default_factory=dict
@@ -54,12 +54,12 @@ class Part:
     @property
     def corpus(self) -> str:
         """The corpus that the part belongs to."""
-        return self.looked_at[0].corpus
+        return self.checked[0].corpus
 
     @property
     def method(self) -> str:
         """The method that the part belongs to; "" where the table has none."""
-        return self.looked_at[0].method or ""
+        return self.checked[0].method or ""
 
     def rows(
         self, name: str = "", columns: Sequence[str] = (), as_dictionaries: Sequence[str] = ()
@@ -71,7 +71,7 @@ class Part:
             wanted = [
                 p
                 for p in self.store.partitions(table, self.corpus)
-                if any(feeds(p, mine) for mine in self.looked_at)
+                if any(feeds(p, mine) for mine in self.checked)
             ]
             self._read[key] = self.store.read(table, wanted, columns, as_dictionaries)[0]
         return self._read[key]
@@ -94,9 +94,9 @@ class Part:
     def changes(self) -> dict[Partition, list[str]]:
         """The inputs of each partition looked at that are not those it was made from."""
         name, version = self.subject.table.name, self.subject.code_version
-        return {p: self.lineage.changes(name, p, version) for p in self.looked_at}
+        return {p: self.lineage.changes(name, p, version) for p in self.checked}
 
     def provenances(self) -> dict[Partition, Provenance]:
         """Where each partition looked at came from."""
         known = self.lineage.provenances(self.subject.table.name, self.corpus)
-        return {p: known[p] for p in self.looked_at}
+        return {p: known[p] for p in self.checked}
