@@ -127,8 +127,8 @@ def require_document(pipeline: Pipeline, corpus: str, document_id: str) -> Seque
     settings = load_settings(folder)
     records = list(read_records(folder, settings.documents.max_bytes))
     found = [record for record in records if record.document_id == document_id]
-    deleted = pipeline.forgetting.deletions.observe(corpus)
-    if not found and document_id not in {*deleted.documents, *deleted.deleted}:
+    observed = pipeline.forgetting.deletions.observe(corpus)
+    if not found and document_id not in {*observed.documents, *observed.deleted}:
         known = sorted({record.document_id for record in records})
         raise CorpusError(
             f"corpus '{corpus}' has no document '{document_id}'{did_you_mean(document_id, known)}"
