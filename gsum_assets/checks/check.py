@@ -1,4 +1,4 @@
-"""What a check is."""
+"""Declaration of a check."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -13,10 +13,10 @@ class Check:
 
     Attributes
     ----------
-    name : as the UI shows it.
-    meaning : what holds when it passes, one sentence.
-    look : looks at one corpus (and method).
-    warns : failing means that a person should look at it, not that the data are broken.
+    name : name in the UI.
+    meaning : the property in one sentence.
+    run : checks one corpus (and method).
+    warns : whether a failure is a warning, and does not mean that the data are broken.
     """
 
     name: str

@@ -1,4 +1,4 @@
-"""What should be true of every table."""
+"""Checks of every table."""
 
 from collections.abc import Collection, Mapping, Sequence
 
@@ -13,7 +13,7 @@ from gsum_resources.table import Table
 
 
 def schema(table: Table, footers: Mapping[Partition, pq.FileMetaData]) -> Finding:
-    """The files' columns, types and nullability are those of `tables.py`; each has provenance."""
+    """Check that columns, types and nullability are as declared, and each file has provenance."""
     checked = count(len(footers), "file")
     wrong = [
         {"partition": partition.path, "difference": difference}
@@ -31,25 +31,25 @@ def schema(table: Table, footers: Mapping[Partition, pq.FileMetaData]) -> Findin
 
 
 def _differences(table: Table, footer: pq.FileMetaData) -> list[str]:
-    """How a file differs from its declaration."""
+    """Return how a file differs from its declaration."""
     present = {f.name: f for f in footer.schema.to_arrow_schema()}
     declared = {f.name: f for f in table.schema}
-    told = [f"column '{name}' is missing" for name in declared if name not in present]
-    told += [f"column '{name}' is not declared" for name in present if name not in declared]
+    differences = [f"column '{name}' is missing" for name in declared if name not in present]
+    differences += [f"column '{name}' is not declared" for name in present if name not in declared]
     for name in declared.keys() & present.keys():
         have, want = present[name], declared[name]
         if have.type != want.type and not _is_vector_of(have.type, want.type):
-            told.append(f"column '{name}' has type {have.type}, declared {want.type}")
+            differences.append(f"column '{name}' has type {have.type}, declared {want.type}")
         if have.nullable != want.nullable:
             allowed = "may be null" if have.nullable else "may not be null"
-            told.append(f"column '{name}' {allowed}, unlike its declaration")
+            differences.append(f"column '{name}' {allowed}, unlike its declaration")
     if FOOTER_KEY not in (footer.metadata or {}):
-        told.append("the footer has no provenance")
-    return sorted(told)
+        differences.append("the footer has no provenance")
+    return sorted(differences)
 
 
 def _is_vector_of(have: pa.DataType, want: pa.DataType) -> bool:
-    """Vectors are declared as lists and stored as lists of one length."""
+    """Return whether a type is fixed-size lists of a declared list type, as vectors are stored."""
     return (
         pa.types.is_fixed_size_list(have)
         and pa.types.is_list(want)
@@ -58,7 +58,7 @@ def _is_vector_of(have: pa.DataType, want: pa.DataType) -> bool:
 
 
 def ids_unique(keys: pa.Table, key: Sequence[str], n_partitions: int) -> Finding:
-    """No two rows of a corpus (and method) have the same key."""
+    """Check that no two rows of a corpus (and method) have the same key."""
     checked = f"{count(keys.num_rows, 'row')} in {count(n_partitions, 'partition')}"
     numbered = pa.table({name: _numbered(keys[name]) for name in key})
     groups = numbered.group_by(list(key), use_threads=False).aggregate([([], "count_all")])
@@ -74,28 +74,28 @@ def ids_unique(keys: pa.Table, key: Sequence[str], n_partitions: int) -> Finding
 
 
 def _numbered(column: pa.ChunkedArray) -> pa.ChunkedArray:
-    """Texts as numbers, which are quicker to compare and smaller; other values as they are."""
+    """Return texts as dictionary indices, which are faster to compare; other values unchanged."""
     if pa.types.is_string(column.type):
         column = pc.dictionary_encode(column)
     if not pa.types.is_dictionary(column.type):
         return column
-    parts = [part.indices for part in column.unify_dictionaries().chunks]
-    return pa.chunked_array(parts, column.type.index_type)
+    indices = [chunk.indices for chunk in column.unify_dictionaries().chunks]
+    return pa.chunked_array(indices, column.type.index_type)
 
 
 def _repeated(keys: pa.Table, numbered: pa.Table) -> pa.Table:
-    """The keys that several rows have, and how many; in the order of their first rows."""
+    """Return the keys of several rows with their counts, in the order of their first rows."""
     names = keys.column_names
-    places = numbered.append_column("place", [np.arange(keys.num_rows)])
-    groups = places.group_by(names, use_threads=False).aggregate(
-        [("place", "min"), ([], "count_all")]
+    indexed = numbered.append_column("index", [np.arange(keys.num_rows)])
+    groups = indexed.group_by(names, use_threads=False).aggregate(
+        [("index", "min"), ([], "count_all")]
     )
     groups = groups.filter(pc.greater(groups["count_all"], 1))
-    return keys.take(groups["place_min"]).append_column("rows", groups["count_all"])
+    return keys.take(groups["index_min"]).append_column("rows", groups["count_all"])
 
 
 def lineage_is_current(changes: Mapping[Partition, Collection[str]], corpus: str) -> Finding:
-    """Everything a partition was made from still has the version it had then."""
+    """Check that all inputs of each partition still have the versions that it was written from."""
     checked = count(len(changes), "partition")
     wrong = [
         {"partition": partition.path, "changed": ", ".join(changed)}
@@ -106,7 +106,7 @@ def lineage_is_current(changes: Mapping[Partition, Collection[str]], corpus: str
         return Finding(checked)
     problem = (
         f"{len(wrong):,} of {checked} are out of date (first: {wrong[0]['changed']} changed); "
-        f"`gsum run {corpus}` makes them again"
+        f"`gsum run {corpus}` recomputes them"
     )
     return Finding(checked, problem, len(wrong), wrong[:SHOWN])
 
@@ -114,11 +114,11 @@ def lineage_is_current(changes: Mapping[Partition, Collection[str]], corpus: str
 def requests_answered(
     provenances: Mapping[Partition, Provenance], failures: pa.Table, corpus: str
 ) -> Finding:
-    """Every request to a language model got a valid reply.
+    """Check that every request to a language model got a valid reply.
 
     Parameters
     ----------
-    failures : rows of `llm_calls` that hold an error, latest first.
+    failures : rows of `llm_calls` with an error, latest first.
     """
     failed = sum(provenance.failed for provenance in provenances.values())
     checked = count(len(provenances), "partition")
@@ -128,6 +128,6 @@ def requests_answered(
     first = f" (latest: {latest[0]['error']})" if latest else ""
     problem = (
         f"{count(failed, 'request')} got no valid reply, so that rows are missing{first}; "
-        f"`gsum run {corpus}` asks again"
+        f"`gsum run {corpus}` repeats them"
     )
     return Finding(checked, problem, failed, latest)

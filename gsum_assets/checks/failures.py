@@ -1,4 +1,4 @@
-"""Which requests to a language model failed, from the ledger of calls."""
+"""Failed requests to language models, from the ledger of calls."""
 
 import duckdb
 import pyarrow as pa
@@ -22,9 +22,9 @@ _LATEST = """
 
 
 def latest_failures(inputs: CheckInputs) -> pa.Table:
-    """`document_id` and `error` of the requests that failed last, latest first.
+    """Return `document_id` and `error` of the requests whose last call failed, latest first.
 
-    The ledger knows no methods: they are those that had been made when the part was written.
+    The ledger has no methods, so only calls before the partitions were written count.
     """
     provenances = inputs.provenances().values()
     failed = sum(provenance.failed for provenance in provenances)

@@ -1,4 +1,4 @@
-"""What a check found."""
+"""Findings of checks."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -10,15 +10,15 @@ SHOWN = 10  # offenders named in a check's metadata
 
 @dataclass(frozen=True)
 class Finding:
-    """What a check saw in one corpus, or in one method of a corpus.
+    """Result of a check on one corpus, or on one method of a corpus.
 
     Attributes
     ----------
-    checked : how much was checked, "1,204 rows in 8 partitions".
-    problem : what is wrong and how to repair it; "" where nothing is.
-    n_wrong : how many rows, partitions or requests are wrong.
+    checked : what was checked, "1,204 rows in 8 partitions".
+    problem : what is wrong and how to repair it; "" if nothing is.
+    n_wrong : number of wrong rows, partitions or requests.
     offenders : the first of them, value by column name.
-    broke : the check itself could not do its work.
+    broke : whether the check itself raised an error.
     """
 
     checked: str
@@ -29,7 +29,7 @@ class Finding:
 
 
 def found(checked: str, wrong: pa.Table, problem: str) -> Finding:
-    """A finding whose offenders are the rows of `wrong`; without any, nothing is wrong.
+    """Return a finding whose offenders are the rows of `wrong`.
 
     Parameters
     ----------
@@ -42,7 +42,7 @@ def found(checked: str, wrong: pa.Table, problem: str) -> Finding:
 
 
 def together(findings: Sequence[Finding]) -> Finding:
-    """Several findings about the same rows as one."""
+    """Combine several findings about the same rows."""
     return Finding(
         findings[0].checked,
         "; ".join(f.problem for f in findings if f.problem),
@@ -52,5 +52,5 @@ def together(findings: Sequence[Finding]) -> Finding:
 
 
 def count(n: int, noun: str, plural: str = "") -> str:
-    """`1 row`, `1,204 rows`."""
+    """Return `1 row`, `1,204 rows`."""
     return f"{n:,} {noun if n == 1 else plural or noun + 's'}"

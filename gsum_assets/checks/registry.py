@@ -1,4 +1,4 @@
-"""Which checks each table has; those of a method stand in its folder."""
+"""Checks by table; those of a method are declared in its folder."""
 
 from collections.abc import Mapping, Sequence
 from importlib import import_module
@@ -12,14 +12,14 @@ from gsum_assets.registered import FOLDERS
 from gsum_assets.retrieval.oracles import askable
 
 _OF_METHODS = [
-    import_module(f"{one}.checks").CHECKS for one in FOLDERS if find_spec(f"{one}.checks")
+    import_module(f"{folder}.checks").CHECKS for folder in FOLDERS if find_spec(f"{folder}.checks")
 ]
 
 CHECKS: Mapping[str, Sequence[Check]] = {
     "rejected_documents": [
         Check(
             "none_rejected",
-            "Every document of the corpus folder could be taken in.",
+            "Every document of the corpus folder could be read.",
             lambda inputs: documents.none_rejected(inputs.rows(), inputs.corpus),
             warns=True,
         )
@@ -109,24 +109,24 @@ CHECKS: Mapping[str, Sequence[Check]] = {
     "judgements": [
         Check(
             "verdicts_parsed",
-            "Every reply of the judge held a verdict.",
+            "Every reply of the judge contained a verdict.",
             lambda inputs: judges.verdicts_parsed(inputs.rows(), inputs.corpus),
             warns=True,
         ),
         Check(
             "no_position_bias",
-            "The judge does not prefer an answer for the place where it is shown.",
+            "The judge does not prefer an answer because of its position.",
             lambda inputs: judges.no_position_bias(inputs.rows()),
             warns=True,
         ),
     ],
     **{table: own for checks in _OF_METHODS for table, own in checks.items()},
 }
-"""Checks of one table each, besides those that every table has; methods add theirs here."""
+"""Checks by table, besides those of every table; includes those of methods."""
 
 _SCHEMA = Check(
     "schema",
-    "Columns, types and nullability are those declared, and each file tells its provenance.",
+    "Columns, types and nullability are those declared, and each file has its provenance.",
     lambda inputs: every_table.schema(inputs.subject.table, inputs.footers),
 )
 _IDS_UNIQUE = Check(
@@ -138,7 +138,7 @@ _IDS_UNIQUE = Check(
 )
 _LINEAGE_IS_CURRENT = Check(
     "lineage_is_current",
-    "Inputs, settings, models and code are those that each partition was made from.",
+    "Inputs, settings, models and code have not changed since each partition was written.",
     lambda inputs: every_table.lineage_is_current(inputs.changes(), inputs.corpus),
     warns=True,
 )
@@ -153,7 +153,7 @@ _REQUESTS_ANSWERED = Check(
 
 
 def checks_for(subject: Subject) -> list[Check]:
-    """The checks of an asset's table: those of every table that apply, then its own."""
+    """Return the checks of an asset's table: those of every table that apply, then its own."""
     general = [_SCHEMA, _IDS_UNIQUE] if subject.table.key else [_SCHEMA]
     general.append(_LINEAGE_IS_CURRENT)
     if subject.asks_model:
@@ -162,7 +162,7 @@ def checks_for(subject: Subject) -> list[Check]:
 
 
 def _dimensions(inputs: CheckInputs) -> set[int]:
-    """The vector lengths of all buckets that have rows."""
+    """Return the vector lengths of all buckets that have rows."""
     return {
         getattr(footer.schema.to_arrow_schema().field("embedding").type, "list_size", 0)
         for footer in inputs.footers.values()

@@ -1,4 +1,4 @@
-"""Which documents were deleted since what they left behind was last forgotten."""
+"""Documents that were deleted since leftovers were last removed."""
 
 from collections.abc import Collection
 from dataclasses import dataclass
@@ -14,13 +14,13 @@ _DOCUMENTS = TABLES["documents"]
 
 @dataclass(frozen=True)
 class DeletedDocuments:
-    """One corpus at one moment.
+    """Present and deleted documents of one corpus at one moment.
 
     Attributes
     ----------
-    version : of its table `documents`.
-    documents : ids in it.
-    deleted : ids that were in it once, and of which there may still be traces.
+    version : version of its table `documents`.
+    documents : ids in this table.
+    deleted : ids of deleted documents that may still have leftovers.
     """
 
     version: str = ""
@@ -35,12 +35,12 @@ class Deletions:
         self._store = store
 
     def corpora(self) -> set[str]:
-        """Return those that were compared before, also those that are no more."""
+        """Return all corpora that were ever compared, including deleted ones."""
         with state_of(self._store).reading() as connection:
             return set(connection.execute(sa.select(SEEN.c.corpus)).scalars())
 
     def observe(self, corpus: str) -> DeletedDocuments:
-        """Compare a corpus with the last time; what is deleted stays so until `clear`."""
+        """Compare a corpus with the last time; deleted documents are listed until `clear`."""
         known = self._read(corpus)
         partitions = self._store.partitions(_DOCUMENTS, corpus)
         footers = {p: self._store.provenance(_DOCUMENTS, p) for p in partitions}
@@ -57,7 +57,7 @@ class Deletions:
 
     @staticmethod
     def clear(connection: sa.Connection, corpus: str, forgotten: DeletedDocuments) -> None:
-        """Note that nothing is left of what was deleted."""
+        """Note that the deleted documents have no leftovers any more."""
         note_documents(connection, corpus, forgotten.version, forgotten.documents)
 
     def _read(self, corpus: str) -> DeletedDocuments:
