@@ -123,7 +123,7 @@ DEFECTS: dict[str, tuple[str, Partition, Change, str, str]] = {
         FIRST,
         lambda rows: rows.slice(1),
         "chunks:cover_documents",
-        "a chunk of a document that is not there",
+        "a chunk of a missing document",
     ),
     "not a number": (
         "chunk_embeddings",
@@ -303,7 +303,7 @@ def test_what_is_gone_is_forgotten(house: House) -> None:
 def test_a_home_without_tables(tmp_path: Path) -> None:
     with house_at(tmp_path) as empty:
         told = verdicts(empty)
-    assert {verdict.description for verdict in told.values()} == {"nothing made yet"}
+    assert {verdict.description for verdict in told.values()} == {"nothing written yet"}
     assert all(verdict.passed for verdict in told.values())
 
 

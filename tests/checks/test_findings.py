@@ -70,7 +70,7 @@ def test_overlap_and_order_do_not_matter() -> None:
     [
         ({"d": "one two three"}, "text in no chunk", 7),
         ({"d": "xne two"}, "a chunk differs from the document", 0),
-        ({"e": ""}, "a chunk of a document that is not there", 0),
+        ({"e": ""}, "a chunk of a missing document", 0),
     ],
 )
 def test_what_does_not_fit_is_named(texts: dict[str, str], what: str, character: int) -> None:

@@ -186,7 +186,7 @@ def test_every_check_is_registered():
         ),
         (
             (4, (2000, "y0", "y", 0, 0, 1, "W")),
-            "2000 word pieces, document 'y', character 0: a chunk of a document that is not there",
+            "2000 word pieces, document 'y', character 0: a chunk of a missing document",
             2,  # and z is not covered
         ),
     ],
