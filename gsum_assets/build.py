@@ -36,14 +36,14 @@ def assets_of(method: Method) -> list[dg.AssetsDefinition]:
     return [_index_asset(method.name, paths), *map(asset_of, of_method(method))]
 
 
-def asset_of(one: Declared) -> dg.AssetsDefinition:
+def asset_of(declared: Declared) -> dg.AssetsDefinition:
     """Return a step as a multi-asset with one output for each of its tables."""
-    step = one.step
+    step = declared.step
     outs = {
         name: dg.AssetOut(
-            key=one.path(name),
+            key=declared.path(name),
             description=purpose,
-            group_name=one.group,
+            group_name=declared.group,
             code_version=step.code_version,
             is_required=not step.apart,
         )
@@ -51,11 +51,11 @@ def asset_of(one: Declared) -> dg.AssetsDefinition:
     }
 
     @dg.multi_asset(
-        name=one.name.replace("/", "__"),
+        name=declared.name.replace("/", "__"),
         outs=outs,
-        ins=_ins(one),
-        partitions_def=_partitions(one),
-        backfill_policy=_ONE_RUN if one.level == DOCUMENT_LEVEL else None,
+        ins=_ins(declared),
+        partitions_def=_partitions(declared),
+        backfill_policy=_ONE_RUN if declared.level == DOCUMENT_LEVEL else None,
         pool=step.pool,
         required_resource_keys={"io_manager"},
         can_subset=step.apart,
@@ -65,10 +65,10 @@ def asset_of(one: Declared) -> dg.AssetsDefinition:
         read = {**read.pop(INDEX, {}), **read}
         partitions = [partition_of(key) for key in context.partition_keys]
         results = []
-        for inputs, result in one.make(read, partitions, _around(context)):
-            _report(context, one, inputs, result)
+        for inputs, result in declared.make(read, partitions, _around(context)):
+            _report(context, declared, inputs, result)
             results.append((inputs, result._replace(shown=dict)))  # frees what `shown` refers to
-        tables = one.joined(results)
+        tables = declared.joined(results)
         for name in sorted(context.op_execution_context.selected_output_names):
             yield dg.Output(tables[name], name)
 
@@ -78,39 +78,39 @@ def asset_of(one: Declared) -> dg.AssetsDefinition:
 _ONE_RUN = dg.BackfillPolicy.single_run()
 
 
-def _partitions(one: Declared) -> dg.PartitionsDefinition:
-    if one.level == DOCUMENT_LEVEL:
+def _partitions(declared: Declared) -> dg.PartitionsDefinition:
+    if declared.level == DOCUMENT_LEVEL:
         return corpus_buckets
-    return corpus_variants(one.variants) if one.level == RESULT else corpora
+    return corpus_variants(declared.variants) if declared.level == RESULT else corpora
 
 
-def _ins(one: Declared) -> dict[str, dg.AssetIn]:
+def _ins(declared: Declared) -> dict[str, dg.AssetIn]:
     """Return the inputs of a step, from all partitions that its own depend on."""
     ins = {}
-    for name in one.reads:
-        if name in one.by_index:
-            tables = [one.table(own).name for own in one.by_index]
+    for name in declared.reads:
+        if name in declared.by_index:
+            tables = [declared.table(own).name for own in declared.by_index]
             ins[INDEX] = dg.AssetIn(
-                [one.group, INDEX], partition_mapping=to_corpus, metadata=as_tables(tables)
+                [declared.group, INDEX], partition_mapping=to_corpus, metadata=as_tables(tables)
             )
         else:
-            ins[name.replace("/", "__")] = _in(one, name)
+            ins[name.replace("/", "__")] = _in(declared, name)
     return ins
 
 
-def _in(one: Declared, name: str) -> dg.AssetIn:
+def _in(declared: Declared, name: str) -> dg.AssetIn:
     if name in MODELS:
         return dg.AssetIn(name)
-    read = ("corpus",) if name == SETTINGS else one.table(name).dimensions
-    mapping = None if read == one.level else to_corpus
-    if (read, one.level) == (DOCUMENT_LEVEL, RESULT):
+    read = ("corpus",) if name == SETTINGS else declared.table(name).dimensions
+    mapping = None if read == declared.level else to_corpus
+    if (read, declared.level) == (DOCUMENT_LEVEL, RESULT):
         mapping = across
     if name == SETTINGS:
         return dg.AssetIn(name, partition_mapping=mapping)
-    how = {**LAZY, **(UNTRACKED if name in one.step.untracked else {})}
-    if columns := one.step.dictionaries.get(name):
+    how = {**LAZY, **(UNTRACKED if name in declared.step.untracked else {})}
+    if columns := declared.step.dictionaries.get(name):
         how |= as_dictionaries(*columns)
-    return dg.AssetIn(one.path(name), partition_mapping=mapping, metadata=how)
+    return dg.AssetIn(declared.path(name), partition_mapping=mapping, metadata=how)
 
 
 def _around(context: dg.AssetExecutionContext) -> Inputs:
@@ -129,7 +129,7 @@ def _around(context: dg.AssetExecutionContext) -> Inputs:
 
 
 def _report(
-    context: dg.AssetExecutionContext, one: Declared, inputs: Inputs, result: Result
+    context: dg.AssetExecutionContext, declared: Declared, inputs: Inputs, result: Result
 ) -> None:
     """Log the failures of a step, and attach its metadata to the partitions of its corpus."""
     for failure in result.failures:
@@ -139,7 +139,7 @@ def _report(
     for table, shown in result.shown().items():
         for key in keys if table in selected else ():
             context.add_asset_metadata(
-                as_metadata(shown), dg.AssetKey(one.path(table)), partition_key=key
+                as_metadata(shown), dg.AssetKey(declared.path(table)), partition_key=key
             )
 
 

@@ -155,22 +155,24 @@ class _DryRun:
         observe.graph(warehouse, corpus)
         graph = self.pipeline.definitions.resolve_asset_graph()
         leading = _leading_to_models(graph)
-        of_methods = [one for method in FAMILIES for one in of_method(method)]
-        declared = {one.name: one for one in (*CORPUS_STEPS, *EVALUATION_STEPS, *of_methods)}
+        of_methods = [declared for method in FAMILIES for declared in of_method(method)]
+        steps = {
+            declared.name: declared for declared in (*CORPUS_STEPS, *EVALUATION_STEPS, *of_methods)
+        }
         ordered = [key.to_user_string() for key in graph.toposorted_asset_keys if key in leading]
         snapshot = self._snapshot()
         left = snapshot.left(corpus)
         self._about = sum(
             len({p.method for p in left.get(key, ())})
             for key in leading
-            if key.to_user_string() in declared
+            if key.to_user_string() in steps
         )
-        for one in (declared[name] for name in ordered if name in declared):
-            due = _due(snapshot, one, corpus)
+        for declared in (steps[name] for name in ordered if name in steps):
+            due = _due(snapshot, declared, corpus)
             # all buckets of documents together, results variant by variant
-            for together in [due] if one.level == DOCUMENT_LEVEL else [[p] for p in due]:
+            for together in [due] if declared.level == DOCUMENT_LEVEL else [[p] for p in due]:
                 if together:
-                    self._run_step(one, together)
+                    self._run_step(declared, together)
             if due:
                 snapshot = self._snapshot()
         return self._n_steps
@@ -179,12 +181,12 @@ class _DryRun:
         attempts: Any = _NothingFailed()
         return replace(self.pipeline.new_snapshot(_NO_INSTANCE), attempts=attempts)
 
-    def _run_step(self, one: Declared, partitions: list[Partition]) -> None:
+    def _run_step(self, declared: Declared, partitions: list[Partition]) -> None:
         """Compute some partitions of a step, and keep them in memory."""
         self._n_steps += 1
-        self.on_step(one.name, self._n_steps, max(self._n_steps, self._about))
+        self.on_step(declared.name, self._n_steps, max(self._n_steps, self._about))
         warehouse = self.pipeline.warehouse
-        step = "plan", f"{one.name} {self._n_steps}"
+        step = "plan", f"{declared.name} {self._n_steps}"
         around = Inputs(
             {},
             self.corpus,
@@ -195,41 +197,44 @@ class _DryRun:
             versions=warehouse.reads.tables[step],
         )
         try:
-            results = list(one.make(self._read(one, step, partitions), partitions, around))
+            results = list(
+                declared.make(self._read(declared, step, partitions), partitions, around)
+            )
         except Exception as error:
             raise PlanError(
-                f"corpus '{self.corpus}' cannot be planned: the dry run failed: {one.name}: {error}"
+                f"corpus '{self.corpus}' cannot be planned: the dry run failed: {declared.name}: "
+                f"{error}"
             ) from error
-        for name, rows in one.joined(results).items():
-            asset = "/".join(one.path(name))
-            code = one.step.code_version
-            warehouse.keep(step, one.table(name), partitions, rows, asset, code)
+        for name, rows in declared.joined(results).items():
+            asset = "/".join(declared.path(name))
+            code = declared.step.code_version
+            warehouse.keep(step, declared.table(name), partitions, rows, asset, code)
 
     def _read(
-        self, one: Declared, step: tuple[str, str], partitions: Sequence[Partition]
+        self, declared: Declared, step: tuple[str, str], partitions: Sequence[Partition]
     ) -> dict[str, Any]:
         """Return everything that a step may read, by name."""
         warehouse = self.pipeline.warehouse
         models = ModelsIO(self.pipeline.models, warehouse.reads, TABLES["embedding_calls"], work_of)
         read: dict[str, Any] = {}
-        for name in one.reads:
+        for name in declared.reads:
             if name in MODELS:
-                read[name] = models.model(step, one.name, name, self.corpus, _log.debug)
+                read[name] = models.model(step, declared.name, name, self.corpus, _log.debug)
             elif name == SETTINGS:
                 read[name] = SettingsReader(self.pipeline.section, warehouse.reads, step)
             else:
-                table = one.table(name)
+                table = declared.table(name)
                 present = warehouse.store.partitions(table, self.corpus)
                 inputs = [p for p in present if any(feeds(p, output) for output in partitions)]
-                untracked = name in one.step.untracked
-                columns = one.step.dictionaries.get(name, ())
+                untracked = name in declared.step.untracked
+                columns = declared.step.dictionaries.get(name, ())
                 read[name] = warehouse.rows(step, table, inputs, untracked, columns)
         return read
 
 
-def _due(snapshot: Snapshot, one: Declared, corpus: str) -> list[Partition]:
+def _due(snapshot: Snapshot, declared: Declared, corpus: str) -> list[Partition]:
     """Return the partitions for which a table that the step writes is due."""
-    keys = [dg.AssetKey(one.path(name)) for name in one.step.writes]
+    keys = [dg.AssetKey(declared.path(name)) for name in declared.step.writes]
     return sorted(
         {
             p

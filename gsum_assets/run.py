@@ -173,14 +173,13 @@ class _Refresh:
         requested = self.pipeline.requests.of(self.corpus) or frozenset()
         if first is not None and requested - first:
             beside = daemon_is_alive(self.instance)
-            left = self._make(
-                first, unite=beside
-            )  # else what unites methods is made once, at the end
+            # without a daemon, what unites methods is written once, at the end
+            left = self._materialize(first, unite=beside)
             if beside and daemon_is_alive(self.instance):
                 self.report.missing = _counted(left)
                 self._leave(requested - first)
                 return
-        self.report.missing = _counted(self._make(None, unite=True))
+        self.report.missing = _counted(self._materialize(None, unite=True))
 
     def _leave(self, variants: frozenset[str]) -> None:
         """Report the work on these variants that is left to a daemon."""
@@ -194,7 +193,7 @@ class _Refresh:
         nodes = {key: node for key, node in snapshot.nodes.items() if unite or not node.unites}
         return replace(snapshot, nodes=nodes, scope=scope)
 
-    def _make(self, scope: frozenset[str] | None, unite: bool) -> Left:
+    def _materialize(self, scope: frozenset[str] | None, unite: bool) -> Left:
         """Materialize what is due in a scope until nothing is; return what could not be.
 
         Only the warehouse decides when this is finished: runs of other processes that just began or

@@ -37,7 +37,7 @@ TABLES: Mapping[str, Table] = {
             "document found in the corpus folder",
             (
                 DOCUMENT_ID,
-                Column("file", TEXT, "file that holds it, relative to the corpus folder"),
+                Column("file", TEXT, "file that contains it, relative to the corpus folder"),
                 LINE,
                 Column("content_hash", TEXT, "hash of the document's bytes and its settings"),
             ),
@@ -88,7 +88,7 @@ TABLES: Mapping[str, Table] = {
             "document that could not be taken in",
             (
                 DOCUMENT_ID,
-                Column("file", TEXT, "file that holds it, relative to the corpus folder"),
+                Column("file", TEXT, "file that contains it, relative to the corpus folder"),
                 LINE,
                 Column("reason", TEXT, "what is wrong and how to repair it"),
                 Column(
@@ -165,7 +165,7 @@ TABLES: Mapping[str, Table] = {
                 Column(
                     "kind", TEXT, "'general' for the whole text, 'specific' for a detail, or a type"
                 ),
-                Column("document_id", TEXT, "the document asked about; null: the corpus", True),
+                Column("document_id", TEXT, "document that it is about; null: the corpus", True),
                 Column("references", TEXTS, "reference summaries"),
                 Column("relevant_document_ids", TEXTS, "documents that an answer depends on"),
                 Column(
