@@ -330,7 +330,7 @@ DEFECTS: dict[tuple[str, str], list[tuple]] = {
 
 
 @pytest.mark.parametrize(
-    ("check", "table", "number", "row", "problems"),
+    ("check", "table", "number", "row", "failures"),
     [
         (*which, number, row, failures)
         for which, cases in DEFECTS.items()
