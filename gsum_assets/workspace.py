@@ -1,4 +1,4 @@
-"""A home opened: its store, its models, settings and prompts of its corpora; no Dagster."""
+"""An opened home: store, models, settings and prompts of its corpora, without Dagster."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,7 +20,7 @@ _SETTINGS = {family.name: family.settings for family in FAMILIES if family.setti
 
 @dataclass(frozen=True)
 class Workspace:
-    """What is needed to read one home and to call its models."""
+    """Store, models and settings of one home."""
 
     home: Home
     store: ParquetStore
@@ -37,18 +37,18 @@ class Workspace:
             If a file cannot be read or gives a bad value.
         """
         settings = load_settings(self.home.corpora / corpus)
-        table, _, part = name.partition(".")
+        table, _, key = name.partition(".")
         if table == PROMPTS_FOLDER:
-            family, _, prompt = part.partition(".")
+            family, _, prompt = key.partition(".")
             folders = self.prompt_folders(corpus)
             return prompt_text(PROMPTS, family, prompt, folders, settings.language)
         value: Any = getattr(settings, table) if table else settings
         if table in _SETTINGS:
             value = checked_section(_SETTINGS[table], table, value)
-        if part:
-            value = getattr(value, part)
+        if key:
+            value = getattr(value, key)
         values = value.model_dump(mode="json") if isinstance(value, BaseModel) else value
-        if part and isinstance(values, dict) and values.get("k", 0) is None:
+        if key and isinstance(values, dict) and values.get("k", 0) is None:
             values["k"] = checked_section(RetrievalSettings, "retrieval", settings.retrieval).main_k
         if not table and (own := overrides(PROMPTS, self.prompt_folders(corpus))):
             texts = {name: file.read_text(errors="replace") for name, file in own.items()}
@@ -56,7 +56,7 @@ class Workspace:
         return values
 
     def prompt_folders(self, corpus: str) -> tuple[Path, Path]:
-        """Where prompts are overridden: in a corpus, and for all corpora."""
+        """Return the folders that override prompts: of the corpus, and of all corpora."""
         return self.home.corpora / corpus, self.home.root
 
 
@@ -71,7 +71,7 @@ def open_workspace(
     Parameters
     ----------
     quick : for a process that answers one question and ends, see `Models`.
-    store : of the tables; that of the home, unless given.
+    store : store of the tables; None: that of the home.
     """
     store = store or home.open_store()
     models = models or Models(home.settings(), store, TABLES["llm_calls"], quick=quick)

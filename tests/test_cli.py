@@ -112,9 +112,9 @@ def test_run_prints_runs_leaderboard_and_what_is_next(first_run: str) -> None:
     assert "failed" not in first_run
     # 6 tables of 8 buckets, two of questions, the index, 4 results of 2 methods, 2 of judges, 3 of
     # all methods
-    assert "two-meetings: 66 partitions made" in first_run
+    assert "two-meetings: 66 partitions written" in first_run
     assert "two-meetings: 2 documents\n" in first_run
-    assert "made retrieval: rankings, contexts, summaries, scores dense" in first_run
+    assert "wrote retrieval: rankings, contexts, summaries, scores dense" in first_run
     for kind in ("general", "specific"):
         assert f"two-meetings: {kind} questions" in first_run
     board = first_run[first_run.index("two-meetings: general questions") :]
@@ -124,7 +124,7 @@ def test_run_prints_runs_leaderboard_and_what_is_next(first_run: str) -> None:
 
 def test_a_second_run_says_that_all_is_current(first_run: str) -> None:
     text = printed("run", "two-meetings")
-    assert "two-meetings: nothing to make, all is current" in text
+    assert "two-meetings: nothing to do, all is up to date" in text
     assert "bm25" in text[text.index("two-meetings: general questions") :]
 
 

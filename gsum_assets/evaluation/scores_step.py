@@ -51,7 +51,7 @@ def _scorer(method: Method) -> Callable[[Inputs], Result]:
         points = [scores]
         for k in method.sweep(inputs):
             inputs.log(f"answers from {k} passages each")
-            points.append(scores_of(method.made_with(inputs, k), k))
+            points.append(scores_of(method.with_k(inputs, k), k))
 
         def shown() -> dict:
             plot = Picture(score_spread(scores, inputs.title), "spread of the scores")

@@ -1,4 +1,4 @@
-"""Searches everything under a home for sentences of a document."""
+"""Search of all files under a home for sentences of a document."""
 
 import json
 import re
@@ -12,21 +12,21 @@ from gsum_resources.home import Home
 from gsum_resources.parquet_store import ParquetStore
 from gsum_resources.state import state_of
 
-_MIN_WORDS = 5  # shorter sentences stand in any text
+_MIN_WORDS = 5  # shorter sentences occur in any text
 _END = re.compile(r"(?<=[.!?])\s+|\n+")
 _BREAK = re.compile(r"\\[nrt]")
 
 
 class Leftover(NamedTuple):
-    """A file that holds a sentence, and the first one that it holds."""
+    """A file that contains a sentence, and the first such sentence."""
 
     path: str
     sentence: str
 
 
 def sentences_of(text: str, others: Iterable[str] = ()) -> list[str]:
-    """The sentences of a document, of five words or more, that no other document has."""
-    found = (" ".join(part.split()) for part in _END.split(text))
+    """Return the sentences of a document, of five words or more, that no other document has."""
+    found = (" ".join(sentence.split()) for sentence in _END.split(text))
     own = list(dict.fromkeys(s for s in found if len(s.split()) >= _MIN_WORDS))
     for other in others:
         known = " ".join(other.split())
@@ -40,14 +40,14 @@ def find_leftovers(
     sentences: Sequence[str],
     on_file: Callable[[int, int], None] = lambda done, total: None,
 ) -> list[Leftover]:
-    """The files in which a sentence stands: the store, Dagster's databases and logs, settings.
+    """Return files that contain a sentence: store, Dagster's databases and logs, settings.
 
     The corpus folders are left out, and so are the tables of other corpora.
 
     Parameters
     ----------
-    sentences : as `sentences_of` gives them.
-    on_file : hears how many files were searched, and of how many.
+    sentences : result of `sentences_of`.
+    on_file : called with the number of files searched, and of all files.
     """
     wanted = [(s, {_plain(s), _plain(json.dumps(s)[1:-1])}) for s in sentences]
     files = list(_files(home, corpus))
@@ -64,17 +64,17 @@ def find_leftovers(
 
 
 def _held(wanted: Sequence[tuple[str, set[str]]], content: str) -> str | None:
-    """Return the first sentence of which a form stands in a text."""
+    """Return the first sentence of which a text contains a form."""
     return next((s for s, forms in wanted if any(form in content for form in forms)), None)
 
 
 def _plain(text: str) -> str:
-    """Blanks made equal and escapes undone, as JSON and Markdown put them in."""
+    """Return a text with uniform blanks and without the escapes of JSON and Markdown."""
     return " ".join(_BREAK.sub(" ", text).replace("\\", "").split())
 
 
 def _files(home: Home, corpus: str) -> Iterator[tuple[str, Callable[[], Iterable[str]]]]:
-    """Each file under the home with how to read its texts."""
+    """Yield each file under the home with a function that reads its texts."""
     store = home.open_store()
     yield str(home.state), state_of(store).texts
     for path in sorted(store.fs.find(store.root)):
@@ -89,7 +89,7 @@ def _files(home: Home, corpus: str) -> Iterator[tuple[str, Callable[[], Iterable
 
 
 def _texts(store: ParquetStore, path: str) -> str:
-    """The texts of a Parquet file, or the bytes of another one."""
+    """Return the texts of a Parquet file, or the decoded bytes of another file."""
     if not path.endswith(".parquet"):
         return store.fs.cat_file(path).decode("utf-8", "ignore")
     with store.fs.open(path, "rb") as source:

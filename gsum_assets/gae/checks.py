@@ -371,7 +371,7 @@ CHECKS: Mapping[str, Sequence[Check]] = {
             "DBSCAN, which gae-dbscan follows, has not over half of the passages in one cluster, "
             "nor nearly each in a cluster of its own.",
             lambda part: not_degenerate(
-                as_published(part.rows("gae.clusterings"), part.looked_at[0].method),
+                as_published(part.rows("gae.clusterings"), part.method),
                 part.rows("chunks", _PLACED_CHUNKS),
             ),
             warns=True,

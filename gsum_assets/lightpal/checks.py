@@ -8,7 +8,7 @@ import pyarrow as pa
 
 from gsum_assets.checks.check import Check
 from gsum_assets.checks.finding import Finding, count, found, together
-from gsum_assets.checks.part import Part
+from gsum_assets.checks.inputs import CheckInputs
 from gsum_assets.lightpal.lists import places
 from gsum_resources.arrow import pc
 
@@ -174,7 +174,7 @@ def _ranks_count_up(edges: pa.Table, remedy: str) -> Finding:
     return found(what, ranks.filter(pc.invert(complete)), f"are not ranked from 1 up; {remedy}")
 
 
-def _scores(part: Part) -> pa.Table:
+def _scores(part: CheckInputs) -> pa.Table:
     return part.rows(columns=[*_PAIR, "score"], as_dictionaries=_PAIR)
 
 

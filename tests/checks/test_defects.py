@@ -123,7 +123,7 @@ DEFECTS: dict[str, tuple[str, Partition, Change, str, str]] = {
         FIRST,
         lambda rows: rows.slice(1),
         "chunks:cover_documents",
-        "a chunk of a document that is not there",
+        "a chunk of a missing document",
     ),
     "not a number": (
         "chunk_embeddings",
@@ -276,11 +276,11 @@ def test_a_run_tells_again_of_what_it_did_not_make(house: House) -> None:
     assert verdicts(house, [DENSE])[check].passed  # nobody looked yet
     assert not verdicts(house, [BM25])[check].passed
     again = verdicts(house, [DENSE])[check]
-    assert again.looked_at == 2
+    assert again.n_checked == 2
     assert again.description.startswith(f"{CORPUS}/bm25: 1 of 4 rankings")
     Path(path).write_bytes(sound)
     assert verdicts(house, [DENSE])[check].passed
-    assert verdicts(house, [DENSE])[check].looked_at == 1
+    assert verdicts(house, [DENSE])[check].n_checked == 1
 
 
 def test_a_run_looks_at_its_own_buckets_and_at_all_where_one_had_failed(house: House) -> None:
@@ -297,13 +297,13 @@ def test_what_is_gone_is_forgotten(house: House) -> None:
     assert failing(house)
     house.store.delete(TABLES["rankings"], BM25)
     verdict = verdicts(house, [DENSE])["retrieval/rankings:ranks_consecutive"]
-    assert (verdict.passed, verdict.looked_at) == (True, 1)
+    assert (verdict.passed, verdict.n_checked) == (True, 1)
 
 
 def test_a_home_without_tables(tmp_path: Path) -> None:
     with house_at(tmp_path) as empty:
         told = verdicts(empty)
-    assert {verdict.description for verdict in told.values()} == {"nothing made yet"}
+    assert {verdict.description for verdict in told.values()} == {"nothing written yet"}
     assert all(verdict.passed for verdict in told.values())
 
 
@@ -324,4 +324,4 @@ def test_empty_tables_pass(tmp_path: Path) -> None:
     assert [verdict.description for verdict in told.values() if not verdict.passed] == []
     families = ("gae/", "gor/", "graphrag/", "jerr/", "lightpal/")
     of_bm25 = {n: v for n, v in told.items() if not n.startswith(families)}
-    assert all(verdict.looked_at == 1 for verdict in of_bm25.values())
+    assert all(verdict.n_checked == 1 for verdict in of_bm25.values())

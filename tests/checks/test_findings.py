@@ -62,7 +62,7 @@ def test_overlap_and_order_do_not_matter() -> None:
     text = "one two three four"
     chunks = chunks_of("d", text, [(8, 18), (0, 7), (4, 13)])
     finding = cover_documents(chunks, documents_of(d=text))
-    assert (finding.problem, finding.looked_at) == ("", "3 chunks of 1 document")
+    assert (finding.problem, finding.checked) == ("", "3 chunks of 1 document")
 
 
 @pytest.mark.parametrize(
@@ -70,7 +70,7 @@ def test_overlap_and_order_do_not_matter() -> None:
     [
         ({"d": "one two three"}, "text in no chunk", 7),
         ({"d": "xne two"}, "a chunk differs from the document", 0),
-        ({"e": ""}, "a chunk of a document that is not there", 0),
+        ({"e": ""}, "a chunk of a missing document", 0),
     ],
 )
 def test_what_does_not_fit_is_named(texts: dict[str, str], what: str, character: int) -> None:
@@ -90,7 +90,7 @@ def chunk_ids(ids: Sequence[str]) -> dict[str, pa.Array]:
 
 def test_unit_vectors_of_all_chunks_pass() -> None:
     finding = finite(embeddings_of("ab", np.eye(3)[:2]), pa.table(chunk_ids("ab")), {3})
-    assert (finding.problem, finding.looked_at) == ("", "2 vectors of dimension 3")
+    assert (finding.problem, finding.checked) == ("", "2 vectors of dimension 3")
     empty = pa.table({**chunk_ids(""), "embedding": pa.array([], pa.list_(pa.float32()))})
     assert not finite(empty, pa.table(chunk_ids("")), set()).problem
 
@@ -168,7 +168,7 @@ def test_passages_are_those_of_the_chunks() -> None:
         }
     )
     finding = cite_what_exists(contexts, pa.table({"chunk_id": ["b", "a"], "text": ["B", "A"]}))
-    assert finding.looked_at == "3 cited chunks"
+    assert finding.checked == "3 cited chunks"
     assert [offender["node_id"] for offender in finding.offenders] == ["gone", "b"]
     assert "do not exist" in finding.problem
     assert "have another text" in finding.problem

@@ -49,7 +49,7 @@ EDGES = [
 
 def test_edges_join_passages():
     assert not join_passages(edges(*EDGES), CHUNKS).problem
-    assert join_passages(edges(), NOTHING).looked_at == "0 edges"
+    assert join_passages(edges(), NOTHING).checked == "0 edges"
 
 
 @pytest.mark.parametrize(
@@ -116,7 +116,7 @@ def of_nodes(vectors):
 def test_embeddings_that_differ():
     assert not not_over_smoothed(of_nodes(spread(50))).problem
     assert not not_over_smoothed(of_nodes([[1.0, 0.0]] * 2)).problem  # too few to tell
-    assert not_over_smoothed(of_nodes([])).looked_at == "0 levels"
+    assert not_over_smoothed(of_nodes([])).checked == "0 levels"
 
 
 @pytest.mark.parametrize(

@@ -106,7 +106,7 @@ def test_training_helps_where_the_network_ranks_chunks_higher_than_dense_does():
 def test_training_is_judged_by_documents_not_learnt_from_if_there_are_enough_questions():
     unseen, learnt = ranks([4] * 8, [2] * 8), ranks([1] * 8, [9] * 8, is_learnt=True)
     assert not training_helps(pa.concat_tables([unseen, learnt])).problem
-    assert training_helps(learnt).looked_at.startswith("0 questions")
+    assert training_helps(learnt).checked.startswith("0 questions")
     assert not training_helps(ranks([4] * 5, [9] * 5)).problem  # of five nothing is significant
 
 

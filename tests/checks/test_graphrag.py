@@ -159,7 +159,7 @@ def with_row(name: str, number: int, *row: object) -> list[tuple]:
 def test_good_rows_pass_in_any_order(check):
     finding = snapshot(check)
     assert not finding.problem
-    assert finding.looked_at[0] != "0"
+    assert finding.checked[0] != "0"
     assert not CHECKS[check](tables({name: rows[::-1] for name, rows in GOOD.items()})).problem
 
 
@@ -167,7 +167,7 @@ def test_good_rows_pass_in_any_order(check):
 def test_no_rows_pass(check):
     finding = CHECKS[check](tables({name: [] for name in GOOD}))
     assert not finding.problem
-    assert finding.looked_at.startswith("0 ")
+    assert finding.checked.startswith("0 ")
 
 
 def test_malformed_replies_are_told_with_the_remedy():
@@ -303,7 +303,7 @@ DEFECTS: dict[tuple[str, str], list[tuple]] = {
 
 
 @pytest.mark.parametrize(
-    ("check", "table", "number", "row", "problems"),
+    ("check", "table", "number", "row", "failures"),
     [
         (*which, number, row, failures)
         for which, cases in DEFECTS.items()

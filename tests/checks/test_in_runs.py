@@ -16,7 +16,7 @@ from gsum_assets.checks import assets, registry
 from gsum_assets.checks.check import Check
 from gsum_assets.checks.evaluate import in_turn
 from gsum_assets.checks.finding import Finding
-from gsum_assets.checks.part import Part, Subject
+from gsum_assets.checks.inputs import CheckInputs, Subject
 from gsum_assets.checks.registry import CHECKS
 from gsum_resources.parquet_store import ParquetStore, Partition
 from tests.checks.indexed import METHODS, evaluations, indexed, plant, with_column
@@ -192,7 +192,7 @@ def test_a_request_without_a_reply_is_told_until_it_has_one(house: House) -> Non
     assert all(evaluation.passed for evaluation in by_name(recorded(house)).values())
 
 
-def break_down(part: Part) -> Finding:
+def break_down(part: CheckInputs) -> Finding:
     raise RuntimeError(f"no luck with {part.corpus}")
 
 
@@ -233,7 +233,7 @@ class Torn:
         self._came.set()
         return not was_there
 
-    def run(self, _: Part) -> Finding:
+    def run(self, _: CheckInputs) -> Finding:
         self._looks += 1
         return Finding("", "torn", 1) if self._looks == 1 else Finding("")
 
@@ -258,7 +258,7 @@ class Torn:
 
 def test_a_later_look_waits_for_a_slow_one(house: House, monkeypatch: pytest.MonkeyPatch) -> None:
     class Slow(Torn):
-        def run(self, part: Part) -> Finding:
+        def run(self, part: CheckInputs) -> Finding:
             found = super().run(part)
             if self.is_first():
                 self.over.wait(3)  # the other run comes to its end meanwhile, unless it waits

@@ -158,7 +158,7 @@ def with_row(name: str, number: int, *row: object) -> list[tuple]:
 def test_good_rows_pass_in_any_order(check):
     finding = snapshot(check)
     assert not finding.problem
-    assert finding.looked_at[0] != "0"
+    assert finding.checked[0] != "0"
     assert not CHECKS[check](tables({name: rows[::-1] for name, rows in GOOD.items()})).problem
 
 
@@ -166,7 +166,7 @@ def test_good_rows_pass_in_any_order(check):
 def test_no_rows_pass(check):
     finding = CHECKS[check](tables({name: [] for name in GOOD}))
     assert not finding.problem
-    assert finding.looked_at.startswith("0 ")
+    assert finding.checked.startswith("0 ")
 
 
 def test_every_check_is_registered():
@@ -186,7 +186,7 @@ def test_every_check_is_registered():
         ),
         (
             (4, (2000, "y0", "y", 0, 0, 1, "W")),
-            "2000 word pieces, document 'y', character 0: a chunk of a document that is not there",
+            "2000 word pieces, document 'y', character 0: a chunk of a missing document",
             2,  # and z is not covered
         ),
     ],
@@ -194,7 +194,7 @@ def test_every_check_is_registered():
 def test_line_chunks_of_one_size_that_do_not_fit(row, first, n_wrong):
     number, values = row
     finding = snapshot("line_chunks", line_chunks=with_row("line_chunks", number, *values))
-    assert finding.looked_at.endswith("line chunks of 2 documents")
+    assert finding.checked.endswith("line chunks of 2 documents")
     assert f"where line chunks and documents do not fit (first: {first})" in finding.problem
     assert finding.problem.endswith("; materialize jerr/line_chunks again")
     assert (finding.n_wrong, len(finding.offenders)) == (n_wrong, n_wrong)
@@ -219,7 +219,7 @@ def test_pages_that_do_not_fit():
 
 def test_a_method_that_makes_no_pages_passes():
     finding = snapshot("pages", pages=[])
-    assert (finding.problem, finding.looked_at) == ("", "0 pages of 0 documents")
+    assert (finding.problem, finding.checked) == ("", "0 pages of 0 documents")
 
 
 A0 = (600, "a0", "a")
@@ -330,7 +330,7 @@ DEFECTS: dict[tuple[str, str], list[tuple]] = {
 
 
 @pytest.mark.parametrize(
-    ("check", "table", "number", "row", "problems"),
+    ("check", "table", "number", "row", "failures"),
     [
         (*which, number, row, failures)
         for which, cases in DEFECTS.items()

@@ -101,7 +101,7 @@ def test_edges_lead_to_candidates():
     assert not join_candidates(edges(*GOOD), candidates(NODES), CHUNKS).problem
     nothing = join_candidates(edges(), candidates([], []), CHUNKS.slice(0, 0))
     assert not nothing.problem
-    assert nothing.looked_at == "0 edges"
+    assert nothing.checked == "0 edges"
 
 
 @pytest.mark.parametrize(

@@ -47,7 +47,7 @@ def inputs_of(folder: Path, **tables: pa.Table) -> Inputs:
         store=ParquetStore(str(folder.parent / "warehouse")),
         folder=folder,
     )
-    return inputs.with_made({"embedding_model": HashEmbedder(), **tables})
+    return inputs.with_tables({"embedding_model": HashEmbedder(), **tables})
 
 
 def test_what_is_rejected_is_warned_of_unless_it_is_of_another_type(folder: Path) -> None:
@@ -103,7 +103,7 @@ def test_all_steps_from_a_folder_to_vectors(folder: Path) -> None:
     made = run(CORPUS, inputs)
     assert made["chunk_embeddings"]["chunk_id"] == made["chunks"]["chunk_id"]
     assert made["query_embeddings"]["query_id"].to_pylist() == ["q"]
-    found = STEPS["queries"].result(inputs.with_made(made))
+    found = STEPS["queries"].result(inputs.with_tables(made))
     (problem,) = found.failures
     assert "ship" in problem
     shown = found.shown()["queries"]

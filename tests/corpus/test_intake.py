@@ -54,7 +54,7 @@ def test_a_folder_says_the_same_before_its_first_run(tmp_path) -> None:
 def test_files_of_other_types_are_no_problem_of_the_check() -> None:
     finding = none_rejected(rows(("x.jpg", 0, "no", True)), "tales")
     assert (finding.problem, finding.n_wrong) == ("", 0)
-    assert "not read: 1 .jpg" in finding.looked_at
+    assert "not read: 1 .jpg" in finding.checked
     finding = none_rejected(rows(("x.jpg", 0, "no", True), ("a.pdf", 0, "torn", False)), "tales")
     assert finding.n_wrong == 1
     assert finding.problem.startswith("1 rejected document; not read: 1 .jpg (first: a.pdf: torn)")

@@ -421,10 +421,10 @@ def test_a_link_to_what_is_not_mounted_is_not_forgotten(tmp_path):
     def found():
         return find_changes(root, known, {}, lambda *_: None, 0.0)
 
-    assert (found().changed, found().gone) == (["linked"], ["removed"])
+    assert (found().changed, found().removed) == (["linked"], ["removed"])
     (tmp_path / "papers").rename(tmp_path / "away")
-    assert (found().changed, found().gone) == ([], ["removed"])
+    assert (found().changed, found().removed) == ([], ["removed"])
     with pytest.raises(CorpusError, match=r"is a link to .*papers, which does not exist; mount"):
         scan(root / "linked", SETTINGS)
     (root / "linked").unlink()
-    assert found().gone == ["linked", "removed"]
+    assert found().removed == ["linked", "removed"]

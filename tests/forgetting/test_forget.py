@@ -142,7 +142,7 @@ def test_what_cannot_be_made_anew_is_removed(indexed: House) -> None:
 def test_the_last_document_is_left_to_its_folder(first: House) -> None:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("gsum_assets.forget.read_records", lambda *_: iter(()))
-        with pytest.raises(CorpusError, match=r"no document but 'tale-.*remove the folder"):
+        with pytest.raises(CorpusError, match=r"'tale-.*is the only document.*delete the folder"):
             forgotten(first, OTHER)
     assert (first.folder / f"{OTHER}.txt").exists()
 

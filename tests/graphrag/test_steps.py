@@ -80,7 +80,7 @@ def test_each_step_reads_what_it_names_and_makes_rows_of_its_tables(tmp_path: Pa
         assert list(made) == list(step.writes)
         for name, rows in made.items():
             assert conform(TABLES[f"graphrag.{name}"], rows, name).num_rows or name == "claims"
-        inputs = inputs.with_made(made)
+        inputs = inputs.with_tables(made)
         assert not result.failures
         if step.table == "communities":
             shown = result.shown()["communities"]
@@ -91,14 +91,14 @@ def test_each_step_reads_what_it_names_and_makes_rows_of_its_tables(tmp_path: Pa
 @pytest.mark.parametrize("variant", METHOD.variants)
 def test_a_question_reads_no_more_than_its_steps_name(tmp_path: Path, variant: str) -> None:
     inputs = inputs_in(tmp_path, variant=variant)
-    inputs = inputs.with_made(run(INDEX, inputs))
+    inputs = inputs.with_tables(run(INDEX, inputs))
     named = {"queries", "corpus_settings"}
     for step in METHOD.question:
         tables = Recorded(inputs.tables)
         result = step.result(Inputs(tables, "tales", variant))
         assert tables.read <= named | set(step.reads)
         conform(METHOD.table(step.table), result.rows, step.table)
-        inputs, named = inputs.with_made({step.table: result.rows}), named | {step.table}
+        inputs, named = inputs.with_tables({step.table: result.rows}), named | {step.table}
     assert inputs.table("reduced_contexts").num_rows
     assert METHOD.texts_read(inputs).rows.num_rows
 
@@ -106,7 +106,7 @@ def test_a_question_reads_no_more_than_its_steps_name(tmp_path: Path, variant: s
 def test_without_entities_there_is_no_picture(tmp_path: Path) -> None:
     empty = {name: TABLES[f"graphrag.{name}"].empty() for name in ("entities", "relationships")}
     (step,) = (step for step in INDEX if step.table == "communities")
-    result = step.result(inputs_in(tmp_path).with_made(empty))
+    result = step.result(inputs_in(tmp_path).with_tables(empty))
     assert result.shown() == {"communities": {"communities_by_level": {}}}
 
 

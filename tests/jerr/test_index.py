@@ -59,7 +59,7 @@ def test_no_document_gives_all_tables_without_rows() -> None:
 def test_what_is_missing_is_told_for_every_size() -> None:
     step = next(step for step in INDEX if step.table == "synopses")
     there = inputs(FirstWords(refuses="bridge"), 50, 100)
-    found = step.result(there.with_made(run(INDEX[:1], there)))
+    found = step.result(there.with_tables(run(INDEX[:1], there)))
     chunks = run(INDEX[:1], there)["line_chunks"]
     assert len(found.failures) == chunks.num_rows - found.rows.num_rows > 0
     refused = [row["max_tokens"] for row in chunks.to_pylist() if "bridge" in row["text"]]
@@ -70,6 +70,6 @@ def test_what_is_missing_is_told_for_every_size() -> None:
 def test_a_picture_of_each_size() -> None:
     there = inputs(ExtractiveModel(HashEmbedder()), 50, 100)
     step = next(step for step in INDEX if step.table == "nodes")
-    shown = step.result(there.with_made(run(INDEX[:4], there))).shown()
+    shown = step.result(there.with_tables(run(INDEX[:4], there))).shown()
     assert list(shown["nodes"]) == ["graph_of_50", "graph_of_100"]
     assert all(picture.png.startswith(b"\x89PNG") for picture in shown["nodes"].values())

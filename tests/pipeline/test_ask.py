@@ -127,7 +127,7 @@ def test_a_comparison_reads_each_document(indexed: House) -> None:
 def test_a_named_document_alone_is_read(indexed: House, method: str) -> None:
     found = asked(indexed, "What met the boat according to Cedar?", method)
     assert {source.title for source in found.sources} == {"cedar"}
-    assert all(" of " in source.place for source in found.sources)
+    assert all(" of " in source.location for source in found.sources)
     both = asked(indexed, "What met the boat in Cedar and in Ash?", method)
     assert {p["document_id"] for p in both.passages} == {"cedar", "ash"}
 

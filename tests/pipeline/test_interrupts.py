@@ -15,7 +15,7 @@ from tests.pipeline.homes import furnish, house_at
 from tests.servers.scripted import scripted_process
 
 MODELS = "backend = 'openai_compatible'\nmodel = 'scripted'\napi_key_env = ''\nbase_url = '{}'\n"
-LINE = f"interrupted; what was made is kept; `gsum run {CORPUS}` goes on\n"
+LINE = f"interrupted; finished tables are kept; `gsum run {CORPUS}` continues\n"
 ENDS = (dg.DagsterRunStatus.CANCELED, dg.DagsterRunStatus.SUCCESS, dg.DagsterRunStatus.FAILURE)
 
 

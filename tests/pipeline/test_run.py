@@ -300,7 +300,7 @@ def test_an_unavailable_embedder_is_told_once(
     told = " ".join(capsys.readouterr().out.split())
     assert len(report.errors) > 1
     assert told.count("server 'away' does not answer") == 1
-    assert told.count("embedding_model is unavailable, as told above") == len(report.errors) - 1
+    assert told.count("embedding_model is unavailable, see above") == len(report.errors) - 1
 
 
 def test_a_model_that_cannot_be_had_is_told_before_any_work(changeable: House) -> None:

@@ -178,7 +178,7 @@ def test_deleted_documents_are_known_until_they_are_forgotten(store: ParquetStor
     deletions = Deletions(store)
     assert deletions.corpora() == set()
     found = deletions.observe("tales")
-    assert (found.documents, found.gone) == ([], [])
+    assert (found.documents, found.deleted) == ([], [])
 
 
 @pytest.mark.parametrize(

@@ -100,7 +100,10 @@ def check(root: Path) -> None:
     model = FirstWords()
     requests = Requests(store)
     assert (requests.of("tales"), requests.of("others")) == ({"bm25"}, frozenset())
-    assert Deletions(store).observe("tales").gone == ["deleted", "kept"]  # it has no documents now
+    assert Deletions(store).observe("tales").deleted == [
+        "deleted",
+        "kept",
+    ]  # it has no documents now
     export_calls(store, TABLE)
     rows = [row for c in ("tales", "others") for row in read_appended(store, TABLE, c).to_pylist()]
     rows = [row for row in rows if not row["cached"]]
