@@ -177,7 +177,7 @@ def _words(pieces: Pieces, first: int, end: int, max_tokens: int) -> _Units:
 
 def _lines(pieces: Pieces, max_tokens: int) -> _Units:
     """The lines that are not blank; those that do not fit fall into words."""
-    text, parts = pieces.text, []
+    text, line_units = pieces.text, []
     after_blank = False
     for match in re.finditer(r"[^\n]*\n|[^\n]+$", text):
         if match[0].isspace():
@@ -192,9 +192,9 @@ def _lines(pieces: Pieces, max_tokens: int) -> _Units:
             starts, sizes = np.array([start]), np.array([last - first])
         breaks = np.zeros(len(starts), bool)
         breaks[0] = after_blank
-        parts.append((starts, sizes, breaks))
+        line_units.append((starts, sizes, breaks))
         after_blank = False
-    starts, sizes, breaks = (np.concatenate(column) for column in zip(*parts, strict=True))
+    starts, sizes, breaks = (np.concatenate(column) for column in zip(*line_units, strict=True))
     return _Units(starts, sizes, breaks)
 
 

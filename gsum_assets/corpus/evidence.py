@@ -25,15 +25,15 @@ def query_rows(queries: Sequence[Query], chunks: pa.Table) -> tuple[pa.Table, li
     ----------
     chunks : `chunk_id`, `document_id`, `start`, `end`; may be empty where nothing is marked.
     """
-    places: dict[str, list[tuple[int, int, str]]] = defaultdict(list)
+    chunks_of: dict[str, list[tuple[int, int, str]]] = defaultdict(list)
     for row in chunks.select(["chunk_id", "document_id", "start", "end"]).to_pylist():
-        places[row["document_id"]].append((row["start"], row["end"], row["chunk_id"]))
+        chunks_of[row["document_id"]].append((row["start"], row["end"], row["chunk_id"]))
     located, failures = [], []
     for query in queries:
         found = [
             chunk_id
             for span in query.relevant_spans
-            for start, end, chunk_id in sorted(places[span.document_id])
+            for start, end, chunk_id in sorted(chunks_of[span.document_id])
             if _holds(start, end, span)
         ]
         if query.relevant_spans and not found:

@@ -32,7 +32,7 @@ QUIET_S = 5.0
 
 
 def read_records(
-    folder: Path, max_bytes: int, wanted: Collection[str] | None = None
+    folder: Path, max_bytes: int, document_ids: Collection[str] | None = None
 ) -> Iterator[Record]:
     """Every record of a corpus folder, in the order of file names, then lines.
 
@@ -56,7 +56,7 @@ def read_records(
         try:
             if file in RECORD_FILES:
                 yield from records_of(path, name, max_bytes)
-            elif record := _whole_file(path, file, name, max_bytes, wanted):
+            elif record := _whole_file(path, file, name, max_bytes, document_ids):
                 yield record
         except PermissionError:
             yield Record(f"{name}:0", name, 0, b"unreadable", problem="no right to read the file")
@@ -131,31 +131,31 @@ def walk(
         if child.name.startswith((".", "~")):  # hidden, or an editor's temporary file
             continue
         if child.is_dir():
-            seen = above
+            parents = above
             if isinstance(child, Path):  # a link back up would be walked for ever
-                seen = (*above, folder.resolve())
-                if child.is_symlink() and child.resolve() in seen:
+                parents = (*above, folder.resolve())
+                if child.is_symlink() and child.resolve() in parents:
                     continue
-            yield from walk(child, f"{prefix}{child.name}/", seen)
+            yield from walk(child, f"{prefix}{child.name}/", parents)
         else:
             yield prefix + child.name, child
 
 
 def _whole_file(
-    path: Path, file: str, name: str, max_bytes: int, wanted: Collection[str] | None
+    path: Path, file: str, name: str, max_bytes: int, document_ids: Collection[str] | None
 ) -> Record | None:
     suffix = path.suffix.lower()
     if is_other_type(file):
-        other = f"{name}:0"
-        if wanted is not None and other not in wanted:
+        unread_id = f"{name}:0"
+        if document_ids is not None and unread_id not in document_ids:
             return None
         problem = f"files of type {suffix or 'none'} are not read; {READS}; convert or move it"
-        return Record(other, name, 0, b"not read", problem=problem, is_other_type=True)
+        return Record(unread_id, name, 0, b"not read", problem=problem, is_other_type=True)
     converter = suffix if suffix in FORMATS else ""
     natural = _converted_id(file) if converter else file.rpartition(".")[0].replace("/", "--")
     problem = id_problem(natural)
     document_id = f"{name}:0" if problem else natural
-    if wanted is not None and document_id not in wanted:
+    if document_ids is not None and document_id not in document_ids:
         return None
     size = path.stat().st_size
     if size > max_bytes:

@@ -36,24 +36,24 @@ def _documents(inputs: Inputs) -> Result:
     folder, listed = _folder(inputs), inputs.table("source_documents")
     on_page = reporter(f"converting files of {inputs.corpus}: pages", inputs.log)
     with Conversion(inputs.warehouse, inputs.corpus, on_page) as conversion:
-        wanted = set(listed["document_id"].to_pylist())
-        now = take(folder, load_settings(folder), conversion.convert, wanted)
+        listed_ids = set(listed["document_id"].to_pylist())
+        taken = take(folder, load_settings(folder), conversion.convert, listed_ids)
     versions = inputs.versions.get("source_documents", {})
-    here = {p: version for p, version in versions.items() if p.corpus == inputs.corpus}
-    versions.update(observe.changed_since(inputs.warehouse, here, now.listing))
-    beside: Mapping[str, Sequence[Any]] = {
-        "rejected_documents": now.rejected,
+    listed_versions = {p: version for p, version in versions.items() if p.corpus == inputs.corpus}
+    versions.update(observe.changed_since(inputs.warehouse, listed_versions, taken.listing))
+    other_tables: Mapping[str, Sequence[Any]] = {
+        "rejected_documents": taken.rejected,
         "converted_documents": conversion.done,
-        "document_sections": now.sections,
+        "document_sections": taken.sections,
     }
     return Result(
-        rows_of(TABLES["documents"], now.documents),
+        rows_of(TABLES["documents"], taken.documents),
         [
             f"{inputs.corpus}/{document.file}: rejected: {document.reason}"
-            for document in now.rejected
+            for document in taken.rejected
             if not document.is_other_type
         ],
-        {name: rows_of(TABLES[name], items) for name, items in beside.items()},
+        {name: rows_of(TABLES[name], items) for name, items in other_tables.items()},
     )
 
 

@@ -53,7 +53,7 @@ def init_corpus(
         If the name is unusable or another folder has it, or the folder holds the home.
     """
     target = folder.resolve()
-    link, is_inside = _place(target, home, name)
+    link, is_inside = _link_path(target, home, name)
     lines = []
     settings = target / SETTINGS_FILE
     if settings.exists():
@@ -69,7 +69,7 @@ def init_corpus(
     return NewCorpus(link.name, [*lines, found_in(target)])
 
 
-def _place(target: Path, home: Home, name: str | None) -> tuple[Path, bool]:
+def _link_path(target: Path, home: Home, name: str | None) -> tuple[Path, bool]:
     """The path of a corpus in the home, and whether the folder itself lies there."""
     corpora = home.corpora.resolve()
     if target == corpora or target in corpora.parents:
@@ -105,13 +105,13 @@ def corpus_name(folder: str) -> str:
 def found_in(folder: Path) -> str:
     """Return how many files of each type a folder holds, none of them opened."""
     counts: Counter[str] = Counter()
-    others: Counter[str] = Counter()
+    unread: Counter[str] = Counter()
     for name, path in walk(folder):
         if not is_own(name):
             kind = path.suffix.lower() or "without extension"
-            (others if is_other_type(name) else counts)[kind] += 1
+            (unread if is_other_type(name) else counts)[kind] += 1
     found = f"found {_listed(counts)}" if counts else f"found no documents; {READS}"
-    return found + (f"; not read: {_listed(others)} ({READS})" if others and counts else "")
+    return found + (f"; not read: {_listed(unread)} ({READS})" if unread and counts else "")
 
 
 def _listed(counts: Counter[str]) -> str:

@@ -29,16 +29,16 @@ def intake(n_documents: int, rejected: pa.Table) -> str:
     -------
     line : as `47 documents; 1 rejected: a.pdf: encrypted …; not read: 4 .jpg (gsum reads …)`.
     """
-    others = others_by_type(rejected)
-    reasons = [f"{_place(row)}: {_short(row['reason'])}" for row in real_rejections(rejected)]
-    parts = [f"{n_documents:,} {'document' if n_documents == 1 else 'documents'}"]
+    unread = others_by_type(rejected)
+    reasons = [f"{_location(row)}: {_short(row['reason'])}" for row in real_rejections(rejected)]
+    clauses = [f"{n_documents:,} {'document' if n_documents == 1 else 'documents'}"]
     if reasons:
         named = [*reasons[:SHOWN], *(["…"] if len(reasons) > SHOWN else [])]
-        parts.append(f"{len(reasons):,} rejected: {'; '.join(named)}")
-    if others:
-        counts = ", ".join(f"{n:,} {suffix}" for suffix, n in others)
-        parts.append(f"not read: {counts} ({READS})")
-    return "; ".join(parts)
+        clauses.append(f"{len(reasons):,} rejected: {'; '.join(named)}")
+    if unread:
+        counts = ", ".join(f"{n:,} {suffix}" for suffix, n in unread)
+        clauses.append(f"not read: {counts} ({READS})")
+    return "; ".join(clauses)
 
 
 def stored_intake(store: ParquetStore, corpus: str) -> str:
@@ -78,7 +78,7 @@ def _type(file: str) -> str:
     return f".{suffix.lower()}" if dot and name else "without extension"
 
 
-def _place(row: dict) -> str:
+def _location(row: dict) -> str:
     return f"{row['file']}, line {row['line']}" if row["line"] else row["file"]
 
 

@@ -165,21 +165,21 @@ def take(
     CorpusError
         If the folder does not exist.
     """
-    wanted = None if document_ids is None else frozenset(document_ids)
+    selected = None if document_ids is None else frozenset(document_ids)
     documents: dict[str, Document] = {}
     sections: list[Section] = []
-    places: dict[str, str] = {}
+    locations: dict[str, str] = {}
     rejected: list[Rejected] = []
     listing: list[SourceDocument] = []
     fingerprint = settings.reading_fingerprint()
-    for record in read_records(folder, settings.documents.max_bytes, wanted):
-        if wanted is not None and record.document_id not in wanted:
+    for record in read_records(folder, settings.documents.max_bytes, selected):
+        if selected is not None and record.document_id not in selected:
             continue
         listing.append(_listed(record, fingerprint))
         try:
             if record.problem is None and record.document_id in documents:
-                place = places[record.document_id]
-                raise _UnusableError(f"id already used by {place}; rename one of the two")
+                location = locations[record.document_id]
+                raise _UnusableError(f"id already used by {location}; rename one of the two")
             converted = _converted(record, convert)
             document = _document(_with_text(record, converted), settings.documents.max_bytes)
         except (_UnusableError, ConversionError) as reason:
@@ -195,7 +195,7 @@ def take(
         else:
             documents[record.document_id] = document
             sections += _sections(record, converted, document)
-            places[record.document_id] = f"{record.file}, line {record.line}".removesuffix(
+            locations[record.document_id] = f"{record.file}, line {record.line}".removesuffix(
                 ", line 0"
             )
     return Taken(list(documents.values()), sections, rejected, listing)

@@ -54,9 +54,9 @@ def holds(text_key: str, key: str) -> bool:
     return False
 
 
-def _joins(one: str, other: str) -> bool:
+def _joins(first: str, second: str) -> bool:
     """Whether two characters side by side belong to one word."""
     return all(
         character.isalnum() and (character.isascii() or character != character.upper())
-        for character in (one, other)
+        for character in (first, second)
     )

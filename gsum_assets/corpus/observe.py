@@ -40,7 +40,7 @@ def documents(
     buckets = (f"{i:02d}" for i in range(N_BUCKETS))
     return {
         Partition(corpus, bucket): _keep(
-            warehouse.store, _LISTING, Partition(corpus, bucket), _share(found, bucket)
+            warehouse.store, _LISTING, Partition(corpus, bucket), _bucket_rows(found, bucket)
         )
         for bucket in buckets
     }
@@ -63,7 +63,7 @@ def changed_since(
     """
     corrected = {}
     for partition, version in listed.items():
-        rows = _share(read, partition.bucket or "")
+        rows = _bucket_rows(read, partition.bucket or "")
         known = store.provenance(_LISTING, partition)
         is_last = known is not None and known.content_hash == version  # no look came between
         if is_last and content_hash(rows, _LISTING.measured) != version:
@@ -71,10 +71,10 @@ def changed_since(
     return corrected
 
 
-def _share(found: Sequence[SourceDocument], bucket: str) -> pa.Table:
+def _bucket_rows(found: Sequence[SourceDocument], bucket: str) -> pa.Table:
     """The rows of a bucket."""
-    share = [document for document in found if bucket_of(document.document_id) == bucket]
-    return rows_of(_LISTING, share)
+    selected = [document for document in found if bucket_of(document.document_id) == bucket]
+    return rows_of(_LISTING, selected)
 
 
 def queries(warehouse: "WarehouseIO", corpus: str) -> str:

@@ -62,7 +62,7 @@ class Query:
     relevant_spans: list[Span] = field(default_factory=list)
 
 
-class _Place(BaseModel):
+class _SpanLine(BaseModel):
     """One item of `relevant_spans`."""
 
     model_config = ConfigDict(strict=True, extra="forbid")
@@ -93,7 +93,7 @@ class _Line(BaseModel):
     split: Literal["train", "dev", "test"] = "test"
     form: Literal["summary", "short", "choice"] | None = None
     options: list[_Text] = Field(default_factory=list, max_length=26)
-    relevant_spans: list[_Place] = Field(default_factory=list)
+    relevant_spans: list[_SpanLine] = Field(default_factory=list)
 
     @model_validator(mode="after")
     def _is_whole(self) -> Self:
@@ -130,7 +130,7 @@ def load_queries(folder: Path, document_ids: Collection[str]) -> tuple[list[Quer
         try:
             query = _query(json.loads(content.decode("utf-8")))
         except ValidationError as error:
-            failures.append(f"{where}{_name(content)}: {_told(error)}")
+            failures.append(f"{where}{_name(content)}: {_line_errors(error)}")
             continue
         except (ValueError, RecursionError) as error:
             failures.append(f"{where}: not JSON in UTF-8 ({error}); correct the line")
@@ -212,11 +212,11 @@ def _name(content: bytes) -> str:
     return f", query {query_id!r}" if query_id else ""
 
 
-def _told(error: ValidationError) -> str:
+def _line_errors(error: ValidationError) -> str:
     """Key, value and remedy of each thing wrong with a line."""
-    told = []
+    messages = []
     for problem in error.errors():
-        key = ".".join(str(part) for part in problem["loc"]) or "the line"
+        key = ".".join(str(step) for step in problem["loc"]) or "the line"
         value = "" if problem["type"] == "missing" else f" has value {problem['input']!r:.80}"
-        told.append(f"'{key}'{value}: {problem['msg']}")
-    return "; ".join(told) + "; correct the line"
+        messages.append(f"'{key}'{value}: {problem['msg']}")
+    return "; ".join(messages) + "; correct the line"

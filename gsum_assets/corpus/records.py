@@ -189,7 +189,7 @@ def _csv_rows(stream: IO[bytes], file: str, max_bytes: int) -> Iterator[Record]:
 
 def _ids_of_cell(cell: str) -> list[str] | None:
     """The ids in a cell, parted by ";"; a blank cell says nothing."""
-    return [part.strip() for part in cell.split(";") if part.strip()] if cell.strip() else None
+    return [cited.strip() for cited in cell.split(";") if cited.strip()] if cell.strip() else None
 
 
 def _missing_columns(names: Collection[str]) -> str | None:

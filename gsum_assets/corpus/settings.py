@@ -122,7 +122,7 @@ def load_settings(folder: Path) -> CorpusSettings:
     try:
         return CorpusSettings.model_validate(table, strict=True)
     except ValidationError as error:
-        failures = "; ".join(_told(problem, CorpusSettings) for problem in error.errors())
+        failures = "; ".join(_described(problem, CorpusSettings) for problem in error.errors())
         raise CorpusError(f"{file}: {failures}") from error
 
 
@@ -137,13 +137,13 @@ def checked_section(model: type[Section], name: str, values: Mapping[str, Any]) 
     try:
         return model.model_validate(dict(values), strict=True)
     except ValidationError as error:
-        failures = "; ".join(_told(problem, model) for problem in error.errors())
+        failures = "; ".join(_described(problem, model) for problem in error.errors())
         raise CorpusError(f"{SETTINGS_FILE}, table [{name}]: {failures}") from error
 
 
-def _told(problem: Any, root: type[BaseModel]) -> str:
+def _described(problem: Any, root: type[BaseModel]) -> str:
     """One pydantic error as key, value and remedy."""
-    path = [str(part) for part in problem["loc"]]
+    path = [str(step) for step in problem["loc"]]
     key = ".".join(path)
     if problem["type"] == "extra_forbidden":
         nearest = did_you_mean(path[-1], _known_keys(path[:-1], root))
@@ -157,8 +157,8 @@ def _told(problem: Any, root: type[BaseModel]) -> str:
 def _known_keys(path: list[str], root: type[BaseModel]) -> list[str]:
     """The keys allowed in the table at `path` below `root`."""
     model = root
-    for part in path:
-        nested = model.model_fields[part].annotation
+    for step in path:
+        nested = model.model_fields[step].annotation
         if isinstance(nested, type) and issubclass(nested, BaseModel):
             model = nested
     return sorted(model.model_fields)

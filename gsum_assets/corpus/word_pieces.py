@@ -129,8 +129,8 @@ def _weighed(
     outside = np.concatenate([blank, [True]])  # index -1 is the text's end, so its start, too
     alone = outside[first - 1] & outside[end]
     short = ~alone & (end - first <= _LONG_BARE)
-    seen = heavy | _cover(spans[~is_token, :2], len(codes))
-    counted = loose & (seen | ~_cover(np.stack([first, end], axis=1)[short], len(codes)))
+    always = heavy | _cover(spans[~is_token, :2], len(codes))
+    counted = loose & (always | ~_cover(np.stack([first, end], axis=1)[short], len(codes)))
     characters = np.flatnonzero(counted)
     added = np.stack([characters, characters + 1], axis=1)
     n_bytes = 1 + np.searchsorted(_UTF8_STEPS, codes[characters], side="right")
@@ -142,8 +142,8 @@ def _weighed(
 
 def _continues(codes: np.ndarray) -> np.ndarray:
     """Which characters belong to the one before: marks, up to three in a row."""
-    distinct, places = np.unique(codes, return_inverse=True)
-    marks = np.array([category(chr(code)).startswith("M") for code in distinct], bool)[places]
+    distinct, inverse = np.unique(codes, return_inverse=True)
+    marks = np.array([category(chr(code)).startswith("M") for code in distinct], bool)[inverse]
     many = marks.copy()
     for back in (1, 2, 3):
         many[back:] &= marks[:-back]

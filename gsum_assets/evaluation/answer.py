@@ -58,9 +58,9 @@ def answer_questions(
         If not a single question of several could be answered.
     """
     passages = dict(_passages(contexts))
-    asked = {row["query_id"]: row for row in queries.to_pylist()}
-    keys = sorted(key for key in passages if key[0] in asked)
-    fitted = [_fitted(asked[key[0]], passages[key], max_words, model, prompts) for key in keys]
+    questions = {row["query_id"]: row for row in queries.to_pylist()}
+    keys = sorted(key for key in passages if key[0] in questions)
+    fitted = [_fitted(questions[key[0]], passages[key], max_words, model, prompts) for key in keys]
     replies = model.complete([request for request, _ in fitted])
     answered = list(zip(keys, replies, strict=True))
     rows = [_row(key, reply) for key, reply in answered if isinstance(reply, Completion)]
@@ -75,7 +75,7 @@ def answer_questions(
         for key, (_, n) in zip(keys, fitted, strict=True)
         if n
     ]
-    failures += [f"question '{q}' has no context" for q in asked if (q, 0) not in passages]
+    failures += [f"question '{q}' has no context" for q in questions if (q, 0) not in passages]
     if not rows and failures:
         raise AnswerError(f"none of {len(failures)} questions was answered; first: {failures[0]}")
     return Result(pa.Table.from_pylist(rows, TABLES["summaries"].schema), failures)
@@ -91,14 +91,14 @@ def with_spent(summaries: pa.Table, steps: Sequence[pa.Table]) -> pa.Table:
     steps = [step for step in steps if set(_SPENT) <= set(step.column_names)]
     if not steps:
         return summaries
-    taken: dict[str, list[float]] = {}
+    totals: dict[str, list[float]] = {}
     for step in steps:
         for row in step.select(["query_id", *_SPENT]).to_pylist():
-            total = taken.setdefault(row["query_id"], [0] * len(_SPENT))
-            taken[row["query_id"]] = [a + row[n] for a, n in zip(total, _SPENT, strict=True)]
+            total = totals.setdefault(row["query_id"], [0] * len(_SPENT))
+            totals[row["query_id"]] = [a + row[n] for a, n in zip(total, _SPENT, strict=True)]
     rows = summaries.to_pylist()
     for row in rows:
-        before = taken.get(row["query_id"], [0] * len(_SPENT))
+        before = totals.get(row["query_id"], [0] * len(_SPENT))
         row.update({name: row[name] + more for name, more in zip(_SPENT, before, strict=True)})
     return pa.Table.from_pylist(rows, summaries.schema)
 
@@ -137,21 +137,21 @@ def _fitted(
     The request, and how many passages it does not show in full.
     """
 
-    def asking(rows: Sequence[dict]) -> Request:
+    def request_over(rows: Sequence[dict]) -> Request:
         texts = tuple(row["text"] for row in reading_order(rows))
         return answer_request(question, texts, max_words, prompts)
 
-    window, whole = getattr(model, "window", None), asking(passages)
+    window, whole = getattr(model, "window", None), request_over(passages)
     if not isinstance(window, Window) or not window.excess(whole):
         return whole, 0
     room = room_for(whole, len(passages), window.context or 0, window)
     n = n_fitting(window.count([row["text"] for row in passages]), room)
     if n:
-        return asking(passages[:n]), len(passages) - n
+        return request_over(passages[:n]), len(passages) - n
     if room.is_too_small:  # the instructions alone are too long: not sent, with the reason
         return whole, len(passages)
     best = cut_to_tokens(passages[0]["text"], room.tokens - room.mark, window)
-    return asking([{**passages[0], "text": best}]), len(passages)
+    return request_over([{**passages[0], "text": best}]), len(passages)
 
 
 def answer_room(

@@ -155,9 +155,13 @@ def _matched(answer: "_Embedded", reference: "_Embedded") -> float:
     from bert_score.utils import greedy_cos_idf
 
     # it divides what it is given, in place
-    vectors, mask, weights = (part.clone() for part in answer)
-    others, others_mask, others_weights = (part.clone() for part in reference)
-    return float(greedy_cos_idf(others, others_mask, others_weights, vectors, mask, weights)[2])
+    vectors, mask, weights = (batch.clone() for batch in answer)
+    reference_vectors, reference_mask, reference_weights = (batch.clone() for batch in reference)
+    return float(
+        greedy_cos_idf(
+            reference_vectors, reference_mask, reference_weights, vectors, mask, weights
+        )[2]
+    )
 
 
 def bertscore_f1(
@@ -175,16 +179,16 @@ def bertscore_f1(
     """
     keys = [_key(scorer.identity, answer) for answer in answered]
     known = memo.get(keys)
-    missing = {key: one for key, one in zip(keys, answered, strict=True) if key not in known}
+    missing = {key: answer for key, answer in zip(keys, answered, strict=True) if key not in known}
     pending = list(missing.items())
     for start in range(0, len(pending), _BATCH):
-        part = pending[start : start + _BATCH]
-        scores = _scores([one for _, one in part], scorer)
-        fresh = {key: score.tobytes() for (key, _), score in zip(part, scores, strict=True)}
+        batch = pending[start : start + _BATCH]
+        scores = _scores([answer for _, answer in batch], scorer)
+        fresh = {key: score.tobytes() for (key, _), score in zip(batch, scores, strict=True)}
         memo.put(fresh)
         known.update(fresh)
         if on_progress:
-            on_progress(start + len(part), len(pending))
+            on_progress(start + len(batch), len(pending))
     return np.array([np.frombuffer(known[key])[0] for key in keys])
 
 

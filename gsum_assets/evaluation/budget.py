@@ -66,9 +66,13 @@ def room_for(
 
 
 def _room(
-    request: Request, told: str, n_passages: int, prompt_tokens: int, count_tokens: CountTokens
+    request: Request,
+    instructions: str,
+    n_passages: int,
+    prompt_tokens: int,
+    count_tokens: CountTokens,
 ) -> Room:
-    own = sum(count_tokens([told, replace(request, passages=()).render()]))
+    own = sum(count_tokens([instructions, replace(request, passages=()).render()]))
     left = prompt_tokens - own
     if isinstance(count_tokens, Window) and (most := count_tokens.room(request)) is not None:
         left = min(left, most)
@@ -102,8 +106,8 @@ def structured_room(
     request: Request, n_passages: int, prompt_tokens: int, count_tokens: CountTokens
 ) -> Room:
     """`room_for` where the reply's schema counts too, as long as a server may show it."""
-    told = schema_in_full(request.schema) if request.schema else ""
-    instructions = f"{request.instructions}\n{told}"
+    instructions = schema_in_full(request.schema) if request.schema else ""
+    instructions = f"{request.instructions}\n{instructions}"
     return _room(request, instructions, n_passages, prompt_tokens, count_tokens)
 
 
@@ -122,7 +126,7 @@ def n_fitting(sizes: Sequence[int], room: Room) -> int:
     )
 
 
-def allowances(wished: Sequence[int], room: Room) -> tuple[list[int], float]:
+def allowances(desired: Sequence[int], room: Room) -> tuple[list[int], float]:
     """What each passage may have, so that all that are shown fit together.
 
     Where the room is short all shrink in proportion, but none below a sentence: then the last are
@@ -136,15 +140,15 @@ def allowances(wished: Sequence[int], room: Room) -> tuple[list[int], float]:
     -------
     Word pieces of each, 0 for one that is left out; and the factor by which texts may exceed them.
     """
-    for n in range(len(wished), 0, -1):
-        total = sum(wished[:n])
-        free = room.tokens - room.mark * sum(wish > 0 for wish in wished[:n])
+    for n in range(len(desired), 0, -1):
+        total = sum(desired[:n])
+        free = room.tokens - room.mark * sum(wish > 0 for wish in desired[:n])
         aim = free if total <= free else _ASKED * free
-        share = aim / max(1, total)
-        allowed = [min(wish, max(_LEAST, int(share * wish))) for wish in wished[:n]]
+        scale = aim / max(1, total)
+        allowed = [min(wish, max(_LEAST, int(scale * wish))) for wish in desired[:n]]
         if sum(allowed) <= aim or n == 1:
             slack = min(_TOLERANCE, max(1.0, free / max(1, sum(allowed))))
-            return [*allowed, *[0] * (len(wished) - n)], slack
+            return [*allowed, *[0] * (len(desired) - n)], slack
     return [], 1.0
 
 

@@ -58,10 +58,10 @@ class Group:
     def mean_of(self, measured: Mapping[tuple[str, str], float], metric: str, method: str) -> float:
         """The mean of what was measured by method and question, over the questions scored."""
         known = ~np.isnan(self.values[:, self.columns.index((metric, method))])
-        asked = [
+        questions = [
             question for question, is_known in zip(self.questions, known, strict=True) if is_known
         ]
-        found = [measured[method, q] for q in asked if (method, q) in measured]
+        found = [measured[method, q] for q in questions if (method, q) in measured]
         return sum(found) / len(found) if found else 0.0
 
     def estimates(self) -> dict[str, dict[str, Estimate]]:
@@ -119,10 +119,17 @@ def _differences_where_known(values: np.ndarray) -> dict[tuple[int, int], Differ
         both = values[~np.isnan(values[:, [i, j]]).any(axis=1)]
         if len(both):
             found[i, j] = compare(both[:, i], both[:, j])
-    adjusted = holm([one.p_value for one in found.values()])
+    adjusted = holm([comparison.p_value for comparison in found.values()])
     return {
-        pair: Difference(one.difference, one.low, one.high, one.p_value, p, one.n)
-        for (pair, one), p in zip(found.items(), adjusted, strict=True)
+        pair: Difference(
+            comparison.difference,
+            comparison.low,
+            comparison.high,
+            comparison.p_value,
+            p,
+            comparison.n,
+        )
+        for (pair, comparison), p in zip(found.items(), adjusted, strict=True)
     }
 
 

@@ -45,11 +45,11 @@ def costs(
         answers = summaries.filter(pc.equal(summaries["method"], method))
         questions = set(answers["query_id"].to_pylist())
         spent = [pc.sum(answers[name]).as_py() for name in ("calls", "tokens_in", "tokens_out")]
-        taken = sum(seconds.get((method, query_id), 0.0) for query_id in questions)
+        duration = sum(seconds.get((method, query_id), 0.0) for query_id in questions)
         price = pc.sum(answers["cost_usd"]).as_py()
         assets = set(shared.get(method, ()))
         vectors = of_asset.get(_QUESTIONS, _NOTHING) if _QUESTIONS in assets else _NOTHING
-        query = _added([(*spent, taken, price), vectors])
+        query = _added([(*spent, duration, price), vectors])
         rows.append((method, "query", len(questions), *query))
         index = (of_asset[asset] for asset in assets - {_QUESTIONS} if asset in of_asset)
         rows.append((method, "index", n_documents, *_added(index)))
@@ -74,14 +74,14 @@ def spent_by_asset(calls: pa.Table, embeddings: pa.Table) -> dict[str, tuple]:
 
     columns = ["asset", "prompt_hash", *_SPENT, "cached"]
     # A request stands there once for each time it was made; what the memo gave took nothing.
-    asked: Any = calls.select(columns).to_pandas()
-    asked = asked.sort_values(["latency_s", "cost_usd"]).sort_values(
+    requests: Any = calls.select(columns).to_pandas()
+    requests = requests.sort_values(["latency_s", "cost_usd"]).sort_values(
         "cached", ascending=False, kind="stable"
     )
-    asked = asked.drop_duplicates(["asset", "prompt_hash"], keep="last").assign(calls=1)
+    requests = requests.drop_duplicates(["asset", "prompt_hash"], keep="last").assign(calls=1)
     embedded: Any = embeddings.select(["asset", "tokens_in", "latency_s", "cost_usd"]).to_pandas()
     embedded = embedded.assign(calls=0, tokens_out=0)  # no calls of a language model
-    spent: Any = pd.concat([asked, embedded])
+    spent: Any = pd.concat([requests, embedded])
     total = spent.groupby("asset")[["calls", *_SPENT]].sum()
     return {asset: tuple(amounts) for asset, *amounts in total.itertuples(name=None)}
 
@@ -98,13 +98,13 @@ def shared_assets(store: ParquetStore, corpus: str, method: str) -> set[str]:
     are among them.
     """
     assets: set[str] = set()
-    seen: set[str] = set()
+    visited: set[str] = set()
     open_ = ["contexts"]
     while open_:
         table = TABLES.get(open_.pop())
-        if table is None or table.name in seen or table.name in _NOT_INDEXED:
+        if table is None or table.name in visited or table.name in _NOT_INDEXED:
             continue
-        seen.add(table.name)
+        visited.add(table.name)
         for partition in store.partitions(table, corpus):
             footer = store.provenance(table, partition)
             if footer is None or partition.method not in (None, method):

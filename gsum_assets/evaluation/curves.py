@@ -33,5 +33,5 @@ def curves(queries: pa.Table, scores: pa.Table) -> pa.Table:
 
 def of_kind(curve: pa.Table, kind: str, split: str = ALL) -> pa.Table:
     """The rows of `curves` of one kind of question and one split."""
-    wanted = pc.and_(pc.equal(curve["kind"], kind), pc.equal(curve["split"], split))
-    return curve.filter(wanted)
+    is_selected = pc.and_(pc.equal(curve["kind"], kind), pc.equal(curve["split"], split))
+    return curve.filter(is_selected)

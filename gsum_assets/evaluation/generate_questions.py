@@ -109,16 +109,18 @@ def generate_questions(
         If it wrote not a single question.
     """
     writer = _Writer(model, settings.description.strip(), settings.n, prompts)
-    wanted = settings.n**3
+    n_requested = settings.n**3
     written = list(_written(writer))
     if not written:
-        raise QuestionError(f"none of {wanted} questions was written; first: {writer.failures[0]}")
+        raise QuestionError(
+            f"none of {n_requested} questions was written; first: {writer.failures[0]}"
+        )
     rows = _distinct(written)
     failures = list(writer.failures)
-    if len(rows) < wanted:
+    if len(rows) < n_requested:
         failures.append(
-            f"{len(rows)} of {wanted} questions: {len(written) - len(rows)} repeated another, "
-            f"{wanted - len(written)} were not written"
+            f"{len(rows)} of {n_requested} questions: {len(written) - len(rows)} repeated another, "
+            f"{n_requested - len(written)} were not written"
         )
     rows.sort(key=lambda row: row["query_id"])
     schema = TABLES["generated_questions"].schema
@@ -150,11 +152,11 @@ class _Writer:
                 Request(
                     task="question",
                     instructions=self._prompts.text(prompt, n=self._n),
-                    passages=(f"The collection: {self._description}", *told),
+                    passages=(f"The collection: {self._description}", *contexts),
                     max_words=_WORDS_EACH * self._n,
                     schema=schema,
                 )
-                for told in about
+                for contexts in about
             ]
         )
         for reply in replies:
@@ -169,15 +171,15 @@ def _written(writer: _Writer) -> Iterator[dict]:
     """Rows of `generated_questions`, repetitions included, in the order of asking."""
     (found,) = writer.lists(Personas, "personas", [()])
     personas = [f"{persona.name}: {persona.description}" for persona in found.items]
-    told = [(f"The person: {persona}",) for persona in personas]
+    contexts = [(f"The person: {persona}",) for persona in personas]
     tasks = [
         (persona, task)
-        for persona, reply in zip(personas, writer.lists(Tasks, "tasks", told), strict=True)
+        for persona, reply in zip(personas, writer.lists(Tasks, "tasks", contexts), strict=True)
         for task in reply.items
     ]
-    told = [(f"The person: {persona}", f"The task: {task}") for persona, task in tasks]
+    contexts = [(f"The person: {persona}", f"The task: {task}") for persona, task in tasks]
     for (persona, task), reply in zip(
-        tasks, writer.lists(Questions, "questions", told), strict=True
+        tasks, writer.lists(Questions, "questions", contexts), strict=True
     ):
         for item in reply.items:
             text = " ".join(item.split())
@@ -193,16 +195,16 @@ def _written(writer: _Writer) -> Iterator[dict]:
 def _distinct(rows: Sequence[dict]) -> list[dict]:
     """The first of each set of rows that ask the same."""
     kept: list[dict] = []
-    asked: set[str] = set()
+    seen_texts: set[str] = set()
     contents: list[frozenset[str]] = []
     for row in rows:
         text, content = row["text"].casefold(), frozenset(content_stems(row["text"]))
-        if text in asked or any(
-            _similarity(content, other) >= NEAR_DUPLICATE for other in contents
+        if text in seen_texts or any(
+            _similarity(content, earlier) >= NEAR_DUPLICATE for earlier in contents
         ):
             continue
         kept.append(row)
-        asked.add(text)
+        seen_texts.add(text)
         contents.append(content)
     return kept
 

@@ -118,7 +118,7 @@ def best_methods(board: pa.Table) -> str:
     for kind, methods in ranked_by_kind(board).items():
         if not methods:
             continue
-        real = [one for one in methods if not is_upper_bound(one[0])]
+        real = [entry for entry in methods if not is_upper_bound(entry[0])]
         method, found = (real or methods)[0]
         metric = main_metrics(metric for _, metrics in methods for metric in metrics)[0]
         if metric in found:
@@ -129,13 +129,13 @@ def best_methods(board: pa.Table) -> str:
 
 def to_markdown(board: pa.Table, split: str = ALL) -> str:
     """One Markdown table for each kind of question."""
-    parts = [LEGEND, ""]
+    lines = [LEGEND, ""]
     for grid in grids(board, split):
-        parts += [f"**{grid.title}**", "", "| " + " | ".join(grid.header) + " |"]
-        parts.append("|---" + "|---:" * (len(grid.header) - 1) + "|")
-        parts += ["| " + " | ".join(row) + " |" for row in grid.rows]
-        parts.append("")
-    return "\n".join(parts)
+        lines += [f"**{grid.title}**", "", "| " + " | ".join(grid.header) + " |"]
+        lines.append("|---" + "|---:" * (len(grid.header) - 1) + "|")
+        lines += ["| " + " | ".join(row) + " |" for row in grid.rows]
+        lines.append("")
+    return "\n".join(lines)
 
 
 @dataclass(frozen=True)
@@ -167,8 +167,8 @@ def grids(board: pa.Table, split: str = ALL) -> list[TextGrid]:
             [method, *(_cell(metrics.get(metric), several) for metric in shown), _seconds(metrics)]
             for method, metrics in methods
         ]
-        part = "all splits" if split == ALL else f"split {split}"
-        title = f"{kind} questions, n = {count}, {part}; percent, ± half the 95% interval"
+        scope = "all splits" if split == ALL else f"split {split}"
+        title = f"{kind} questions, n = {count}, {scope}; percent, ± half the 95% interval"
         if not can_differ(count):
             title += "; too few questions for any difference to be significant"
         header = ["method", *(_SHORT.get(metric, metric) for metric in shown), "s"]

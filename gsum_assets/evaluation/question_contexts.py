@@ -24,7 +24,7 @@ def questions_with_passages(contexts: pa.Table, queries: pa.Table) -> list[Quest
 
     Parameters
     ----------
-    contexts : rows of `contexts`, in any order; rows whose question is not in `queries` are skipped.
+    contexts : rows of `contexts`, in any order; rows of other questions are skipped.
     """
     found: dict[str, list[dict]] = {}
     ordered = contexts.sort_by([("query_id", "ascending"), ("rank", "ascending")])

@@ -23,7 +23,7 @@ Row = tuple[str, str, float]  # query id, metric, value
 
 
 def reading_rows(
-    asked: Mapping[str, Mapping], read: Read, count_tokens: CountTokens
+    questions: Mapping[str, Mapping], read: Read, count_tokens: CountTokens
 ) -> Iterator[Row]:
     """Precision, recall, F1 and tokens of what each question's answer was written from.
 
@@ -44,17 +44,17 @@ def reading_rows(
     """
     distinct = list(dict.fromkeys(read.rows["text"].to_pylist()))
     sizes = dict(zip(distinct, count_tokens(distinct) if distinct else (), strict=True))
-    asked = {query_id: row for query_id, row in asked.items() if _is_measured(row)}
+    questions = {query_id: row for query_id, row in questions.items() if _is_measured(row)}
     texts: dict[tuple[str, int], list[dict]] = defaultdict(list)
     for row in read.rows.to_pylist():
-        if row["query_id"] in asked:
+        if row["query_id"] in questions:
             texts[row["query_id"], row["sample"]].append(row)
-    without = asked.keys() - {query_id for query_id, _ in texts}
+    without = questions.keys() - {query_id for query_id, _ in texts}
     for (query_id, _), rows in [*texts.items(), *(((q, 0), []) for q in sorted(without))]:
         yield query_id, CONTEXT_TOKENS, float(sum(sizes[row["text"]] for row in rows))
         yield from (
             (query_id, metric, value)
-            for metric, value in _found(asked[query_id], rows, read.held).items()
+            for metric, value in _found(questions[query_id], rows, read.held).items()
         )
 
 
@@ -106,13 +106,13 @@ def chunks_within(
     Chunk and document of each, by the id of the longer piece.
     """
     columns = ["document_id", "start", "end"]
-    placed: dict[str, list[tuple[int, int, str]]] = defaultdict(list)
+    chunks_of: dict[str, list[tuple[int, int, str]]] = defaultdict(list)
     for row in chunks.select([*columns, "chunk_id"]).to_pylist():
-        placed[row["document_id"]].append((row["start"], row["end"], row["chunk_id"]))
+        chunks_of[row["document_id"]].append((row["start"], row["end"], row["chunk_id"]))
     return {
         row[key]: [
             (chunk_id, row["document_id"])
-            for start, end, chunk_id in placed[row["document_id"]]
+            for start, end, chunk_id in chunks_of[row["document_id"]]
             if 2 * (min(end, row["end"]) - max(start, row["start"])) >= end - start
         ]
         for row in spans.select([key, *columns]).to_pylist()

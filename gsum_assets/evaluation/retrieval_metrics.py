@@ -41,18 +41,18 @@ def retrieval_metrics(
         raise ValueError(f"retrieval_metrics: '{twice}' is ranked twice; rank each item once")
     if min(ks, default=1) < 1:
         raise ValueError(f"retrieval_metrics: cut-off {min(ks)}; cut-offs begin at 1")
-    wanted = set(relevant)
-    if not wanted:
+    relevant_ids = set(relevant)
+    if not relevant_ids:
         return None
-    hits = np.array([item in wanted for item in ranked], dtype=bool)
+    hits = np.array([item in relevant_ids for item in ranked], dtype=bool)
     values = {"mrr": reciprocal_rank(hits)}
     for k in ks:
-        precision, recall = hits[:k].sum() / k, hits[:k].sum() / len(wanted)
+        precision, recall = hits[:k].sum() / k, hits[:k].sum() / len(relevant_ids)
         values |= {
             f"p@{k}": float(precision),
             f"r@{k}": float(recall),
             f"f1@{k}": harmonic_mean(precision, recall),
-            f"ndcg@{k}": ndcg(hits, len(wanted), k),
+            f"ndcg@{k}": ndcg(hits, len(relevant_ids), k),
         }
     return values
 

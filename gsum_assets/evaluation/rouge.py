@@ -98,12 +98,12 @@ def lcs_length(first: Sequence[str], second: Sequence[str]) -> int:
     `row` holds one column of the usual table as bits: bit i is 0 where the table grows by one
     between `first[:i]` and `first[:i + 1]`. An integer addition carries all cells at once.
     """
-    places: dict[str, int] = {}
+    positions: dict[str, int] = {}
     for i, token in enumerate(first):
-        places[token] = places.get(token, 0) | 1 << i
+        positions[token] = positions.get(token, 0) | 1 << i
     full = (1 << len(first)) - 1
     row = full
     for token in second:
-        matches = row & places.get(token, 0)
+        matches = row & positions.get(token, 0)
         row = ((row + matches) | (row - matches)) & full
     return len(first) - row.bit_count()

@@ -84,15 +84,15 @@ def score_answers(
     read : the texts that answers rest on; None: they are not measured.
     k : what the column of that name says.
     """
-    asked = {row["query_id"]: row for row in queries.to_pylist()}
-    answers = list(_answers(asked, summaries))
+    questions = {row["query_id"]: row for row in queries.to_pylist()}
+    answers = list(_answers(questions, summaries))
     rows = sorted(
         [
             *_mean_over_samples(_answer_rows(answers)),
             *_mean_over_samples(_bertscore_rows(answers, bertscorer)),
             *_mean_over_samples((a.query_id, "coverage", float(bool(a.text))) for a in answers),
-            *_mean_over_samples(reading_rows(asked, read, n_word_pieces) if read else iter(())),
-            *_retrieval_rows(asked, rankings, cut_offs),
+            *_mean_over_samples(reading_rows(questions, read, n_word_pieces) if read else iter(())),
+            *_retrieval_rows(questions, rankings, cut_offs),
         ]
     )
     seconds = _latencies(summaries, rankings)
@@ -117,11 +117,11 @@ def _latencies(summaries: pa.Table, rankings: pa.Table) -> dict[str, float]:
     return seconds
 
 
-def _answers(asked: Mapping[str, dict], summaries: pa.Table) -> Iterator[_Answer]:
+def _answers(questions: Mapping[str, dict], summaries: pa.Table) -> Iterator[_Answer]:
     texts: dict[str, list[str]] = defaultdict(list)
     for row in summaries.select(["query_id", "text"]).to_pylist():
         texts[row["query_id"]].append(row["text"].strip())
-    for query_id, question in asked.items():
+    for query_id, question in questions.items():
         if question["references"]:
             of_question = question["references"], question["form"], question["options"]
             for text in texts.get(query_id, [""]):
@@ -144,9 +144,9 @@ def _answer_rows(answers: Sequence[_Answer]) -> Iterator[Row]:
 def _bertscore_rows(answers: Sequence[_Answer], scorer: BertScorer | None) -> Iterator[Row]:
     if scorer is None:
         return
-    wanted = [answer for answer in answers if answer.form != "choice"]
-    yield from ((answer.query_id, "bertscore_f1", 0.0) for answer in wanted if not answer.text)
-    measured = [answer for answer in wanted if answer.text]
+    prose = [answer for answer in answers if answer.form != "choice"]
+    yield from ((answer.query_id, "bertscore_f1", 0.0) for answer in prose if not answer.text)
+    measured = [answer for answer in prose if answer.text]
     if not measured:
         return
     values = scorer([(answer.text, answer.references) for answer in measured])
@@ -164,13 +164,13 @@ def _mean_over_samples(rows: Iterator[Row]) -> Iterator[Row]:
 
 
 def _retrieval_rows(
-    asked: Mapping[str, dict], rankings: pa.Table, cut_offs: Sequence[int]
+    questions: Mapping[str, dict], rankings: pa.Table, cut_offs: Sequence[int]
 ) -> Iterator[Row]:
     ranked: dict[tuple[str, str], list[tuple[int, str]]] = defaultdict(list)
     for row in rankings.select(["query_id", "level", "rank", "item_id"]).to_pylist():
         ranked[row["level"], row["query_id"]].append((row["rank"], row["item_id"]))
     for (level, query_id), items in ranked.items():
-        question = asked.get(query_id)
+        question = questions.get(query_id)
         if question is None:
             continue
         if level == "node":

@@ -32,18 +32,18 @@ def scores_step(method: Method) -> Step:
 
 
 def _scorer(method: Method) -> Callable[[Inputs], Result]:
-    def make(inputs: Inputs) -> Result:
+    def score(inputs: Inputs) -> Result:
         settings = checked_section(ScoreSettings, "scores", inputs.settings("scores"))
         bertscorer = _bertscorer(settings, inputs) if settings.bertscore else None
 
-        def scores_of(there: Inputs, k: int | None) -> pa.Table:
+        def scores_of(step_inputs: Inputs, k: int | None) -> pa.Table:
             return score_answers(
-                there.table("queries"),
-                there.table("summaries"),
-                there.table("rankings"),
+                step_inputs.table("queries"),
+                step_inputs.table("summaries"),
+                step_inputs.table("rankings"),
                 settings.cut_offs,
                 bertscorer,
-                method.texts_read(there),
+                method.texts_read(step_inputs),
                 k,
             )
 
@@ -60,7 +60,7 @@ def _scorer(method: Method) -> Callable[[Inputs], Result]:
 
         return Result(pa.concat_tables(points), shown=shown)
 
-    return make
+    return score
 
 
 def _bertscorer(settings: ScoreSettings, inputs: Inputs) -> BertScorer:

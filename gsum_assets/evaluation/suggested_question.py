@@ -55,7 +55,12 @@ def suggest_question(documents: Sequence[Text]) -> str:
     ]
     for n_mentions in _N_MENTIONS:
         if often := [choice for choice in choices if choice.n_mentions >= n_mentions]:
-            return _worded(max(often, key=lambda one: (one.weight, one.title, one.phrase)))
+            return _worded(
+                max(
+                    often,
+                    key=lambda keyphrase: (keyphrase.weight, keyphrase.title, keyphrase.phrase),
+                )
+            )
     return _ANYTHING
 
 
@@ -63,22 +68,32 @@ def _choices(title: str, text: str, texts: Sequence[str]) -> list[_Choice]:
     sentences = read_sentences([text])
     spoken = any(sentence.speaker for sentence in sentences)
     return [
-        _Choice(title, _shown(one, sentences), spoken, len(one.sentences), _weight(one, texts))
-        for one in keyphrases(sentences)
-        if _is_telling(one, title)
+        _Choice(
+            title,
+            _shown(keyphrase, sentences),
+            spoken,
+            len(keyphrase.sentences),
+            _weight(keyphrase, texts),
+        )
+        for keyphrase in keyphrases(sentences)
+        if _is_specific(keyphrase, title)
     ]
 
 
-def _is_telling(one: Keyphrase, title: str) -> bool:
+def _is_specific(keyphrase: Keyphrase, title: str) -> bool:
     """Return whether a phrase can be asked about: a whole noun phrase of words beside the title's.
 
     A common noun in the singular without an article ("free program") is a piece of a phrase.
     """
-    words = one.phrase.core.split()
-    is_whole = one.phrase.text != one.phrase.core or one.phrase.proper or words[-1].endswith("s")
+    words = keyphrase.phrase.core.split()
+    is_whole = (
+        keyphrase.phrase.text != keyphrase.phrase.core
+        or keyphrase.phrase.proper
+        or words[-1].endswith("s")
+    )
     return (
         is_whole
-        and bool(one.phrase.evidence)
+        and bool(keyphrase.phrase.evidence)
         and _N_WORDS[0] <= len(words) <= _N_WORDS[1]
         and not _VAGUE & {word.casefold() for word in words}
         and all(re.fullmatch(r"[^\W\d_]{3,}(?:[-'’][^\W\d_]+)*|of|the", word) for word in words)
@@ -86,16 +101,16 @@ def _is_telling(one: Keyphrase, title: str) -> bool:
     )
 
 
-def _weight(one: Keyphrase, texts: Sequence[str]) -> float:
-    having = sum(one.phrase.core.casefold() in text for text in texts)
-    return one.weight * len(one.sentences) ** 0.5 / having if having else 0.0
+def _weight(keyphrase: Keyphrase, texts: Sequence[str]) -> float:
+    having = sum(keyphrase.phrase.core.casefold() in text for text in texts)
+    return keyphrase.weight * len(keyphrase.sentences) ** 0.5 / having if having else 0.0
 
 
-def _shown(one: Keyphrase, sentences: Sequence[Sentence]) -> str:
+def _shown(keyphrase: Keyphrase, sentences: Sequence[Sentence]) -> str:
     """Return the phrase with its article, in lower case where only a sentence's begin raised it."""
-    phrase = one.phrase.text
+    phrase = keyphrase.phrase.text
     lowered = phrase[0].lower() + phrase[1:]
-    inner = (sentences[i].text for i in one.sentences)
+    inner = (sentences[i].text for i in keyphrase.sentences)
     return lowered if any(lowered in text for text in inner) else phrase
 
 

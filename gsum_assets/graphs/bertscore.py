@@ -61,12 +61,12 @@ def bertscore(references: Sequence[TokenVectors], candidates: Sequence[TokenVect
 
     shape = (len(references), len(candidates))
     precision, recall = np.zeros(shape, np.float32), np.zeros(shape, np.float32)
-    asked = [(row, text) for row, text in enumerate(references) if text.counted.any()]
+    nonempty = [(row, text) for row, text in enumerate(references) if text.counted.any()]
     with torch.inference_mode():
         for block in _blocks(candidates):
             vectors = torch.from_numpy(block.vectors)
             n, length, dim = vectors.shape
-            for row, reference in asked:
+            for row, reference in nonempty:
                 tokens = torch.from_numpy(reference.vectors)  # (m, dim)
                 cosines = (tokens @ vectors.view(-1, dim).T).view(-1, n, length)  # (m, n, length)
                 best = cosines.amax(0) * torch.from_numpy(block.weights)

@@ -47,20 +47,24 @@ def nearest_by_product(vectors: "csr_matrix", k: int) -> Neighbours:
     """The nearest of each sparse vector, `(n_vectors, n_dimensions)`."""
     n, _ = vectors.shape  # pyright: ignore[reportGeneralTypeIssues] - scipy allows None
     step = max(1, _CELLS_AT_ONCE // max(1, n))
-    parts = []
+    blocks = []
     for first in range(0, n, step):
         rows = np.arange(first, min(first + step, n))
         # whose sums run in one order, whatever the shape
         products = (vectors[rows] @ vectors.T).toarray()
         products[np.arange(len(rows)), rows] = -np.inf
-        wanted = products >= _bounds(products, k)[:, None] - 10.0**-DECIMALS
-        for row in np.flatnonzero(np.count_nonzero(wanted, axis=1) > _CROWD * k):
-            wanted[row] = False  # many are as good as one another, without a common word for one
-            wanted[row, np.argsort(-np.round(products[row], DECIMALS), kind="stable")[:k]] = True
-        pairs = _true_in(wanted)
+        is_candidate = products >= _bounds(products, k)[:, None] - 10.0**-DECIMALS
+        for row in np.flatnonzero(np.count_nonzero(is_candidate, axis=1) > _CROWD * k):
+            is_candidate[row] = (
+                False  # many are as good as one another, without a common word for one
+            )
+            is_candidate[row, np.argsort(-np.round(products[row], DECIMALS), kind="stable")[:k]] = (
+                True
+            )
+        pairs = _true_in(is_candidate)
         values = np.round(products[pairs.rows, pairs.columns], DECIMALS)
-        parts.append(best(pairs, values, len(rows), k, n))
-    return joined(parts)
+        blocks.append(best(pairs, values, len(rows), k, n))
+    return joined(blocks)
 
 
 def nearest(
@@ -155,9 +159,9 @@ class Comparison:
         """Inner products in double precision, rounded, `(n_pairs,)`."""
         found = np.empty(len(pairs.rows))
         rows, first = np.unique(pairs.rows, return_index=True)
-        for row, part in zip(rows, _slices(first, len(found)), strict=True):
-            others = self._vectors[pairs.columns[part]].astype(np.float64)
-            found[part] = others @ self._vectors[row].astype(np.float64)
+        for row, pair_slice in zip(rows, _slices(first, len(found)), strict=True):
+            others = self._vectors[pairs.columns[pair_slice]].astype(np.float64)
+            found[pair_slice] = others @ self._vectors[row].astype(np.float64)
         return np.round(found, DECIMALS)
 
     def exact_groups(
@@ -173,18 +177,18 @@ class Comparison:
         found = np.empty(len(pairs.rows))
         lengths = self._lengths[groups]
         tops = np.cumsum(lengths) - lengths
-        places, first = np.unique(pairs.rows, return_index=True)
-        for place, part in zip(places, _slices(first, len(found)), strict=True):
-            others = pairs.columns[part]
+        positions, first = np.unique(pairs.rows, return_index=True)
+        for position, pair_slice in zip(positions, _slices(first, len(found)), strict=True):
+            others = pairs.columns[pair_slice]
             columns = self.members(others)
             owners = np.repeat(np.arange(len(others)), self._lengths[others])
-            mine = products[tops[place] : tops[place] + lengths[place], columns]
-            member, column = np.nonzero(mine >= within[place, others][owners] - self.margin)
-            rows = member + self._starts[groups[place]]
+            mine = products[tops[position] : tops[position] + lengths[position], columns]
+            member, column = np.nonzero(mine >= within[position, others][owners] - self.margin)
+            rows = member + self._starts[groups[position]]
             exact = self.exact(Pairs(rows, columns[column]))
             values = np.full(len(others), -np.inf)
             np.maximum.at(values, owners[column], exact)
-            found[part] = values
+            found[pair_slice] = values
         return found
 
 
@@ -219,9 +223,9 @@ def _bounds(similarities: np.ndarray, k: int) -> np.ndarray:
     return np.maximum(found, np.finfo(np.float32).min)
 
 
-def _true_in(wanted: np.ndarray) -> Pairs:
+def _true_in(is_candidate: np.ndarray) -> Pairs:
     # much faster than np.nonzero of a matrix
-    return Pairs(*np.divmod(np.flatnonzero(wanted), max(1, wanted.shape[1])))
+    return Pairs(*np.divmod(np.flatnonzero(is_candidate), max(1, is_candidate.shape[1])))
 
 
 def best(pairs: Pairs, values: np.ndarray, n_rows: int, k: int, n_items: int) -> Neighbours:
@@ -230,15 +234,15 @@ def best(pairs: Pairs, values: np.ndarray, n_rows: int, k: int, n_items: int) ->
     values = values.astype(np.float32)
     order = np.lexsort((pairs.columns, -values, pairs.rows))
     first = np.searchsorted(pairs.rows, np.arange(n_rows))
-    taken = order[(first[:, None] + np.arange(k)).ravel()].reshape(n_rows, k)
-    return Neighbours(pairs.columns[taken].astype(np.int32), values[taken])
+    top = order[(first[:, None] + np.arange(k)).ravel()].reshape(n_rows, k)
+    return Neighbours(pairs.columns[top].astype(np.int32), values[top])
 
 
-def joined(parts: list[Neighbours]) -> Neighbours:
+def joined(blocks: list[Neighbours]) -> Neighbours:
     """The neighbours of all parts, one part after the other."""
-    if not parts:
+    if not blocks:
         return Neighbours(np.empty((0, 0), np.int32), np.empty((0, 0), np.float32))
-    return Neighbours(*(np.concatenate(column) for column in zip(*parts, strict=True)))
+    return Neighbours(*(np.concatenate(column) for column in zip(*blocks, strict=True)))
 
 
 def _slices(first: np.ndarray, n: int) -> Iterator[slice]:

@@ -116,9 +116,9 @@ class _Renewed:
         """Pairs of a row and a kept item that may have it among its nearest."""
         return reaching(similarities, self._least - margin)
 
-    def add(self, items: np.ndarray, others: np.ndarray, similarities: np.ndarray) -> None:
+    def add(self, items: np.ndarray, fresh_items: np.ndarray, similarities: np.ndarray) -> None:
         """Note how similar kept items and fresh ones are."""
-        self._gains.append((items, others, similarities))
+        self._gains.append((items, fresh_items, similarities))
 
     def put(self, items: np.ndarray, rows: Neighbours) -> None:
         """Take over what was found for `items`."""
@@ -129,28 +129,30 @@ class _Renewed:
     def settle(self) -> np.ndarray:
         """Renew the lists of kept items; gives those whose nearest cannot be told, ascending."""
         indices, similarities = self._before
-        items, others, gained = (np.concatenate(parts) for parts in zip(*self._gains, strict=True))
+        items, fresh_items, gained = (
+            np.concatenate(columns) for columns in zip(*self._gains, strict=True)
+        )
         loses = (indices < 0).any(axis=1)
         touched = loses.copy()
         touched[items] = True
         same = np.flatnonzero(~self._is_fresh & ~touched)
         self.put(same, Neighbours(indices[same, : self._k], similarities[same, : self._k]))
         touched = np.flatnonzero(touched & ~self._is_fresh)
-        place, column = np.nonzero(indices[touched] >= 0)
-        kept = indices[touched][place, column], similarities[touched][place, column]
-        rows = np.concatenate([place, np.searchsorted(touched, items)])
+        row, column = np.nonzero(indices[touched] >= 0)
+        kept = indices[touched][row, column], similarities[touched][row, column]
+        rows = np.concatenate([row, np.searchsorted(touched, items)])
         order = np.argsort(rows, kind="stable")
-        pairs = Pairs(rows[order], np.concatenate([kept[0], others])[order])
+        pairs = Pairs(rows[order], np.concatenate([kept[0], fresh_items])[order])
         values = np.concatenate([kept[1], gained.astype(np.float32)])[order]
-        is_told = self._told(touched, pairs, values) | ~loses[touched]
-        chosen = is_told[pairs.rows]
-        number = np.cumsum(is_told) - 1
+        is_certain = self._are_certain(touched, pairs, values) | ~loses[touched]
+        chosen = is_certain[pairs.rows]
+        number = np.cumsum(is_certain) - 1
         pairs = Pairs(number[pairs.rows[chosen]], pairs.columns[chosen])
-        n_told, n_items = int(is_told.sum()), len(indices)
-        self.put(touched[is_told], best(pairs, values[chosen], n_told, self._k, n_items))
-        return touched[~is_told]
+        n_certain, n_items = int(is_certain.sum()), len(indices)
+        self.put(touched[is_certain], best(pairs, values[chosen], n_certain, self._k, n_items))
+        return touched[~is_certain]
 
-    def _told(self, touched: np.ndarray, pairs: Pairs, values: np.ndarray) -> np.ndarray:
+    def _are_certain(self, touched: np.ndarray, pairs: Pairs, values: np.ndarray) -> np.ndarray:
         """Whether enough of each item's neighbours go before all that never were listed."""
         if self._is_complete:
             return np.ones(len(touched), bool)

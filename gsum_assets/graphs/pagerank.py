@@ -42,16 +42,16 @@ class WalkGraph:
     weights: np.ndarray
 
     @cached_property
-    def places(self) -> np.ndarray:
+    def positions(self) -> np.ndarray:
         """Place of each node when they are sorted by number of edges leaving, `(n_nodes,)`.
 
         Where rows are as long as those before, the processor foresees where they end, which halves
         the time of a product.
         """
         order = np.argsort(np.bincount(self.sources, minlength=self.n_nodes), kind="stable")
-        places = np.empty_like(order)
-        places[order] = np.arange(self.n_nodes)
-        return places
+        positions = np.empty_like(order)
+        positions[order] = np.arange(self.n_nodes)
+        return positions
 
     @cached_property
     def n_ends(self) -> int:
@@ -61,7 +61,7 @@ class WalkGraph:
     @cached_property
     def leaving(self) -> np.ndarray:
         """Weight of the edges that leave each node, for an end the largest, `(n_nodes,)`."""
-        weights = np.bincount(self.places[self.sources], self.weights, self.n_nodes)
+        weights = np.bincount(self.positions[self.sources], self.weights, self.n_nodes)
         weights[: self.n_ends] = weights.max() or 1.0
         return weights
 
@@ -98,7 +98,7 @@ class WalkGraph:
         """A: weight of the edges to node i from node j."""
         from scipy.sparse import csc_matrix
 
-        edges = self.places[self.targets], self.places[self.sources]
+        edges = self.positions[self.targets], self.positions[self.sources]
         return csc_matrix((self.weights, edges), shape=(self.n_nodes, self.n_nodes))
 
 
@@ -132,13 +132,13 @@ def personalized_pagerank(
     if not total > 0:
         raise ValueError(f"none of {len(seeds)} seeds has weight; give at least one a positive one")
     jumps, transitions = np.zeros(graph.n_nodes), graph.transitions
-    np.add.at(jumps, graph.places[seeds], np.asarray(weights) / total)
+    np.add.at(jumps, graph.positions[seeds], np.asarray(weights) / total)
     # rounding changes a probability by its own 2^-24 in each step, by that over r in all
     if 2**-24 / restart <= tolerance:
         jumps, transitions = jumps.astype(np.float32), graph.single_transitions
     solve = _conjugate_gradients if graph.is_symmetric else _power_iteration
     found = solve(graph, transitions, jumps, restart, tolerance)
-    return found[graph.places].astype(np.float64)
+    return found[graph.positions].astype(np.float64)
 
 
 def _power_iteration(
@@ -203,6 +203,6 @@ def _product(
     return columns[:, nodes] @ walkers[nodes]
 
 
-def _inner(one: np.ndarray, other: np.ndarray) -> float:
+def _inner(first: np.ndarray, second: np.ndarray) -> float:
     """Inner product; the last bits of that of BLAS depend on the number of threads."""
-    return float(np.einsum("i,i", one, other))
+    return float(np.einsum("i,i", first, second))

@@ -29,7 +29,7 @@ def top_contexts(rankings: pa.Table, chunks: pa.Table, k: int) -> pa.Table:
             f"contexts: {found.null_count} ranked nodes are no chunks of the corpus (first: "
             f"'{first}'); materialize rankings again"
         )
-    taken = chunks.take(found)
+    context_chunks = chunks.take(found)
     n = best.num_rows
     return pa.table(
         {
@@ -38,10 +38,10 @@ def top_contexts(rankings: pa.Table, chunks: pa.Table, k: int) -> pa.Table:
             "rank": best["rank"],
             "node_id": best["item_id"],
             "node_kind": pa.repeat("chunk", n),
-            "document_id": taken["document_id"],
-            "position": taken["position"],
+            "document_id": context_chunks["document_id"],
+            "position": context_chunks["position"],
             "score": best["score"],
-            "text": taken["text"],
+            "text": context_chunks["text"],
         },
         schema=TABLES["contexts"].schema,
     )

@@ -38,12 +38,12 @@ class Dense:
 
     def scores(self, questions: Questions) -> Scores:
         """Cosine similarities, -1 to 1, since both sides have unit length."""
-        asked = questions.embeddings
-        if asked is None or asked.shape[1] != self._embeddings.shape[1]:
-            shape = None if asked is None else asked.shape
+        vectors = questions.embeddings
+        if vectors is None or vectors.shape[1] != self._embeddings.shape[1]:
+            shape = None if vectors is None else vectors.shape
             raise ValueError(
                 f"dense: question vectors {shape} do not fit chunk vectors "
                 f"{self._embeddings.shape}; embed the questions with the chunks' embedder"
             )
-        nodes = np.round(asked @ self._embeddings.T, _DECIMALS)  # (n_questions, n_chunks)
+        nodes = np.round(vectors @ self._embeddings.T, _DECIMALS)  # (n_questions, n_chunks)
         return Scores(nodes, best_of_nodes(nodes, self._collection))

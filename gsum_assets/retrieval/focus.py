@@ -104,7 +104,7 @@ def spread(passages: Sequence[Sequence[dict]], n: int) -> list[dict]:
     passages : of each document, best first; documents in the order in which they count.
     """
     rounds = zip_longest(*passages)
-    return [one for several in rounds for one in several if one is not None][:n]
+    return [passage for group in rounds for passage in group if passage is not None][:n]
 
 
 def _words(text: str) -> list[_Word]:
@@ -190,7 +190,7 @@ def _mentions(words: list[_Word], names: Mapping[tuple[str, ...], list[str]]) ->
     for start in range(len(words)):
         for end in range(start + 1, min(len(words), start + longest + _MOST_INITIALS) + 1):
             span = words[start:end]
-            ids = next((names[form] for form in _asked_forms(span) if form in names), None)
+            ids = next((names[form] for form in _question_forms(span) if form in names), None)
             is_cut = end < len(words) and words[end].text[0].isdigit()  # another one's number
             if ids and _is_name(span) and not is_cut:
                 found.append((start, end, ids))
@@ -211,7 +211,7 @@ def _without(question: str, spans: Sequence[tuple[int, int]]) -> str:
     return " ".join(rest.split()) if len(_words(rest)) >= _FEWEST_WORDS else question
 
 
-def _asked_forms(span: Sequence[_Word]) -> Iterator[tuple[str, ...]]:
+def _question_forms(span: Sequence[_Word]) -> Iterator[tuple[str, ...]]:
     """A span as it stands, and with its words put as an acronym."""
     texts = [word.text for word in span]
     yield tuple(texts)

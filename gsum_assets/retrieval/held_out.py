@@ -72,15 +72,17 @@ def held_out(collection: Collection, language: str, n: int) -> HeldOut:
     """
     assert collection.embeddings is not None
     chosen = _steady_choice(collection.chunk_ids, n)
-    texts = [collection.chunk_texts[place] for place in chosen]
+    texts = [collection.chunk_texts[index] for index in chosen]
     chunks = np.array(chosen, np.int64)
-    asked = Questions(
+    questions = Questions(
         ids=[""] * len(texts),
         texts=texts,
         document_ids=[None] * len(texts),
         embeddings=collection.embeddings[chunks],
     )
-    first, second = (one.scores(asked) for one in lexical_and_dense(collection, language))
+    first, second = (
+        retriever.scores(questions) for retriever in lexical_and_dense(collection, language)
+    )
     owners = np.searchsorted(collection.starts, chunks, side="right") - 1
     return HeldOut(chunks, owners, first, second)
 
@@ -126,14 +128,14 @@ def _evidence(
     scores = [found.astype(np.float64) for found in (first, second)]
     for found in scores:
         found[rows, held_out] = found.min(axis=1)
-    ways = []
+    estimates = []
     for found, judge in zip(scores, scores[::-1], strict=True):
         spread = judge.std(axis=1, keepdims=True)
         values = (judge - judge.mean(axis=1, keepdims=True)) / np.where(spread > 0, spread, 1)
-        made = method(found)
-        made[rows, held_out] = -np.inf
-        ways.append(Evidence(_after_best(made, values), _after_best(found, values)))
-    return Evidence(*(np.mean(values, axis=0) for values in zip(*ways, strict=True)))
+        method_scores = method(found)
+        method_scores[rows, held_out] = -np.inf
+        estimates.append(Evidence(_after_best(method_scores, values), _after_best(found, values)))
+    return Evidence(*(np.mean(values, axis=0) for values in zip(*estimates, strict=True)))
 
 
 def t_value(found: Evidence) -> float:
@@ -153,9 +155,9 @@ def trust(found: Evidence) -> float:
     return 0.5 * (1 + math.erf(t_value(found) / math.sqrt(2)))
 
 
-def joined(parts: Sequence[Evidence]) -> Evidence:
+def joined(items: Sequence[Evidence]) -> Evidence:
     """The evidence of several collections as one."""
-    return Evidence(*(np.concatenate(column) for column in zip(NONE, *parts, strict=True)))
+    return Evidence(*(np.concatenate(column) for column in zip(NONE, *items, strict=True)))
 
 
 def _steady_choice(ids: Sequence[str], n: int) -> list[int]:

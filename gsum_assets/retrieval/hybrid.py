@@ -21,13 +21,13 @@ RRF_K = 60  # Cormack, Clarke and Buettcher 2009
 class WeightedSum:
     """Sum of the parts' scores, each scaled to 0..1 for each question over its scope."""
 
-    def __init__(self, parts: Sequence[tuple[Retriever, float]]) -> None:
-        self._parts = parts
+    def __init__(self, retrievers: Sequence[tuple[Retriever, float]]) -> None:
+        self._retrievers = retrievers
 
     def scores(self, questions: Questions) -> Scores:
         """Between 0 and the sum of the weights."""
-        found = [part.scores(questions) for part, _ in self._parts]
-        weights = [weight for _, weight in self._parts]
+        found = [retriever.scores(questions) for retriever, _ in self._retrievers]
+        weights = [weight for _, weight in self._retrievers]
         return Scores(
             _weighted([min_max(scores.nodes) for scores in found], weights),
             _weighted([min_max(scores.documents) for scores in found], weights),
@@ -37,13 +37,13 @@ class WeightedSum:
 class ReciprocalRankFusion:
     """Sum of 1 / (k + rank) over the parts; items that a part scores equally share a rank."""
 
-    def __init__(self, parts: Sequence[Retriever], k: int = RRF_K) -> None:
-        self._parts = parts
+    def __init__(self, retrievers: Sequence[Retriever], k: int = RRF_K) -> None:
+        self._retrievers = retrievers
         self._k = k
 
     def scores(self, questions: Questions) -> Scores:
         """Between 0 and `len(parts) / (k + 1)`."""
-        found = [part.scores(questions) for part in self._parts]
+        found = [retriever.scores(questions) for retriever in self._retrievers]
         weights = [1.0] * len(found)
         return Scores(
             _weighted([1 / (self._k + ranks(scores.nodes)) for scores in found], weights),
@@ -82,8 +82,8 @@ def ranks(scores: np.ndarray) -> np.ndarray:
     return rankdata(-scores, method="min", axis=1)
 
 
-def _weighted(parts: Sequence[np.ndarray], weights: Sequence[float]) -> np.ndarray:
-    total = np.zeros_like(parts[0], dtype=np.float64)
-    for part, weight in zip(parts, weights, strict=True):
-        total += weight * part
+def _weighted(retrievers: Sequence[np.ndarray], weights: Sequence[float]) -> np.ndarray:
+    total = np.zeros_like(retrievers[0], dtype=np.float64)
+    for retriever, weight in zip(retrievers, weights, strict=True):
+        total += weight * retriever
     return total

@@ -20,8 +20,8 @@ class Smoothed:
 
     def __init__(self, inner: Retriever, collection: Collection, weight: float = WEIGHT) -> None:
         self._inner, self._collection, self._weight = inner, collection, weight
-        places = np.arange(len(collection.chunk_ids))
-        self._before, self._behind = places - 1, places + 1
+        positions = np.arange(len(collection.chunk_ids))
+        self._before, self._behind = positions - 1, positions + 1
         first, last = collection.starts[:-1], collection.starts[1:] - 1
         self._before[first], self._behind[last] = first, last
 

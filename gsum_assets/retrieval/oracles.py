@@ -50,10 +50,10 @@ def _of_documents(question: dict, scope: Collection) -> Sequence[int]:
     relevant = set(question["relevant_document_ids"])
     starts = scope.starts.tolist()
     return [
-        place
+        position
         for i, document_id in enumerate(scope.document_ids)
         if document_id in relevant
-        for place in range(starts[i], starts[i + 1])
+        for position in range(starts[i], starts[i + 1])
     ]
 
 
@@ -63,16 +63,16 @@ def _greedy(question: dict, scope: Collection) -> Sequence[int]:
     What is raised is the mean over the references of the recall of ROUGE-1 and ROUGE-2.
     """
     texts = [counted(text) for text in scope.chunk_texts]
-    wanted, worth, held = [], [], []
+    gram_counts, worth, held = [], [], []
     for reference in map(counted, question["references"]):
         for grams, kind in ((reference.unigrams, "unigrams"), (reference.bigrams, "bigrams")):
             of_texts = [getattr(text, kind) for text in texts]
             for gram, count in grams.items():
-                wanted.append(count)
+                gram_counts.append(count)
                 worth.append(1 / sum(grams.values()))
                 held.append([own.get(gram, 0) for own in of_texts])
-    missing, worths = np.array(wanted, float), np.array(worth)  # (n_grams,)
-    counts = np.array(held, float).reshape(len(wanted), len(texts))
+    missing, worths = np.array(gram_counts, float), np.array(worth)  # (n_grams,)
+    counts = np.array(held, float).reshape(len(gram_counts), len(texts))
     chosen: list[int] = []
     while len(chosen) < min(MOST_CHOSEN, len(texts)):
         gains = worths @ np.minimum(counts, missing[:, None])  # (n_texts,)
@@ -116,10 +116,13 @@ def rank_by_oracle(
     ----------
     queries, questions : the same questions; with embeddings, as the collection.
     """
-    oracle, asked = ORACLES[variant], {row["query_id"]: row for row in queries.to_pylist()}
+    oracle, questions_by_id = (
+        ORACLES[variant],
+        {row["query_id"]: row for row in queries.to_pylist()},
+    )
     marked: dict[str, int] = {}  # how many chunks of each question
     rows = rank_questions(
-        lambda scope: _Oracle(scope, oracle, asked, marked), questions, collection
+        lambda scope: _Oracle(scope, oracle, questions_by_id, marked), questions, collection
     )
     if oracle.is_filled:
         return rows
@@ -135,18 +138,18 @@ class _Oracle:
         self,
         collection: Collection,
         oracle: Oracle,
-        asked: Mapping[str, dict],
+        questions_by_id: Mapping[str, dict],
         marked: dict[str, int],
     ) -> None:
         self._collection, self._oracle = collection, oracle
-        self._asked, self._marked = asked, marked
+        self._questions_by_id, self._marked = questions_by_id, marked
         self._dense = Dense(collection)
 
     def scores(self, questions: Questions) -> Scores:
         """Cosines, -1 to 1, and more than that for what is marked."""
         nodes = self._dense.scores(questions).nodes.astype(np.float64)
         for row, query_id in zip(nodes, questions.ids, strict=True):
-            first = self._oracle.first(self._asked[query_id], self._collection)
+            first = self._oracle.first(self._questions_by_id[query_id], self._collection)
             self._marked[query_id] = len(first)
             if self._oracle.is_ordered:
                 row[first] = _ABOVE + np.arange(len(first), 0, -1)

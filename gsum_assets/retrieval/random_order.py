@@ -23,8 +23,10 @@ class RandomOrder:
 
     def scores(self, questions: Questions) -> Scores:
         """Uniform over [0, 1)."""
-        asked = _keys([f"{self._seed} {query_id}" for query_id in questions.ids])
-        return Scores(_uniform(asked, self._nodes), _uniform(asked, self._documents))
+        question_keys = _keys([f"{self._seed} {query_id}" for query_id in questions.ids])
+        return Scores(
+            _uniform(question_keys, self._nodes), _uniform(question_keys, self._documents)
+        )
 
 
 def _keys(ids: Sequence[str]) -> np.ndarray:

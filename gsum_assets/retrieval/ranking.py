@@ -107,17 +107,17 @@ def rank_questions(
         retriever = build(scope)
         block = max(1, _CELLS_AT_ONCE // len(scope.chunk_ids))
         for start in range(0, len(members), block):
-            asked = members[start : start + block]
+            batch = members[start : start + block]
             started = clock()
-            found = retriever.scores(questions.take(asked))
+            found = retriever.scores(questions.take(batch))
             pieces: list[tuple[int, pa.Table]] = []
             for level, scores, ids in (
                 ("document", found.documents, scope.document_ids),
                 ("node", found.nodes, scope.chunk_ids),
             ):
-                rows = _rows([questions.ids[i] for i in asked], level, scores, ids, depth)
-                pieces += zip(asked, rows, strict=True)
-            each = (clock() - started) / len(asked)
+                rows = _rows([questions.ids[i] for i in batch], level, scores, ids, depth)
+                pieces += zip(batch, rows, strict=True)
+            each = (clock() - started) / len(batch)
             blocks += [(i, _with_latency(rows, each)) for i, rows in pieces]
     schema = TABLES["rankings"].schema
     blocks.sort(key=lambda pair: pair[0])  # stable: document before node

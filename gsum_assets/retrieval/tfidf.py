@@ -49,5 +49,5 @@ class TfIdfIndex:
         """Cosine of each query and each text, float32, `(n_queries, n_texts)`."""
         if self._vectors is None or not queries:
             return np.zeros((len(queries), self._n_texts), dtype=np.float32)
-        asked = self._vectorizer.transform([self._words.split(query) for query in queries])
-        return (asked @ self._vectors.T).toarray()
+        query_vectors = self._vectorizer.transform([self._words.split(query) for query in queries])
+        return (query_vectors @ self._vectors.T).toarray()

@@ -92,19 +92,19 @@ class Converter:
     def _line(self, process: subprocess.Popen[bytes]) -> bytes:
         assert process.stdout is not None
         last = time.monotonic() + self._silence_s
-        parts = [self._unread]
-        while b"\n" not in parts[-1]:
+        received = [self._unread]
+        while b"\n" not in received[-1]:
             left = max(0.0, last - time.monotonic())
             if not select.select([process.stdout], [], [], left)[0]:
                 raise ConversionError(
                     f"no page was converted within {self._silence_s:.0f} s; split it, or save it "
                     "anew in another program"
                 )
-            part = os.read(process.stdout.fileno(), 1 << 20)
-            if not part:
+            block = os.read(process.stdout.fileno(), 1 << 20)
+            if not block:
                 raise EOFError
-            parts.append(part)
-        line, _, self._unread = b"".join(parts).partition(b"\n")
+            received.append(block)
+        line, _, self._unread = b"".join(received).partition(b"\n")
         return line
 
     def _start(self) -> subprocess.Popen[bytes]:

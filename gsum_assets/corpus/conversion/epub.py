@@ -48,8 +48,8 @@ def convert_epub(content: bytes, report: Callable[[int, int], None]) -> Converte
                 texts.append(html_to_markdown(html, whole=True).text)
                 report(number, len(chapters))
     except (zipfile.BadZipFile, KeyError, EOFError, OSError, ValueError, RuntimeError) as error:
-        said = " ".join(str(error).split())[:120]
-        raise ConversionError(f"not readable as EPUB ({said}); fetch it again") from error
+        reason = " ".join(str(error).split())[:120]
+        raise ConversionError(f"not readable as EPUB ({reason}); fetch it again") from error
     text = "\n\n".join(text for text in texts if text.strip())
     if not text:
         raise ConversionError("the book holds no text, perhaps pictures alone; remove it")
@@ -82,7 +82,9 @@ def _chapters(package: Any, folder: str) -> list[str]:
         for item in package.iterfind(".//o:manifest/o:item", _NAMES)
         if item.get("media-type") in _PAGES and "nav" not in (item.get("properties") or "").split()
     }
-    order = (part.get("idref") for part in package.iterfind(".//o:spine/o:itemref", _NAMES))
+    order = (
+        reference.get("idref") for reference in package.iterfind(".//o:spine/o:itemref", _NAMES)
+    )
     hrefs = (unquote(items[name].partition("#")[0]) for name in order if name in items)
     return [posixpath.normpath(posixpath.join(folder, href)) for href in hrefs]
 
@@ -92,4 +94,7 @@ def _encrypted(archive: zipfile.ZipFile) -> set[str]:
     if "META-INF/encryption.xml" not in archive.namelist():
         return set()
     found = _xml(archive.read("META-INF/encryption.xml"))
-    return {unquote(part.get("URI")) for part in found.iterfind(".//e:CipherReference", _NAMES)}
+    return {
+        unquote(reference.get("URI"))
+        for reference in found.iterfind(".//e:CipherReference", _NAMES)
+    }

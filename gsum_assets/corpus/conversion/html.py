@@ -105,9 +105,9 @@ def _main(root: Any) -> Any:
     """The part that the page calls its main one, where that holds most of its text."""
     whole = len(root.get_text(strip=True))
     for selector in _MAIN:
-        parts = root.select(selector)
-        if len(parts) == 1 and len(parts[0].get_text(strip=True)) >= _MAIN_SHARE * whole:
-            return parts[0]
+        candidates = root.select(selector)
+        if len(candidates) == 1 and len(candidates[0].get_text(strip=True)) >= _MAIN_SHARE * whole:
+            return candidates[0]
     return root
 
 

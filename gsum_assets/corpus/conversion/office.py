@@ -72,7 +72,7 @@ def convert_pptx(content: bytes, report: Callable[[int, int], None]) -> Converte
     return Converted(useful_title(title), _BREAK.join(texts), tuple(starts))
 
 
-def _open(content: bytes, program: str, part: str) -> str:
+def _open(content: bytes, program: str, member: str) -> str:
     """Check that the archive can be read, and return the title among its properties."""
     from lxml import etree  # pyright: ignore[reportAttributeAccessIssue] - it is native
 
@@ -83,7 +83,7 @@ def _open(content: bytes, program: str, part: str) -> str:
         )
     try:
         with zipfile.ZipFile(io.BytesIO(content)) as archive:
-            archive.getinfo(part)
+            archive.getinfo(member)
             properties = archive.read("docProps/core.xml") if _has_title(archive) else b"<none/>"
     except (zipfile.BadZipFile, KeyError, EOFError, OSError) as error:
         raise _damaged(program, error) from error
@@ -98,9 +98,9 @@ def _has_title(archive: zipfile.ZipFile) -> bool:
 
 
 def _damaged(program: str, error: Exception) -> ConversionError:
-    said = " ".join(str(error).split())[:120] or type(error).__name__
+    reason = " ".join(str(error).split())[:120] or type(error).__name__
     return ConversionError(
-        f"not readable as {program} ({said}); open it in {program} and save it anew, or fetch it "
+        f"not readable as {program} ({reason}); open it in {program} and save it anew, or fetch it "
         "again"
     )
 

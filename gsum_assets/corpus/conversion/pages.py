@@ -77,7 +77,7 @@ def _joined(lines: Sequence[str], full: float, hyphenated: set[str]) -> list[str
     found: list[str] = []
     last = ""
     for line in (" ".join(line.split()) for line in lines):
-        if found and _goes_on(last, line, full):
+        if found and _continues(last, line, full):
             found[-1] = _glued(found[-1], line, hyphenated)
         else:
             found.append(line)
@@ -85,7 +85,7 @@ def _joined(lines: Sequence[str], full: float, hyphenated: set[str]) -> list[str
     return [line for line in found if line]
 
 
-def _goes_on(line: str, following: str, full: float) -> bool:
+def _continues(line: str, following: str, full: float) -> bool:
     """Whether `following` continues the paragraph of `line`."""
     if not line or not following or _ITEM.match(following):
         return False

@@ -59,18 +59,18 @@ def serve(source: IO[bytes], target: IO[bytes]) -> None:
         target.flush()
 
     while line := source.readline():
-        wanted = json.loads(line)
-        content = source.read(wanted["size"])
+        header = json.loads(line)
+        content = source.read(header["size"])
         try:
             found = convert(
-                wanted["suffix"], content, lambda done, total: send({"done": done, "total": total})
+                header["suffix"], content, lambda done, total: send({"done": done, "total": total})
             )
             send(asdict(found))
         except ConversionError as error:
             send({"problem": str(error)})
         except Exception as error:  # one file must not end the others
-            said = f"{type(error).__name__}: {error}"[:200]
-            send({"problem": f"cannot be converted ({said}); save it anew in another program"})
+            reason = f"{type(error).__name__}: {error}"[:200]
+            send({"problem": f"cannot be converted ({reason}); save it anew in another program"})
 
 
 def _limit_memory() -> None:

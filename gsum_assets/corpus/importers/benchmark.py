@@ -104,8 +104,8 @@ def write_corpus(benchmark: Benchmark, contents: Contents, folder: Path) -> Impo
     if old.exists() and not folder.exists():  # an earlier import was killed between renames
         old.rename(folder)
     _refuse_foreign(folder)
-    for trace in (fresh, old):
-        shutil.rmtree(trace, ignore_errors=True)
+    for leftover in (fresh, old):
+        shutil.rmtree(leftover, ignore_errors=True)
     fresh.mkdir(parents=True)
     try:
         report = _fill(fresh, benchmark, contents, folder.name)

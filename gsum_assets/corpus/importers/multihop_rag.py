@@ -24,20 +24,22 @@ def read_multihop_rag(source: Path) -> Contents:
     if len(files) < 2 or files[0] is None or files[-1] is None:
         raise missing(source, _FILES)
     contents = Contents()
-    places: dict[str, str] = {}
+    article_ids: dict[str, str] = {}
     for number, article in read_rows(files[0], ("title", "body")):
         document_id = f"article-{number:04d}"
         for key in (article["title"], article.get("url")):
             if key:
-                places.setdefault(key, document_id)
+                article_ids.setdefault(key, document_id)
         contents.documents.append(Document(document_id, article["title"], article["body"]))
     n_unknown = 0
     for number, row in read_rows(files[-1], ("query", "answer", "evidence_list")):
         relevant = []
         for evidence in row["evidence_list"]:
-            place = places.get(evidence.get("url", "")) or places.get(evidence["title"])
-            n_unknown += place is None
-            relevant.extend([place] if place else [])
+            article_id = article_ids.get(evidence.get("url", "")) or article_ids.get(
+                evidence["title"]
+            )
+            n_unknown += article_id is None
+            relevant.extend([article_id] if article_id else [])
         contents.queries.append(
             query(
                 f"multihop-{number:04d}",

@@ -81,12 +81,12 @@ def read_musique(source: Path) -> Contents:
                 n_unanswerable += 1
                 continue
             document_id = f"musique-{slug(str(row['id']))}"
-            parts = [f"{p['title']}\n{p['paragraph_text']}" for p in row["paragraphs"]]
-            contents.documents.append(Document(document_id, "", "\n\n".join(parts)))
-            ends = list(accumulate(len(part) + 2 for part in parts))
+            passages = [f"{p['title']}\n{p['paragraph_text']}" for p in row["paragraphs"]]
+            contents.documents.append(Document(document_id, "", "\n\n".join(passages)))
+            ends = list(accumulate(len(passage) + 2 for passage in passages))
             evidence = [
-                Span(document_id, end - 2 - len(part), end - 2)
-                for part, end, paragraph in zip(parts, ends, row["paragraphs"], strict=True)
+                Span(document_id, end - 2 - len(passage), end - 2)
+                for passage, end, paragraph in zip(passages, ends, row["paragraphs"], strict=True)
                 if paragraph.get("is_supporting")
             ]
             answers = [row["answer"], *row.get("answer_aliases", [])] if "answer" in row else []
@@ -124,9 +124,9 @@ def read_narrativeqa(source: Path) -> Contents:
         text = _story(stories[key], row) if key in stories else summaries.get(key, "")
         if text.strip():
             contents.documents.append(Document(key, row["wiki_title"], text))
-    taken = {document.document_id for document in contents.documents}
+    document_ids = {document.document_id for document in contents.documents}
     for number, row in read_rows(files[1], ("document_id", "set", "question", "answer1")):
-        if row["document_id"] in taken:
+        if row["document_id"] in document_ids:
             answers = [row["answer1"], row.get("answer2") or ""]
             contents.queries.append(
                 query(
@@ -160,12 +160,12 @@ def _story(path: Path, row: dict[str, Any]) -> str:
     if re.search(r"<html|<pre", text[:5000], re.IGNORECASE):
         text = re.sub(r"(?is)<(script|style)\b.*?</\1>|<[^>]+>", " ", text)
         text = unescape(text)
-    start = _place(text, row.get("story_start"))
-    end = _place(text, row.get("story_end"))
+    start = _match(text, row.get("story_start"))
+    end = _match(text, row.get("story_end"))
     return text[start.start() if start else 0 : end.end() if end else len(text)].strip()
 
 
-def _place(text: str, words: str | None) -> re.Match[str] | None:
+def _match(text: str, words: str | None) -> re.Match[str] | None:
     """Where recorded words stand; their spacing is not the text's."""
     tokens = (words or "").split()
     if len(tokens) < 3:  # too little to be sure of the place

@@ -52,8 +52,8 @@ def split_files(
             found = [(split, file) for file in files if (split := split_of(file.name))]
             if found:
                 return sorted(found, key=lambda pair: (_SPLITS.index(pair[0]), pair[1].name))
-    wanted = " or ".join(f"{pattern}[.gz]" for pattern in patterns)
-    raise missing(source, f"files {wanted} with train, dev (val) or test in their names")
+    expected = " or ".join(f"{pattern}[.gz]" for pattern in patterns)
+    raise missing(source, f"files {expected} with train, dev (val) or test in their names")
 
 
 def find_file(source: Path, *names: str) -> Path | None:
@@ -65,14 +65,14 @@ def find_file(source: Path, *names: str) -> Path | None:
     return None
 
 
-def missing(source: Path, wanted: str) -> CorpusError:
+def missing(source: Path, expected: str) -> CorpusError:
     """The error for a source that lacks what is needed: says what was found instead."""
     if source.is_dir():
         names = sorted(path.name for path in source.iterdir())
         found = ", ".join(names[:8]) + (", …" if len(names) > 8 else "") or "nothing"
     else:
         found = "one file" if source.exists() else "no such file or folder"
-    return CorpusError(f"{source}: expected {wanted}; found {found}")
+    return CorpusError(f"{source}: expected {expected}; found {found}")
 
 
 def _matches(folder: Path, pattern: str) -> list[Path]:

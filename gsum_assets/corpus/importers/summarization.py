@@ -47,10 +47,10 @@ def read_wcep(source: Path) -> Contents:
             articles = list(dict.fromkeys(_articles(row)))[:_N_ARTICLES]
             title = row.get("title") or ""
             document = Document(document_id, title, "\n\n".join(articles))
-            asked = row.get("query") or "Summarize the news about this event."
+            question = row.get("query") or "Summarize the news about this event."
             summary = row["summary"]
             references = [summary] if isinstance(summary, str) else list(summary)
-            _add(contents, document, asked, references, split)
+            _add(contents, document, question, references, split)
     return contents
 
 
@@ -58,12 +58,12 @@ def _articles(row: dict[str, Any]) -> Iterator[str]:
     """Articles of the original file (`articles`) or of the hub's copy (`document`)."""
     if "articles" in row:
         for article in row["articles"]:
-            parts = (article.get("title") or "", article.get("text") or "")
-            yield "\n".join(part.strip() for part in parts if part.strip())
+            items = (article.get("title") or "", article.get("text") or "")
+            yield "\n".join(item.strip() for item in items if item.strip())
         return
     document = row["document"]
-    parts = document.split("</s>") if isinstance(document, str) else document
-    yield from (part.strip() for part in parts if part.strip())
+    items = document.split("</s>") if isinstance(document, str) else document
+    yield from (item.strip() for item in items if item.strip())
 
 
 def read_booksum(source: Path) -> Contents:
@@ -120,16 +120,16 @@ def read_govreport(source: Path) -> Contents:
     Plain text: rows of `report` (or `document`) and `summary`.
     """
     contents = Contents()
-    asked = "Summarize the report."
+    question = "Summarize the report."
     if (source / "split_ids").is_dir():
         for split, document, summary in _official_reports(source):
-            _add(contents, document, asked, [summary], split)
+            _add(contents, document, question, [summary], split)
         return contents
     for split, file in split_files(source, _TABLES, ("data",)):
         for line, row in read_rows(file, ("summary",)):
             document_id = f"govreport-{slug(str(row.get('id') or f'{split}-{line:05d}'))}"
             text = row["report"] if "report" in row else row["document"]
-            _add(contents, Document(document_id, "", text), asked, [row["summary"]], split)
+            _add(contents, Document(document_id, "", text), question, [row["summary"]], split)
     return contents
 
 
@@ -156,8 +156,8 @@ def _sections(body: Any) -> Iterator[str]:
     if isinstance(body, str):
         yield body
     elif isinstance(body, list):
-        for part in body:
-            yield from _sections(part)
+        for item in body:
+            yield from _sections(item)
     else:
         if body.get("section_title"):
             yield body["section_title"]
@@ -177,18 +177,18 @@ def read_academiceval(source: Path) -> Contents:
     files = sorted(folder.rglob("*.json*")) if folder.is_dir() else [folder]
     if not files:
         raise missing(source, "JSON files of papers with main_content")
-    taken: set[str] = set()
+    document_ids: set[str] = set()
     for file in files:
         where = file.relative_to(folder).as_posix() if folder.is_dir() else file.name
         for line, paper in _papers(file):
             name = paper.get("url") or f"{where.partition('.json')[0]}-{line}"
             document_id = f"academiceval-{slug(str(name).rstrip('/').rpartition('/')[2])}"
-            if document_id not in taken:
-                taken.add(document_id)
+            if document_id not in document_ids:
+                document_ids.add(document_id)
                 document = Document(document_id, paper.get("title") or "", paper["main_content"])
                 abstract = paper.get("gt") or paper["abstract"]
-                asked = "Write an abstract of this paper."
-                _add(contents, document, asked, [abstract], split_of(where) or "test")
+                question = "Write an abstract of this paper."
+                _add(contents, document, question, [abstract], split_of(where) or "test")
     return contents
 
 

@@ -47,20 +47,20 @@ class Transcript(NamedTuple):
     """A meeting as text, and the characters of each turn; a turn without words has none."""
 
     text: str
-    places: list[tuple[int, int]]
+    turn_spans: list[tuple[int, int]]
 
 
 def transcript(turns: list[dict[str, str]]) -> Transcript:
     """One line a turn, "Speaker: words"; turns without words are left out."""
     lines: list[str] = []
-    places = []
+    turn_spans = []
     length = 0
     for turn in turns:
         if words := clean_turn(turn["content"]):
             speaker = " ".join(turn["speaker"].split())
             lines.append(f"{speaker}: {words}" if speaker else words)
-            places.append((length, length + len(lines[-1])))
+            turn_spans.append((length, length + len(lines[-1])))
             length += len(lines[-1]) + 1
         else:
-            places.append((length, length))
-    return Transcript("\n".join(lines), places)
+            turn_spans.append((length, length))
+    return Transcript("\n".join(lines), turn_spans)

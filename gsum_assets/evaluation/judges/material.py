@@ -84,7 +84,7 @@ def drawn_questions(queries: pa.Table, settings: JudgesSettings) -> dict[str, di
     Each has its place in the draw by itself, the hash of its id: a new question takes the place of
     at most one other.
     """
-    wanted = [
+    eligible = [
         row
         for row in queries.select(
             ["query_id", "text", "document_id", "references", "kind", "split"]
@@ -92,8 +92,8 @@ def drawn_questions(queries: pa.Table, settings: JudgesSettings) -> dict[str, di
         if row["kind"] in settings.kinds
         and (not settings.splits or row["split"] in settings.splits)
     ]
-    wanted.sort(key=lambda row: hash_texts(["judge", row["query_id"]]))
-    drawn = {row["query_id"]: row for row in wanted[: settings.max_questions]}
+    eligible.sort(key=lambda row: hash_texts(["judge", row["query_id"]]))
+    drawn = {row["query_id"]: row for row in eligible[: settings.max_questions]}
     return dict(sorted(drawn.items()))
 
 

@@ -29,7 +29,7 @@ def grouped(rows: Iterable[dict], *names: str) -> dict[tuple, list[dict]]:
     return dict(sorted(groups.items()))
 
 
-def asked(rows: Iterable[dict]) -> list[dict]:
+def judged_by_model(rows: Iterable[dict]) -> list[dict]:
     """Those that a model gave: ties of answers with the same words say nothing about it."""
     return [row for row in rows if row["model"]]
 

@@ -49,10 +49,10 @@ class Comparison:
     @property
     def is_settled(self) -> bool:
         """Whether both answers have the same words, so that there is nothing to ask."""
-        own, other = (
+        answer, opposing = (
             self.question.answers[method].split() for method in (self.method, self.opponent)
         )
-        return own == other
+        return answer == opposing
 
     @cached_property
     def _shown(self) -> tuple[str, str]:
@@ -126,7 +126,9 @@ def comparisons(
     questions: Sequence[Question], settings: JudgesSettings, prompts: Prompts = PROMPTS
 ) -> Iterator[Comparison]:
     """Each two methods on each question that both answered, in both orders, every repeat."""
-    calls = [(one,) for one in CRITERIA] if settings.one_criterion_per_call else [CRITERIA]
+    calls = (
+        [(criterion,) for criterion in CRITERIA] if settings.one_criterion_per_call else [CRITERIA]
+    )
     for question in questions:
         pairs = combinations(sorted(question.answers), 2)
         for (method, opponent), criteria in product(pairs, calls):

@@ -3,10 +3,10 @@
 import pyarrow as pa
 
 from gsum_assets.evaluation.judges.orders import (
-    asked,
     disagreements,
     first_won,
     grouped,
+    judged_by_model,
     pairwise_rows,
     share,
     share_interval,
@@ -42,7 +42,7 @@ def position_bias(judgements: pa.Table) -> pa.Table:
         n_both_orders : pairs with a verdict in both orders.
         unparsed : replies without a verdict.
     """
-    by_criterion = grouped(asked(pairwise_rows(judgements)), "criterion")
+    by_criterion = grouped(judged_by_model(pairwise_rows(judgements)), "criterion")
     rows = []
     for criterion in CRITERIA:
         verdicts = by_criterion.get((criterion,), [])

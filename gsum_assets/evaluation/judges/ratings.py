@@ -55,14 +55,14 @@ class RatedAnswer:
     instructions: str
     schema: Schema
     kind: str
-    beside: tuple[str, ...]
+    other_texts: tuple[str, ...]
     share_shown: float | None
     repeat: int
     temperature: float
 
     @property
     def _mark(self) -> str:
-        return mark_of([self.question.text, self.question.answers[self.method], *self.beside])
+        return mark_of([self.question.text, self.question.answers[self.method], *self.other_texts])
 
     @property
     def request(self) -> Request:
@@ -72,7 +72,7 @@ class RatedAnswer:
             task="score",
             instructions=self.instructions,
             question=self.question.text,
-            passages=answer + marked(self.kind, self.beside, self._mark),
+            passages=answer + marked(self.kind, self.other_texts, self._mark),
             max_words=_MAX_WORDS,
             temperature=self.temperature,
             seed=seed_of(
@@ -118,28 +118,30 @@ def ratings(
     for question in questions:
         for method in sorted(question.answers):
             for repeat in range(1, settings.repeats + 1):
-                for asked in _asked(question, method, settings.max_passage_characters, prompts):
-                    yield RatedAnswer(question, method, *asked, repeat, settings.temperature)
+                for fields in _rating_fields(
+                    question, method, settings.max_passage_characters, prompts
+                ):
+                    yield RatedAnswer(question, method, *fields, repeat, settings.temperature)
 
 
-def _asked(
+def _rating_fields(
     question: Question, method: str, max_characters: int, prompts: Prompts
 ) -> Iterator[tuple[str, str, str, Schema, str, tuple[str, ...], float | None]]:
     """Judge, criterion, instructions, schema, the texts beside the answer, and their share."""
     if passages := question.passages.get(method):
         shown, n_omitted, share = within_budget(passages, max_characters)
         omitted = OMITTED.format(n=len(passages), n_omitted=n_omitted) if n_omitted else ""
-        told = prompts.text("consistency", omitted=omitted)
-        yield "g_eval", "consistency", told, Rating, "passage", tuple(shown), share
+        instructions = prompts.text("consistency", omitted=omitted)
+        yield "g_eval", "consistency", instructions, Rating, "passage", tuple(shown), share
     references = question.references
     source, texts = BY_REFERENCES if references else BY_QUESTION
-    told = prompts.text("relevance", source=source, texts=texts)
-    yield "g_eval", "relevance", told, Rating, "reference", references, None
+    instructions = prompts.text("relevance", source=source, texts=texts)
+    yield "g_eval", "relevance", instructions, Rating, "reference", references, None
     if references:
-        told = prompts.text("strict")
-        yield "llm_rater", "lr1", told, StrictRating, "reference", references, None
-        told = prompts.text("permissive")
-        yield "llm_rater", "lr2", told, PermissiveRating, "reference", references, None
+        instructions = prompts.text("strict")
+        yield "llm_rater", "lr1", instructions, StrictRating, "reference", references, None
+        instructions = prompts.text("permissive")
+        yield "llm_rater", "lr2", instructions, PermissiveRating, "reference", references, None
 
 
 def accept_what_is_strictly_right(rows: list[dict]) -> None:

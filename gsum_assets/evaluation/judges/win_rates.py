@@ -8,10 +8,10 @@ import pyarrow as pa
 
 from gsum.statistics import compare, holm, wilson
 from gsum_assets.evaluation.judges.orders import (
-    asked,
     disagreements,
     first_won,
     grouped,
+    judged_by_model,
     pairwise_rows,
     share,
     value_in_both_orders,
@@ -81,7 +81,7 @@ def _rate(verdicts: Sequence[dict]) -> dict:
         low, high = wilson(np.array([rate]), len(values))[0].tolist()
         p_value = compare(values, [0.5] * len(values)).p_value
     counts = Counter(row["verdict"] for row in verdicts)
-    judged = asked(verdicts)
+    judged = judged_by_model(verdicts)
     return {
         "win_rate": rate,
         "low": low,
