@@ -189,7 +189,7 @@ def test_sql_prints_a_table_or_csv(first_run: str) -> None:
         (["report", "two-meetings", "--output", "/no/where"], ["/no/where: No such file"]),
         (["import", "qmsun", "."], ["no benchmark 'qmsun'; did you mean 'qmsum'?"]),
         (["import", "qmsum", "no-such-folder"], ["Error: ", "no-such-folder"]),
-        (["run"], ["Usage: ", "name a CORPUS to run; there are: two-meetings"]),
+        (["run"], ["Usage: ", "name a CORPUS to run; available: two-meetings"]),
         (["fly"], ["No such command 'fly'"]),
         (["rnu"], ["No such command 'rnu'", "Did you mean 'run'?"]),
         (["run", "two-meetings", "--method", "bm25"], ["Did you mean '--methods'?"]),

@@ -7,16 +7,16 @@ from gsum_assets.corpus.settings import SETTINGS_FILE, load_settings
 
 
 def write_k(folder: Path, ks: Sequence[int]) -> str:
-    """Set `k` in the table `[retrieval]`: a number, or the list that curves are drawn over.
+    """Set `k` in the table `[retrieval]`: a number, or the list of values of a curve.
 
     Returns
     -------
-    The line as it stands in the file now.
+    The line written to the file.
 
     Raises
     ------
     CorpusError
-        If the file cannot be used as it is; then nothing is written.
+        If the file is invalid; then nothing is written.
     """
     import tomlkit
 

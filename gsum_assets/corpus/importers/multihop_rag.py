@@ -10,10 +10,10 @@ _FILES = "a folder with corpus.json and MultiHopRAG.json"
 
 
 def read_multihop_rag(source: Path) -> Contents:
-    """Articles by their place in `corpus.json`; evidence names articles by url or title.
+    """Read articles, numbered as in `corpus.json`; evidence names them by url or title.
 
-    Questions that nothing in the collection answers (null_query) have no relevant document.
-    The source has no splits: all is test.
+    Questions without an answer in the collection (null_query) have no relevant document.
+    The source has no splits; all is test.
     """
     files = [
         find_file(folder, name)

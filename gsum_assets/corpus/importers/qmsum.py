@@ -15,7 +15,7 @@ _FOLDERS = ("jsonl", "ALL/jsonl", "data/ALL/jsonl")
 
 
 def read_qmsum(source: Path) -> Contents:
-    """Meetings as `qmsum-<split>-<line>`, lines from 1, with their questions."""
+    """Read meetings as `qmsum-<split>-<line>`, lines from 1, with their questions."""
     contents = Contents()
     n_dropped = 0
     for split, file in split_files(source, ["*.jsonl"], _FOLDERS):
@@ -33,7 +33,7 @@ def read_qmsum(source: Path) -> Contents:
 
 
 def _title(topics: list[str]) -> str:
-    """The first topic, and how many follow."""
+    """Return the first topic, and the number of further ones."""
     if not topics:
         return ""
     more = f" and {len(topics) - 1} more" if len(topics) > 1 else ""
@@ -47,9 +47,10 @@ def _queries(
     split: str,
     turn_spans: list[tuple[int, int]],
 ) -> list[Query]:
-    """General questions search for themselves and the topic list (gor's protocol).
+    """Return the questions of a meeting.
 
-    Of specific ones the annotators marked the turns that hold the answer.
+    General questions are searched for together with the topic list (protocol of gor). For specific
+    ones the annotators marked the turns with the answer.
     """
     queries = []
     for kind in ("general", "specific"):
@@ -74,7 +75,7 @@ def _queries(
 def _evidence(
     item: dict[str, Any], document_id: str, turn_spans: list[tuple[int, int]]
 ) -> Iterator[Span]:
-    """`relevant_text_span`: the first and the last turn of each stretch, from 0."""
+    """Yield the characters of `relevant_text_span`: first and last turn, from 0."""
     for first, last in item.get("relevant_text_span", ()):
         turns = [p for p in turn_spans[int(first) : int(last) + 1] if p[0] < p[1]]  # with words
         if turns:

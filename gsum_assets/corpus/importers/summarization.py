@@ -1,6 +1,6 @@
-"""Benchmarks of one reference summary a document: WCEP, BookSum, GovReport, AcademicEval.
+"""Benchmarks with one reference summary per document: WCEP, BookSum, GovReport, AcademicEval.
 
-Each document gets one general question, since the sources state none.
+Each document gets one general question, since the sources have none.
 """
 
 from collections.abc import Iterator, Sequence
@@ -27,7 +27,7 @@ _ACADEMICEVAL_SETTING = "abs_9K"  # the abstract writing subset, used by gor (A.
 def _add(
     contents: Contents, document: Document, text: str, references: Sequence[str], split: str
 ) -> None:
-    """A document and its one question."""
+    """Add a document and its only question."""
     contents.documents.append(document)
     document_id = document.document_id
     contents.queries.append(
@@ -36,7 +36,7 @@ def _add(
 
 
 def read_wcep(source: Path) -> Contents:
-    """WCEP-10 (Gholipour Ghalandari et al., 2020): one document a news event.
+    """Read WCEP-10 (Gholipour Ghalandari et al., 2020): one document per news event.
 
     An event's document joins its first ten different articles, as in gor's protocol.
     """
@@ -55,7 +55,7 @@ def read_wcep(source: Path) -> Contents:
 
 
 def _articles(row: dict[str, Any]) -> Iterator[str]:
-    """Articles of the original file (`articles`) or of the hub's copy (`document`)."""
+    """Yield articles of the original file (`articles`) or of the hub's copy (`document`)."""
     if "articles" in row:
         for article in row["articles"]:
             items = (article.get("title") or "", article.get("text") or "")
@@ -67,10 +67,10 @@ def _articles(row: dict[str, Any]) -> Iterator[str]:
 
 
 def read_booksum(source: Path) -> Contents:
-    """BookSum (Kryściński et al., 2021), chapters; summaries by several sites are references.
+    """Read BookSum (Kryściński et al., 2021), chapters; summaries by several sites are references.
 
-    Rows carry their texts (`chapter`, `summary_text`), or name the files that the official
-    scripts gather (`chapter_path`, `summary_path`, relative to the folder).
+    Rows have their texts (`chapter`, `summary_text`), or name files that the official scripts
+    collect (`chapter_path`, `summary_path`, relative to the folder).
     """
     folder = source if source.is_dir() else source.parent
     chapters: dict[str, tuple[Document, list[str], str]] = {}
@@ -114,7 +114,7 @@ def _chapter_summary(folder: Path, row: dict[str, Any]) -> str:
 
 
 def read_govreport(source: Path) -> Contents:
-    """GovReport (Huang et al., 2021): the official JSON files, or the hub's plain text.
+    """Read GovReport (Huang et al., 2021): the official JSON files, or the hub's plain text.
 
     Official: `crs/*.json` and `gao/*.json`, with `split_ids/{crs,gao}_{train,valid,test}.ids`.
     Plain text: rows of `report` (or `document`) and `summary`.
@@ -134,7 +134,7 @@ def read_govreport(source: Path) -> Contents:
 
 
 def _official_reports(source: Path) -> Iterator[tuple[str, Document, str]]:
-    """Split, report and summary of each id that the split files name."""
+    """Yield split, report and summary of each id in the split files."""
     for ids in sorted((source / "split_ids").glob("*.ids")):
         agency = ids.name.partition("_")[0]
         for report_id in read_text(ids).split():
@@ -152,7 +152,7 @@ def _official_reports(source: Path) -> Iterator[tuple[str, Document, str]]:
 
 
 def _sections(body: Any) -> Iterator[str]:
-    """Headings and paragraphs of nested sections, in reading order."""
+    """Yield headings and paragraphs of nested sections, in reading order."""
     if isinstance(body, str):
         yield body
     elif isinstance(body, list):
@@ -166,10 +166,10 @@ def _sections(body: Any) -> Iterator[str]:
 
 
 def read_academiceval(source: Path) -> Contents:
-    """AcademicEval, abstract writing: a paper's body is the document, its abstract the answer.
+    """Read AcademicEval, abstract writing: the body is the document, the abstract the answer.
 
-    The official folder holds a JSON file a paper, in `abs_9K/` and its split folders; one file
-    of many papers (list or lines) is read, too. Without a named split all is test.
+    The official folder has one JSON file per paper, in `abs_9K/` and its split folders; a single
+    file with many papers (list or lines) is read, too. Without split names all is test.
     """
     contents = Contents()
     nested = source / _ACADEMICEVAL_SETTING
@@ -193,7 +193,7 @@ def read_academiceval(source: Path) -> Contents:
 
 
 def _papers(file: Path) -> Iterator[tuple[int, dict[str, Any]]]:
-    """The papers of a file that holds one object, a list, or lines."""
+    """Yield the papers of a file that holds one object, a list, or lines."""
     if file.name.removesuffix(".gz").endswith(".jsonl"):
         yield from read_rows(file)
         return
