@@ -1,4 +1,4 @@
-"""Answers and rankings to scores, one row a question and metric."""
+"""Scores of answers and rankings, one row per question and metric."""
 
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -19,7 +19,7 @@ from gsum_resources.arrow import pc
 
 Row = tuple[str, str, float]  # query id, metric, value
 BertScorer = Callable[[Sequence[tuple[str, Sequence[str]]]], np.ndarray]
-"""Answers with their references to BERTScore F1, `(n_answers,)`."""
+"""Function from answers with their references to BERTScore F1, `(n_answers,)`."""
 
 
 class ScoreSettings(BaseModel):
@@ -34,23 +34,23 @@ class ScoreSettings(BaseModel):
     bertscore: bool = Field(default=True, description="whether BERTScore is computed")
     bertscore_model: str = Field(
         default="packaged",
-        description="whose token vectors BERTScore compares: packaged, a path or a hub id",
+        description="model whose token vectors BERTScore compares: packaged, a path or a hub id",
     )
     bertscore_layer: int | None = Field(
-        default=None, ge=1, description="its layer, the package's num_layers; unset: the last"
+        default=None, ge=1, description="layer of the model, `num_layers`; unset: the last"
     )
 
     @field_validator("cut_offs")
     @classmethod
     def _are_ranks(cls, cut_offs: list[int]) -> list[int]:
         if not cut_offs or min(cut_offs) < 1:
-            raise ValueError("each cut-off is at least 1, and there is at least one")
+            raise ValueError("give at least one cut-off, each at least 1")
         return sorted(set(cut_offs))
 
 
 @dataclass(frozen=True)
 class _Answer:
-    """One answer of a question that has references; without text where there is none."""
+    """An answer to a question with references; the text is empty if there is no answer."""
 
     query_id: str
     text: str
@@ -68,21 +68,21 @@ def score_answers(
     read: Read | None = None,
     k: int | None = None,
 ) -> pa.Table:
-    """Rows of the table `scores`.
+    """Return rows of the table `scores`.
 
-    Answers are measured where a question has references, by the form that it asks for (a summary
-    by ROUGE and BERTScore, a short answer by token F1 and exact match besides, a choice by
-    accuracy), averaged over the samples of the answer. A question without an answer scores 0, so
-    that abstaining raises no mean, and `coverage` is the share of questions with one; an answer
-    that says that the documents do not say is one. Rankings are measured by documents where a
-    question concerns the whole corpus (one about a document has nothing to find), and by passages
-    where the source marks them; what answers were written from, by `reading.py`.
+    Answers to questions with references are scored by the form of the question (a summary by ROUGE
+    and BERTScore, a short answer also by token F1 and exact match, a choice by accuracy), averaged
+    over the samples of the answer. A question without an answer scores 0, so that abstaining raises
+    no mean; `coverage` is the fraction of answered questions, including answers that the documents
+    do not say. Rankings are scored by documents if the question is on the whole corpus, and by
+    passages if the source marks them. For the texts that answers were written from see
+    `reading.py`.
 
     Parameters
     ----------
     queries, summaries, rankings : rows of these tables.
-    read : the texts that answers rest on; None: they are not measured.
-    k : what the column of that name says.
+    read : the texts that answers were written from; None: not scored.
+    k : value of the column `k`.
     """
     questions = {row["query_id"]: row for row in queries.to_pylist()}
     answers = list(_answers(questions, summaries))
@@ -109,7 +109,7 @@ def score_answers(
 
 
 def _latencies(summaries: pa.Table, rankings: pa.Table) -> dict[str, float]:
-    """Seconds from question to answer: ranking, and the calls for all samples of the answer."""
+    """Return seconds from question to answer: ranking, and calls for all samples."""
     best = rankings.filter(pc.equal(rankings["rank"], 1))
     seconds = dict(zip(best["query_id"].to_pylist(), best["latency_s"].to_pylist(), strict=True))
     for row in summaries.select(["query_id", "latency_s"]).to_pylist():
@@ -151,7 +151,7 @@ def _bertscore_rows(answers: Sequence[_Answer], scorer: BertScorer | None) -> It
         return
     values = scorer([(answer.text, answer.references) for answer in measured])
     for answer, value in zip(measured, values, strict=True):
-        # of unlike texts it may fall a hair below 0
+        # slightly negative for dissimilar texts
         yield answer.query_id, "bertscore_f1", max(0.0, float(value))
 
 

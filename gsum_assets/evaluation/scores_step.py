@@ -1,4 +1,4 @@
-"""How good the answers of a method are, as the last step of its question half."""
+"""Step that scores the answers of a method."""
 
 from collections.abc import Callable
 from functools import lru_cache
@@ -15,15 +15,15 @@ from gsum_assets.result import Picture, Result
 
 
 def scores_step(method: Method) -> Step:
-    """Scores of all answers, and of those from other numbers of passages where a curve is set."""
+    """Return the step that scores all answers, including those of a curve."""
     models = [n for step in method.retrieval_steps for n in step.reads if n == "passage_scorer"]
     named = dict.fromkeys([*method.read_by_questions, "query_embeddings", *models])
     return Step(
         _scorer(method),
         {
             "scores": "The answer against its references: ROUGE, BERTScore, token F1, accuracy. "
-            "The ranking: P, R, F1, nDCG and MRR by documents, and by passages where the source "
-            "marks them. What the answer was written from: P, R, F1 and tokens."
+            "The ranking: P, R, F1, nDCG and MRR by documents, and by passages if the source "
+            "marks them. The texts that the answer was written from: P, R, F1 and tokens."
         },
         [*named, "language_model"],
         pool=None,
@@ -55,7 +55,7 @@ def _scorer(method: Method) -> Callable[[Inputs], Result]:
 
         def shown() -> dict:
             plot = Picture(score_spread(scores, inputs.title), "spread of the scores")
-            # the means as numbers: the UI draws those over partitions and time
+            # means as numbers, which the UI plots over partitions and time
             return {"scores": {"plot": plot, **main_means(scores)} if scores.num_rows else {}}
 
         return Result(pa.concat_tables(points), shown=shown)
@@ -70,6 +70,6 @@ def _bertscorer(settings: ScoreSettings, inputs: Inputs) -> BertScorer:
     return lambda answered: bertscore_f1(answered, scorer, memo, progress)
 
 
-@lru_cache(maxsize=2)  # methods come one after the other: the model is loaded once
+@lru_cache(maxsize=2)  # load the model once for all methods
 def _pair_scorer(model: str, layer: int | None) -> PackageScorer:
     return PackageScorer(model, layer)

@@ -1,4 +1,4 @@
-"""Whether a judge looks at where an answer stands instead of what it says."""
+"""Position bias: whether verdicts of a judge depend on the order of the answers."""
 
 import pyarrow as pa
 
@@ -28,16 +28,16 @@ SCHEMA = pa.schema(
 
 
 def position_bias(judgements: pa.Table) -> pa.Table:
-    """One row a criterion, over all pairs of methods.
+    """Return one row per criterion, over all pairs of methods.
 
     Returns
     -------
     pa.Table
-        first_won : share of the decided verdicts that the answer shown first won; both orders are
-            asked, so that 0.5 is no bias. Null where nothing was decided.
-        low, high : its 95% interval over questions, each with all of its verdicts.
-        disagreement : share of the pairs of both orders (same question, methods and repeat) that
-            differ in their winner; a tie differs from a winner, and not from a tie.
+        first_won : fraction of decided verdicts won by the answer shown first; both orders are
+            judged, so that 0.5 is no bias. Null without decided verdicts.
+        low, high : 95% interval of `first_won` over questions, each with all of its verdicts.
+        disagreement : fraction of the pairs of both orders (same question, methods and repeat)
+            with different winners; a tie differs from a winner, but not from a tie.
         n : decided verdicts.
         n_both_orders : pairs with a verdict in both orders.
         unparsed : replies without a verdict.

@@ -1,4 +1,4 @@
-"""One answer at a time: G-Eval's consistency and relevance, LLM-Rater's LR-1 and LR-2."""
+"""Ratings of single answers: G-Eval's consistency and relevance, LLM-Rater's LR-1 and LR-2."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -37,15 +37,15 @@ _MAX_WORDS = 30
 
 @dataclass(frozen=True)
 class RatedAnswer:
-    """One rating of one method's answer.
+    """A request to rate one answer of a method.
 
     Attributes
     ----------
     judge, criterion : 'g_eval' with consistency or relevance, 'llm_rater' with lr1 or lr2.
-    kind : what the texts beside the answer are.
-    beside : those texts.
-    share_shown : of what the answer was written from, in characters; None: it is not shown.
-    repeat : from 1.
+    kind : kind of the other texts.
+    other_texts : texts to compare the answer with: passages or references.
+    share_shown : fraction of the passages shown, by characters; None if none are needed.
+    repeat : number of the repetition, from 1.
     """
 
     question: Question
@@ -66,7 +66,7 @@ class RatedAnswer:
 
     @property
     def request(self) -> Request:
-        """What the judge is asked."""
+        """Request to the judge."""
         answer = marked("answer", [self.question.answers[self.method]], self._mark)
         return Request(
             task="score",
@@ -83,7 +83,7 @@ class RatedAnswer:
         )
 
     def rows(self, reply: Reply) -> Iterator[dict]:
-        """The row of `judgements`."""
+        """Yield the row of `judgements`."""
         try:
             found = verdict_in(reply, self.schema, self._mark)
         except UnparsedError as problem:
@@ -114,7 +114,7 @@ class RatedAnswer:
 def ratings(
     questions: Sequence[Question], settings: JudgesSettings, prompts: Prompts = PROMPTS
 ) -> Iterator[RatedAnswer]:
-    """Every rating of every answer, every repeat."""
+    """Yield every rating of every answer, for every repeat."""
     for question in questions:
         for method in sorted(question.answers):
             for repeat in range(1, settings.repeats + 1):
@@ -127,7 +127,7 @@ def ratings(
 def _rating_fields(
     question: Question, method: str, max_characters: int, prompts: Prompts
 ) -> Iterator[tuple[str, str, str, Schema, str, tuple[str, ...], float | None]]:
-    """Judge, criterion, instructions, schema, the texts beside the answer, and their share."""
+    """Yield judge, criterion, instructions, schema, kind and texts, and share shown."""
     if passages := question.passages.get(method):
         shown, n_omitted, share = within_budget(passages, max_characters)
         omitted = OMITTED.format(n=len(passages), n_omitted=n_omitted) if n_omitted else ""
@@ -145,7 +145,7 @@ def _rating_fields(
 
 
 def accept_what_is_strictly_right(rows: list[dict]) -> None:
-    """Count an answer in LR-2 that LR-1 accepts, in place."""
+    """Accept answers in LR-2 that LR-1 accepts, in place."""
     strictly_right = {
         (row["query_id"], row["method"], row["repeat"])
         for row in rows
