@@ -275,7 +275,7 @@ def test_a_run_that_fails_exits_with_1_and_prints_the_rest(first_run: str, home:
     settings.write_text(kept)
     assert result.exit_code == 1
     assert "failed retrieval: rankings bm25" in result.output
-    assert "table [retrieval]: [k]: each is at least 1" in flat(result)
+    assert "table [retrieval]: [k]: give at least one number" in flat(result)
     assert "2 runs failed" in result.output
     assert "two-meetings: general questions" in result.output
     assert "Traceback" not in result.output

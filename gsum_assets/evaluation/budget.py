@@ -57,7 +57,7 @@ class Room:
 def room_for(
     request: Request, n_passages: int, prompt_tokens: int, count_tokens: CountTokens
 ) -> Room:
-    """Return the room of `n_passages` if the rest of the prompt fits `prompt_tokens`.
+    """Return the room of `n_passages` in a prompt of at most `prompt_tokens`.
 
     If tokens are counted for a model, the room is also bounded by its context.
     """

@@ -87,7 +87,7 @@ def spent_by_asset(calls: pa.Table, embeddings: pa.Table) -> dict[str, tuple]:
 
 
 def is_of_index(table: Table) -> bool:
-    """Return whether a table is computed before questions; includes simulated questions."""
+    """Return whether a table is part of the index; questions simulated from documents are."""
     return "query_id" not in table.schema.names or "bucket" in table.dimensions
 
 

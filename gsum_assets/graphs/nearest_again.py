@@ -90,7 +90,7 @@ def nearest_again(
 
 
 class _Renewed:
-    """Neighbour lists of which fresh neighbours are added and removed ones dropped.
+    """Neighbour lists to which fresh items are added, and from which removed ones are dropped.
 
     Attributes
     ----------

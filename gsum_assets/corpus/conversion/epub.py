@@ -30,7 +30,7 @@ def convert_epub(content: bytes, report: Callable[[int, int], None]) -> Converte
     Raises
     ------
     ConversionError
-        If the file is damaged or encrypted, or holds no text.
+        If the file is damaged or encrypted, or has no text.
     """
     try:
         with zipfile.ZipFile(io.BytesIO(content)) as archive:

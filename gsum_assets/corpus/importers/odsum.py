@@ -89,8 +89,8 @@ def _story_queries(
 def read_odsum_meeting(source: Path) -> Contents:
     """Read ODSum-Meeting: transcripts unchanged; `meetings_list` names the relevant ones.
 
-    The official file has no splits. All queries are imported as 'dev', since published knowledge
-    about them has been used for development.
+    The official file has no splits. All queries are imported as 'dev', since they have been used
+    for development and are no untouched test split.
     """
     file = find_file(source, "queries.json")
     texts = _transcripts(source)

@@ -31,7 +31,7 @@ def judges_skipped(settings: JudgesSettings, model_identity: str) -> str | None:
     """
     if not settings.methods:
         return (
-            "no methods are set to be judged; name them in corpus.toml, table [judges]: "
+            "no methods are named to be judged; name them in corpus.toml, table [judges]: "
             'methods = ["bm25", "gor"]'
         )
     if not settings.ratings and len(set(settings.methods)) < 2:
