@@ -189,7 +189,7 @@ def test_sql_prints_a_table_or_csv(first_run: str) -> None:
         (["report", "two-meetings", "--output", "/no/where"], ["/no/where: No such file"]),
         (["import", "qmsun", "."], ["no benchmark 'qmsun'; did you mean 'qmsum'?"]),
         (["import", "qmsum", "no-such-folder"], ["Error: ", "no-such-folder"]),
-        (["run"], ["Usage: ", "name a CORPUS to run; there are: two-meetings"]),
+        (["run"], ["Usage: ", "name a CORPUS to run; available: two-meetings"]),
         (["fly"], ["No such command 'fly'"]),
         (["rnu"], ["No such command 'rnu'", "Did you mean 'run'?"]),
         (["run", "two-meetings", "--method", "bm25"], ["Did you mean '--methods'?"]),
@@ -275,7 +275,7 @@ def test_a_run_that_fails_exits_with_1_and_prints_the_rest(first_run: str, home:
     settings.write_text(kept)
     assert result.exit_code == 1
     assert "failed retrieval: rankings bm25" in result.output
-    assert "table [retrieval]: [k]: each is at least 1" in flat(result)
+    assert "table [retrieval]: [k]: give at least one number" in flat(result)
     assert "2 runs failed" in result.output
     assert "two-meetings: general questions" in result.output
     assert "Traceback" not in result.output

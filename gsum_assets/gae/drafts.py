@@ -8,7 +8,8 @@ import pyarrow as pa
 
 from gsum_assets.evaluation.answer import answer_request
 from gsum_assets.evaluation.budget import CountTokens, Room, cut_to_tokens, lengths, room_for
-from gsum_assets.evaluation.question_contexts import NO_USAGE, Question, questions_with_passages
+from gsum_assets.evaluation.question_contexts import Question, questions_with_passages
+from gsum_assets.evaluation.token_usage import NO_USAGE
 from gsum_assets.gae.settings import RefineSettings
 from gsum_assets.result import Result
 from gsum_assets.tables import TABLES

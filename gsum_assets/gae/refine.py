@@ -13,7 +13,7 @@ import pyarrow as pa
 from gsum_assets.corpus.prompts import Prompts
 from gsum_assets.evaluation.answer import question_text
 from gsum_assets.evaluation.budget import CountTokens, allowances, cut_to_tokens, lengths
-from gsum_assets.evaluation.question_contexts import spent, why
+from gsum_assets.evaluation.token_usage import spent, why
 from gsum_assets.gae.drafts import Draft, Fate, Grade, Passage, drafts, fitted
 from gsum_assets.gae.prompts import NOTHING, PROMPTS
 from gsum_assets.gae.settings import RefineSettings

@@ -8,12 +8,8 @@ import pyarrow as pa
 from gsum_assets.corpus.prompts import Prompts
 from gsum_assets.evaluation.answer import question_text
 from gsum_assets.evaluation.budget import CountTokens, cut_to_tokens, lengths, n_fitting, room_for
-from gsum_assets.evaluation.question_contexts import (
-    Question,
-    questions_with_passages,
-    spent,
-    why,
-)
+from gsum_assets.evaluation.question_contexts import Question, questions_with_passages
+from gsum_assets.evaluation.token_usage import spent, why
 from gsum_assets.gae.prompts import PROMPTS
 from gsum_assets.gae.settings import RefineSettings
 from gsum_assets.result import Result

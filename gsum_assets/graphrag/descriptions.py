@@ -6,12 +6,7 @@ from typing import Any
 
 from gsum_assets.corpus.prompts import Prompts
 from gsum_assets.evaluation.budget import CountTokens, cut_to_tokens, lengths, room_for
-from gsum_assets.evaluation.question_contexts import (
-    NO_USAGE,
-    added,
-    spent,
-    why,
-)
+from gsum_assets.evaluation.token_usage import NO_USAGE, added, spent, why
 from gsum_assets.graphrag.packs import packs
 from gsum_assets.graphrag.prompts import MERGED_THING, PROMPTS
 from gsum_assets.graphrag.settings import MergingSettings

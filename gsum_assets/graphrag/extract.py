@@ -14,7 +14,7 @@ from pydantic import BaseModel
 
 from gsum_assets.corpus.names import holds, name_key
 from gsum_assets.corpus.prompts import Prompts
-from gsum_assets.evaluation.question_contexts import NO_USAGE, added, spent
+from gsum_assets.evaluation.token_usage import NO_USAGE, added, spent
 from gsum_assets.graphrag.prompts import PROMPTS, example
 from gsum_assets.graphrag.schemas import extraction_schema
 from gsum_assets.graphrag.settings import OTHER, ExtractionSettings

@@ -15,7 +15,8 @@ from gsum_assets.evaluation.budget import (
     lengths,
     structured_room,
 )
-from gsum_assets.evaluation.question_contexts import Question, questions_with_passages, spent
+from gsum_assets.evaluation.question_contexts import Question, questions_with_passages
+from gsum_assets.evaluation.token_usage import spent
 from gsum_assets.graphrag.packs import packs
 from gsum_assets.graphrag.prompts import PROMPTS
 from gsum_assets.graphrag.settings import AnswerSettings

@@ -14,7 +14,7 @@ import pyarrow as pa
 
 from gsum_assets.corpus.prompts import Prompts
 from gsum_assets.evaluation.budget import MOST_MARKED, CountTokens, cut_to_tokens, structured_room
-from gsum_assets.evaluation.question_contexts import NO_USAGE, spent
+from gsum_assets.evaluation.token_usage import NO_USAGE, spent
 from gsum_assets.graphrag.citations import Citations
 from gsum_assets.graphrag.elements import Element, Elements, fitting, total
 from gsum_assets.graphrag.prompts import PROMPTS

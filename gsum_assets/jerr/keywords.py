@@ -4,7 +4,7 @@ import pyarrow as pa
 
 from gsum_assets.corpus.prompts import Prompts
 from gsum_assets.evaluation.answer import question_text
-from gsum_assets.evaluation.question_contexts import spent, why
+from gsum_assets.evaluation.token_usage import spent, why
 from gsum_assets.jerr.prompts import PROMPTS
 from gsum_assets.jerr.schemas import Keywords
 from gsum_assets.result import Result

@@ -10,7 +10,8 @@ from collections.abc import Mapping, Sequence
 import pyarrow as pa
 
 from gsum_assets.evaluation.passages import Choose, Passage
-from gsum_assets.evaluation.question_contexts import NO_USAGE, questions_with_passages
+from gsum_assets.evaluation.question_contexts import questions_with_passages
+from gsum_assets.evaluation.token_usage import NO_USAGE
 from gsum_assets.jerr.contexts import Room
 from gsum_assets.retrieval.bm25 import Bm25Index, Bm25Settings
 from gsum_assets.retrieval.words import Words

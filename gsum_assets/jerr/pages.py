@@ -14,7 +14,7 @@ from typing import Any
 import pyarrow as pa
 
 from gsum_assets.corpus.prompts import Prompts
-from gsum_assets.evaluation.question_contexts import why
+from gsum_assets.evaluation.token_usage import why
 from gsum_assets.jerr.prompts import PROMPTS
 from gsum_assets.jerr.schemas import Pause
 from gsum_assets.jerr.settings import PageSettings

@@ -6,7 +6,7 @@ from typing import Any
 import pyarrow as pa
 
 from gsum_assets.corpus.prompts import Prompts
-from gsum_assets.evaluation.question_contexts import why
+from gsum_assets.evaluation.token_usage import why
 from gsum_assets.jerr.prompts import PROMPTS
 from gsum_assets.jerr.settings import IndexSettings
 from gsum_assets.jerr.sizes import of_one_size

@@ -1,4 +1,4 @@
-"""The baselines."""
+"""Declaration of the baselines."""
 
 import pyarrow as pa
 

@@ -417,7 +417,7 @@ def test_graphrag_bench(tmp_path):
     assert first["split"] == split_of_guide(skin)
     assert second["split"] == third["split"] == split_of_guide(bone)
     assert report.notes == [
-        "1 guides that stand in the corpus twice are taken once",
+        "1 guides that occur twice in the corpus are imported once",
         "2 of 3 pieces of evidence are found in the guides",
         "1 questions have the text of an earlier one; all are kept",
     ]
@@ -512,6 +512,6 @@ def test_a_second_import_replaces_the_first(tmp_path):
 def test_a_folder_filled_by_hand_is_not_replaced(tmp_path):
     _put(tmp_path / "s/train.jsonl", [_meeting()])
     _put(tmp_path / "corpora/qmsum/mine.txt", "my own document")
-    with pytest.raises(CorpusError, match=r"holds 'mine.txt', which no import wrote"):
+    with pytest.raises(CorpusError, match=r"has 'mine.txt', which no import wrote"):
         import_benchmark("qmsum", tmp_path / "s", tmp_path / "corpora")
     assert (tmp_path / "corpora/qmsum/mine.txt").read_text() == "my own document"

@@ -114,5 +114,5 @@ def test_all_steps_from_a_folder_to_vectors(folder: Path) -> None:
 
 def test_without_a_folder_there_is_nothing_to_read(folder: Path) -> None:
     read = inputs_of(folder, source_documents=LISTING.empty())
-    with pytest.raises(ValueError, match=r"^documents: there is no corpus folder"):
+    with pytest.raises(ValueError, match=r"^documents: no corpus folder"):
         STEPS["documents"].result(replace(read, folder=None))

@@ -66,7 +66,7 @@ def test_a_folder_elsewhere_becomes_a_link(home: Home, folder: Path) -> None:
     assert made.lines[-1].startswith("found 2 .pdf, 1 .txt; not read: 1 .jpg (gsum reads ")
     (folder / "corpus.toml").write_text('title = "Mine"')
     again = init_corpus(folder, home, None, SETTINGS_TABLES)
-    assert "left as it is" in again.lines[0]
+    assert "unchanged" in again.lines[0]
     assert load_settings(folder).title == "Mine"
 
 
@@ -75,17 +75,17 @@ def test_a_folder_of_the_home_needs_no_link(home: Home) -> None:
     made = init_corpus(home.corpora / "tales", home, None, SETTINGS_TABLES)
     assert made.corpus == "tales"
     assert [path.name for path in home.corpora.iterdir()] == ["tales"]
-    with pytest.raises(CorpusError, match="is the corpus 'tales' already"):
+    with pytest.raises(CorpusError, match="is already the corpus 'tales'"):
         init_corpus(home.corpora / "tales", home, "other", SETTINGS_TABLES)
 
 
 def test_names_and_folders_that_cannot_be(home: Home, folder: Path) -> None:
     (home.corpora / "taken").mkdir(parents=True)
-    with pytest.raises(CorpusError, match=r"'taken' exists, and is another folder.*--corpus"):
+    with pytest.raises(CorpusError, match=r"'taken' already exists in another folder.*--corpus"):
         init_corpus(folder, home, "taken", SETTINGS_TABLES)
     with pytest.raises(CorpusError, match="use letters"):
         init_corpus(folder, home, "a b", SETTINGS_TABLES)
-    with pytest.raises(CorpusError, match="holds the home"):
+    with pytest.raises(CorpusError, match="contains the home"):
         init_corpus(home.root.parent, home, None, SETTINGS_TABLES)
     assert not (folder / "corpus.toml").exists()
 

@@ -63,7 +63,7 @@ def test_the_corpus_comes_before_the_home_and_the_home_before_what_is_built_in(
         ("Say it.", r"response.md: placeholder \{max_words\} is missing; write it"),
         ('Say {"a": 1} {max_words}.', r'unknown placeholder \{"a": 1\}.*write \{\{ and \}\}'),
         ("Say } {max_words}.", r"response.md: .*write \{\{ and \}\}"),
-        (" \n", r"response.md: it is empty; write the prompt into it, or remove it"),
+        (" \n", r"response.md: empty; write the prompt into it, or remove it"),
     ],
 )
 def test_a_slip_in_a_file_is_named(folders: list[Path], text: str, error: str) -> None:
@@ -85,7 +85,7 @@ def test_a_file_that_is_not_utf8_is_named(folders: list[Path]) -> None:
         ("gor/respones.md", r"did you mean 'response.md'\? Known: response.md"),
         ("gor/response.txt", r"no prompt of gor has this name"),
         ("goer/response.md", r"goer: no family of prompts has this name; did you mean 'gor'\?"),
-        ("notes.md", r"notes.md: no family .* must stand outside the folder 'prompts'"),
+        ("notes.md", r"notes.md: no family .* out of the folder 'prompts'"),
     ],
 )
 def test_a_file_that_overrides_nothing_is_an_error(

@@ -69,7 +69,7 @@ def test_the_k_best_with_their_texts() -> None:
 
 
 def test_a_node_that_is_no_chunk_is_named() -> None:
-    with pytest.raises(ValueError, match=r"1 ranked nodes are no chunks.*first: 'z9'"):
+    with pytest.raises(ValueError, match=r"1 ranked chunks are not in the corpus.*first: 'z9'"):
         top_contexts(rankings("a0", "z9"), chunks(a=1), 6)
 
 

@@ -98,7 +98,7 @@ def test_no_questions(build):
 @pytest.mark.parametrize("build", [Dense, hybrid, rrf])
 def test_missing_vectors_are_an_error(build):
     bare = Collection.from_tables(*tables()[:2])
-    with pytest.raises(ValueError, match="5 chunks come without embeddings; pass"):
+    with pytest.raises(ValueError, match="5 chunks have no embeddings; pass"):
         build(bare)
     without = Questions(ids=["q"], texts=["boat"], document_ids=[None])
     with pytest.raises(ValueError, match=r"question vectors None do not fit .*\(5, 3\)"):

@@ -72,7 +72,7 @@ def test_the_mark_decides_whose_verdict_it_is() -> None:
         verdict_in(reply, Rating, "ffffffff")
     with pytest.raises(UnparsedError, match="the server is tired"):
         verdict_in(CompletionError("the server is tired", "m"), Rating, "0a1b2c3d")
-    with pytest.raises(UnparsedError, match="not read by its schema"):
+    with pytest.raises(UnparsedError, match="does not match its schema"):
         verdict_in(Completion("5", "m", 1, 1, 0.0), Rating, "0a1b2c3d")
 
 
