@@ -6,6 +6,7 @@ modules that mkdocstrings reads without importing them.
 """
 
 import html
+import itertools
 import re
 import types
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -13,13 +14,17 @@ from pathlib import Path
 from typing import Any, Literal, Union, get_args, get_origin
 
 import click
+from diagrams import FENCE, file_of, is_current
 from mkdocs.config.defaults import MkDocsConfig
+from mkdocs.plugins import get_plugin_logger
 from mkdocs.structure.files import File, Files
+from mkdocs.structure.pages import Page
 from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 from pydantic_core import PydanticUndefined
 
 ROOT = Path(__file__).parents[1]
+_LOG = get_plugin_logger(__name__)
 
 ROOT_PAGES = {
     "index.md": ROOT / "README.md",
@@ -74,11 +79,33 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
     return files
 
 
-def on_page_markdown(markdown: str, **_: object) -> str:
-    """Return a page of `docs/` with its links to files of the root as they are in the site."""
-    for page, source in ROOT_PAGES.items():
-        markdown = markdown.replace(f"](../{source.relative_to(ROOT)}", f"]({page}")
-    return markdown
+def on_page_markdown(markdown: str, page: Page, **_: object) -> str:
+    """Return a page with its diagrams as pictures and its links as they are in the site."""
+    for target, source in ROOT_PAGES.items():
+        markdown = markdown.replace(f"](../{source.relative_to(ROOT)}", f"]({target}")
+    return _unbroken(_pictures(markdown, Path(page.file.src_uri).stem, page.title or ""))
+
+
+def _pictures(markdown: str, page: str, title: str) -> str:
+    numbers = itertools.count()
+
+    def picture(found: re.Match[str]) -> str:
+        file = file_of(page, next(numbers))
+        if not is_current(file, found["source"]):
+            _LOG.warning(f"{file} is missing or stale; run docs/diagrams.py")
+        link = f"![Diagram of {title}](diagrams/{file.name})"
+        return f'<div class="diagram" markdown>\n{link}\n</div>'
+
+    return FENCE.sub(picture, markdown)
+
+
+def _unbroken(markdown: str) -> str:
+    """Return a page in whose tables a figure and its interval stay on one line."""
+
+    def row(found: re.Match[str]) -> str:
+        return re.sub(r"(\S) \[([-+\d.]+), ([-+\d.]+)\]", r"\1&nbsp;[\2,&nbsp;\3]", found[0])
+
+    return re.sub(r"^\|.*\|$", row, markdown, flags=re.MULTILINE)
 
 
 def generated_pages() -> dict[str, str]:
