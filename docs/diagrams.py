@@ -4,7 +4,7 @@
     python docs/diagrams.py
 
 A page has its diagrams as blocks of Mermaid, which GitHub draws by itself. This script draws them
-into `docs/diagrams/`, and the site shows these files (`hooks.py`). Run it after an edit of a diagram.
+into `docs/diagrams/`, and the site shows these files (`hooks.py`). Run it after editing a diagram.
 """
 
 import hashlib
@@ -14,6 +14,11 @@ from pathlib import Path
 
 DOCS = Path(__file__).parent
 FENCE = re.compile(r"^```mermaid\n(?P<source>.*?)^```$", re.MULTILINE | re.DOTALL)
+
+_STYLE = (  # tight, so that a pipeline of ten steps fits a page
+    '%%{init: {"look": "classic", "theme": "neutral", '
+    '"flowchart": {"rankSpacing": 24, "nodeSpacing": 14, "padding": 6}}}%%\n'
+)
 
 
 def diagrams(page: Path) -> Iterator[tuple[Path, str]]:
@@ -36,7 +41,7 @@ def drawn(source: str) -> str:
     """Return the SVG of a diagram: of its natural size, marked with the digest of its source."""
     import mmdr
 
-    svg = mmdr.render(source).svg()
+    svg = mmdr.render(_STYLE + source).svg()
     box = re.search(r'viewBox="\S+ \S+ (\S+) (\S+)"', svg)
     if box is None:
         raise ValueError("mmdr: the SVG has no viewBox; use version 0.4.0")

@@ -5,6 +5,8 @@ package where that is named, and is ours otherwise. Lengths are word pieces of t
 tokenizer.
 """
 
+from typing import Annotated
+
 from pydantic import BaseModel, ConfigDict, Field, field_validator
 
 OTHER = "other"  # the type of what has none of the named ones
@@ -43,7 +45,8 @@ class MergingSettings(_Settings):
     aliases: bool = Field(
         default=True, description="merge other names of one entity where there is evidence (ours)"
     )
-    apart: list[tuple[str, str]] = Field(
+    # not strict: TOML has lists only
+    apart: list[Annotated[tuple[str, str], Field(strict=False)]] = Field(
         default=[],
         description="pairs of names that are never merged, as [['Lin', 'Dr Lin']] (ours)",
     )
