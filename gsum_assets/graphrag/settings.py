@@ -5,7 +5,7 @@ package where that is named, and is ours otherwise. Lengths are word pieces of t
 tokenizer.
 """
 
-from typing import Annotated
+from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field, field_validator
 
@@ -45,8 +45,7 @@ class MergingSettings(_Settings):
     aliases: bool = Field(
         default=True, description="merge other names of one entity where there is evidence (ours)"
     )
-    # not strict: TOML has lists only
-    apart: list[Annotated[tuple[str, str], Field(strict=False)]] = Field(
+    apart: list[tuple[str, str]] = Field(
         default=[],
         description="pairs of names that are never merged, as [['Lin', 'Dr Lin']] (ours)",
     )
@@ -56,6 +55,14 @@ class MergingSettings(_Settings):
     prompt_tokens: int = Field(
         default=4000, ge=500, description="longest prompt of a merge; more is merged by parts"
     )
+
+    @field_validator("apart", mode="before")
+    @classmethod
+    def _lists_are_pairs(cls, apart: Any) -> Any:
+        """Return the pairs of a TOML file, which has lists only, as tuples."""
+        if not isinstance(apart, list):
+            return apart
+        return [tuple(pair) if isinstance(pair, list) else pair for pair in apart]
 
 
 class CommunitySettings(_Settings):
