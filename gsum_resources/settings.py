@@ -365,8 +365,8 @@ def load_settings(home: Path, environment: Mapping[str, str] = os.environ) -> Se
     try:
         return Settings.model_validate(values)
     except ValidationError as error:
-        problems = "; ".join(_told(problem, file, environment) for problem in error.errors())
-        raise SettingsError(problems) from None
+        failures = "; ".join(_told(problem, file, environment) for problem in error.errors())
+        raise SettingsError(failures) from None
 
 
 def _from_file(file: Path) -> dict[str, Any]:
