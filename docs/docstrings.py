@@ -1,12 +1,10 @@
-"""A griffe extension for docstrings whose sections say `name : meaning`.
+"""Docstrings whose sections say `name : meaning`, in the form that griffe parses.
 
 NumPy's form has the type behind the colon and the meaning below. The types of this code are in its
-annotations, so a line says `name : meaning`, and this extension moves the meaning below the name.
+annotations, so a line says `name : meaning`; here the meaning moves below the name.
 """
 
 import re
-
-from griffe import Extension, Object
 
 _SECTION = re.compile(
     r"^(?P<title>Parameters|Attributes|Other Parameters)\n-+\n(?P<items>.*?)(?=\n\n\S+.*\n-+\n|\Z)",
@@ -15,15 +13,6 @@ _SECTION = re.compile(
 _ITEM = re.compile(r"^(?P<names>\*{0,2}\w+(?:, \*{0,2}\w+)*) : (?P<rest>.+)$")
 _TYPE = re.compile(r"[\w.|\[\], ]+(?:, optional|, default\b.*)?")
 _WRAPPED = 60  # characters from which a line is one that was wrapped
-
-
-class PlainMeanings(Extension):
-    """Rewrites the docstring of every object before it is parsed."""
-
-    def on_object(self, *, obj: Object, **_: object) -> None:
-        """Move the meanings of an object's parameters and attributes below their names."""
-        if obj.docstring:
-            obj.docstring.value = numpy_form(obj.docstring.value)
 
 
 def numpy_form(docstring: str) -> str:

@@ -251,8 +251,8 @@ def tables_page() -> str:
         "# Tables",
         "",
         "Every table is a view in `$GSUM_HOME/gsum.duckdb` ([SQL and notebooks](../sql.md)). The",
-        "columns `corpus`, `bucket` and `method` are partition keys: they stand in the path of the",
-        "Parquet file, and the view adds them.",
+        "columns `corpus`, `bucket` and `method` are partition keys: they are part of the path of",
+        "the Parquet file, and the view adds them.",
     ]
     schemas: dict[str, list[Any]] = {}
     for table in TABLES.values():
@@ -274,7 +274,7 @@ def _table(table: Any) -> Iterator[str]:
         yield f"| `{dimension}` | string | partition key |"
     for column in table.columns:
         null = "; may be null" if column.nullable else ""
-        measured = "; measured, differs between equal runs" if column.measured else ""
+        measured = "; not part of the content hash" if column.measured else ""
         kind = _cell(str(column.type))
         yield f"| `{column.name}` | {kind} | {_cell(column.meaning)}{null}{measured} |"
 

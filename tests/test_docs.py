@@ -2,7 +2,6 @@
 
 import importlib.util
 import re
-import sys
 import tomllib
 from pathlib import Path
 from types import ModuleType
@@ -15,7 +14,7 @@ import pytest
 from gsum_assets.cli import main
 from gsum_assets.corpus.importers import BENCHMARKS
 from gsum_assets.corpus.settings import CorpusSettings, checked_section
-from gsum_assets.definitions import METHODS
+from gsum_assets.definitions import METHODS, defs
 from gsum_assets.families import FAMILIES
 from gsum_assets.graphrag.compat import VIEWS
 from gsum_assets.retrieval.settings import RetrievalSettings
@@ -35,17 +34,20 @@ EACH_PAGE = pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.rel
 
 def _module(name: str) -> ModuleType:
     """A module of `docs/`, which is no package."""
-    spec = importlib.util.spec_from_file_location(f"docs_{name}", ROOT / "docs" / f"{name}.py")
+    spec = importlib.util.spec_from_file_location(name, ROOT / "docs" / f"{name}.py")
     assert spec is not None
     assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
-    sys.modules[spec.name] = module
-    spec.loader.exec_module(module)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.syspath_prepend(ROOT / "docs")
+        spec.loader.exec_module(module)
     return module
 
 
 reference = _module("reference")
 diagrams = _module("diagrams")
+pages = _module("pages")
+docstrings = _module("docstrings")
 
 
 def _fences(language: str, text: str = ALL) -> list[str]:
@@ -87,6 +89,14 @@ def test_every_method_benchmark_and_table_of_settings_is_named() -> None:
     settings = TEXT[ROOT / "docs" / "settings.md"]
     for name in Settings.model_fields:
         assert re.search(rf"^\[{name}[\].]", settings, re.MULTILINE)  # also [models.extraction]
+
+
+def test_every_job_sensor_and_schedule_is_named() -> None:
+    automation = TEXT[ROOT / "docs" / "running.md"].split("\n## Automation\n")[1].split("\n## ")[0]
+    named = set(re.findall(r"`(\w+_\w+)`", automation))
+    jobs = {job.name for job in defs.resolve_all_job_defs() if not job.name.startswith("__")}
+    running = {one.name for one in (*(defs.sensors or ()), *(defs.schedules or ()))}
+    assert named == jobs | running
 
 
 def test_the_settings_shown_are_valid() -> None:
@@ -139,6 +149,74 @@ def test_every_diagram_is_drawn_from_its_source() -> None:
     assert len(wanted) >= 7
     stale = [file.name for file, text in wanted.items() if not diagrams.is_current(file, text)]
     assert stale == [], "run docs/diagrams.py"
+
+
+def test_a_page_of_the_root_has_the_links_of_the_site(tmp_path: Path) -> None:
+    text = "[a](docs/models.md#x) [b](CONTRIBUTING.md) [c](benchmarks/README.md) "
+    (tmp_path / "README.md").write_text(text + '<img src="docs/a.png"> [d](../docs/jerr.md)')
+    assert pages.rooted(tmp_path / "README.md") == (
+        '[a](models.md#x) [b](contributing.md) [c](benchmarks.md) <img src="a.png"> [d](jerr.md)'
+    )
+
+
+def test_a_page_shows_its_diagram_as_a_picture_and_reports_a_stale_one() -> None:
+    text = TEXT[ROOT / "docs" / "jerr.md"]
+    warnings: list[str] = []
+    shown = pages.shown(text, "jerr", "JERR", warnings.append)
+    assert "![Diagram of JERR](diagrams/jerr.svg)" in shown
+    assert "```mermaid" not in shown
+    assert warnings == []
+    pages.shown(
+        text.replace("flowchart TB\n", "flowchart TB\n    new --> chunks\n"),
+        "jerr",
+        "",
+        warnings.append,
+    )
+    assert len(warnings) == 1
+    assert "](contributing.md)" in pages.shown("[x](../CONTRIBUTING.md)", "p", "", warnings.append)
+
+
+def test_a_figure_and_its_interval_stay_on_one_line() -> None:
+    assert pages.unbroken("| 1.5 [-0.1, +3.0] |") == "| 1.5&nbsp;[-0.1,&nbsp;+3.0] |"
+    assert pages.unbroken("text 1.5 [-0.1, +3.0]") == "text 1.5 [-0.1, +3.0]"
+
+
+def test_a_meaning_behind_a_name_becomes_numpys_form() -> None:
+    plain = """Do it.
+
+    Parameters
+    ----------
+    rows : one per document, in reading order; its text is what the source holds and
+        nothing else.
+    k : how many.
+    size : int
+        The number of rows.
+    names : list[str], optional
+
+    Returns
+    -------
+    list : of ids.
+    """.replace("\n    ", "\n")
+    assert (
+        docstrings.numpy_form(plain)
+        == """Do it.
+
+    Parameters
+    ----------
+    rows
+        one per document, in reading order; its text is what the source holds and
+        nothing else.
+    k
+        how many.
+    size : int
+        The number of rows.
+    names : list[str], optional
+
+    Returns
+    -------
+    list : of ids.
+    """.replace("\n    ", "\n")
+    )
 
 
 # --- the generated references ---------------------------------------------------------------------
