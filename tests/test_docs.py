@@ -12,6 +12,7 @@ import duckdb
 import pytest
 
 from gsum_assets.cli import main
+from gsum_assets.corpus.folder import READ_TYPES
 from gsum_assets.corpus.importers import BENCHMARKS
 from gsum_assets.corpus.settings import CorpusSettings, checked_section
 from gsum_assets.definitions import METHODS, defs
@@ -89,6 +90,12 @@ def test_every_method_benchmark_and_table_of_settings_is_named() -> None:
     settings = TEXT[ROOT / "docs" / "settings.md"]
     for name in Settings.model_fields:
         assert re.search(rf"^\[{name}[\].]", settings, re.MULTILINE)  # also [models.extraction]
+
+
+def test_every_type_of_file_that_is_read_is_named() -> None:
+    sources = TEXT[ROOT / "docs" / "documents.md"].split("\n## What gsum reads\n")[1]
+    named = re.findall(r"`([\w.]+)`", sources.split("\n\n")[0])
+    assert sorted(named) == sorted(READ_TYPES)
 
 
 def test_every_job_sensor_and_schedule_is_named() -> None:
