@@ -5,6 +5,8 @@ package where that is named, and is ours otherwise. Lengths are word pieces of t
 tokenizer.
 """
 
+from typing import Any
+
 from pydantic import BaseModel, ConfigDict, Field, field_validator
 
 OTHER = "other"  # the type of what has none of the named ones
@@ -53,6 +55,14 @@ class MergingSettings(_Settings):
     prompt_tokens: int = Field(
         default=4000, ge=500, description="longest prompt of a merge; more is merged by parts"
     )
+
+    @field_validator("apart", mode="before")
+    @classmethod
+    def _lists_are_pairs(cls, apart: Any) -> Any:
+        """Return the pairs of a TOML file, which has lists only, as tuples."""
+        if not isinstance(apart, list):
+            return apart
+        return [tuple(pair) if isinstance(pair, list) else pair for pair in apart]
 
 
 class CommunitySettings(_Settings):
