@@ -21,7 +21,7 @@ def embed_graph(
     settings: TrainingSettings,
     on_epoch: Callable[[int, float], None] = lambda epoch, loss: None,
 ) -> np.ndarray:
-    """Embeddings of the nodes of a graph, float32 `(n_nodes, dim)`.
+    """Return the embeddings of the nodes of a graph, float32 `(n_nodes, dim)`.
 
     Up to `exact_nodes` every pair of nodes enters the loss; beyond, every epoch draws `n_sampled`
     nodes that stand for all as the second of a pair. Runs on `threads` threads of torch and gives

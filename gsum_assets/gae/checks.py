@@ -25,7 +25,7 @@ _SETTINGS = {
 
 
 def join_passages(edges: pa.Table, chunks: pa.Table) -> Finding:
-    """Edges join two passages of their level; neighbours lie side by side in one document.
+    """Check that edges join two passages of their level; neighbours lie side by side in one document.
 
     Parameters
     ----------
@@ -64,7 +64,7 @@ def join_passages(edges: pa.Table, chunks: pa.Table) -> Finding:
 
 
 def finite(embeddings: pa.Table, chunks: pa.Table) -> Finding:
-    """One finite embedding for each passage of either level.
+    """Check that one finite embedding for each passage of either level.
 
     Parameters
     ----------
@@ -99,7 +99,7 @@ def finite(embeddings: pa.Table, chunks: pa.Table) -> Finding:
 
 
 def not_over_smoothed(embeddings: pa.Table) -> Finding:
-    """Embeddings of a level differ: two of them have a mean cosine of at most 0.99."""
+    """Check that embeddings of a level differ: two of them have a mean cosine of at most 0.99."""
     alike = []
     levels = pc.unique(embeddings["level"])
     for level in levels.to_pylist():
@@ -118,7 +118,7 @@ def not_over_smoothed(embeddings: pa.Table) -> Finding:
 
 
 def every_passage_once(clusters: pa.Table, chunks: pa.Table) -> Finding:
-    """Every clustering has every passage of its level once, and counts clusters by size.
+    """Check that every clustering has every passage of its level once, and counts clusters by size.
 
     Parameters
     ----------
@@ -160,7 +160,7 @@ def every_passage_once(clusters: pa.Table, chunks: pa.Table) -> Finding:
 
 
 def not_degenerate(clusterings: pa.Table, chunks: pa.Table) -> Finding:
-    """No chosen clustering has over half of the passages in one cluster, or hardly two together.
+    """Check that no chosen clustering has over half of the passages in one cluster, or hardly two together.
 
     Parameters
     ----------
@@ -208,7 +208,7 @@ def as_published(clusterings: pa.Table, method: str | None) -> pa.Table:
 
 
 def made_from_contexts(refined: pa.Table, contexts: pa.Table) -> Finding:
-    """Each refined passage is one of its question's contexts, and no longer unless edited.
+    """Check that each refined passage is one of its question's contexts, and no longer unless edited.
 
     Parameters
     ----------
@@ -253,7 +253,7 @@ def _passages(chunks: pa.Table) -> pa.Table:
 
 
 def _places(rows: pa.Table, column: str, passages: pa.Table) -> np.ndarray:
-    """The row of `passages` that each row names in `column`, int64; -1 where there is none."""
+    """Return the row of `passages` that each row names in `column`, int64; -1 where there is none."""
     wanted, known = (
         pc.binary_join_element_wise(table["level"], table[name], "/")
         for table, name in ((rows, column), (passages, "passage_id"))
@@ -268,7 +268,7 @@ def _equals(rows: pa.Table, column: str, value: str) -> np.ndarray:
 
 
 def _matrix(vectors: pa.ChunkedArray) -> np.ndarray:
-    """Vectors of one length, float64 `(n_vectors, dim)`."""
+    """Return vectors of one length, float64 `(n_vectors, dim)`."""
     flat = vectors.combine_chunks().flatten().to_numpy(zero_copy_only=False)
     return flat.astype(np.float64).reshape(len(vectors), -1) if len(vectors) else np.empty((0, 0))
 
@@ -286,7 +286,7 @@ def _mean_cosine(vectors: np.ndarray) -> float:
 
 
 def _by_name(clusters: pa.Table) -> Iterator[tuple[str, str, np.ndarray]]:
-    """Level and name of each clustering, and where its rows are."""
+    """Yield level and name of each clustering, and where its rows are."""
     for level in pc.unique(clusters["level"]).to_pylist():
         of_level = _equals(clusters, "level", level)
         for name in pc.unique(clusters["clustering"].filter(pa.array(of_level))).to_pylist():
@@ -294,7 +294,7 @@ def _by_name(clusters: pa.Table) -> Iterator[tuple[str, str, np.ndarray]]:
 
 
 def _is_by_size(clusters: np.ndarray) -> bool:
-    """Whether the clusters are 0, 1, 2, … and none is larger than the one before."""
+    """Return whether the clusters are 0, 1, 2, … and none is larger than the one before."""
     if clusters.min() < 0:
         return False
     sizes = np.bincount(clusters)

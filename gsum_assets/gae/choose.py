@@ -48,7 +48,7 @@ def agreements(
     language: str,
     settings: ClusterSettings,
 ) -> Iterator[tuple[str, str, str, float]]:
-    """Level, scope, clustering and agreement of every clustering.
+    """Yield level, scope, clustering and agreement of every clustering.
 
     Parameters
     ----------
@@ -71,7 +71,7 @@ def _reranks(labels: np.ndarray) -> Method:
 
 
 def chosen(verdicts: Mapping[str, Verdict]) -> str:
-    """The clustering of greatest agreement times stability.
+    """Return the clustering of greatest agreement times stability.
 
     Where none agrees, that which disagrees least, and then the most stable; one that parts nothing
     only where all are so.
@@ -90,7 +90,7 @@ def weight_of(agreement: float) -> float:
 
 
 def stability(clusterer: Clusterer, labels: np.ndarray, seed: int = 0) -> float:
-    """Jaccard similarity of the pairs that are together with and without a tenth of the passages.
+    """Return the Jaccard similarity of the pairs that are together with and without a tenth of the passages.
 
     The mean of three draws; 1 where no pair is together either way.
     """
@@ -105,13 +105,13 @@ def stability(clusterer: Clusterer, labels: np.ndarray, seed: int = 0) -> float:
 
 
 def _jaccard(left: np.ndarray, right: np.ndarray) -> float:
-    """Pairs together in both over pairs together in either."""
+    """Return pairs together in both over pairs together in either."""
     both = n_pairs(left * (int(right.max(initial=0)) + 1) + right)
     either = n_pairs(left) + n_pairs(right) - both
     return both / either if either else 1.0
 
 
 def n_pairs(labels: np.ndarray) -> int:
-    """Pairs that share a label."""
+    """Return pairs that share a label."""
     counts = np.unique(labels, return_counts=True)[1].astype(np.int64)
     return int((counts * (counts - 1) // 2).sum())

@@ -35,7 +35,7 @@ _SILHOUETTE_OF = 2000  # passages: it takes time by the square
 def clusters(
     graph_edges: pa.Table, embeddings: pa.Table, collection: Collection, settings: ClusterSettings
 ) -> pa.Table:
-    """Rows of `gae.clusters`: every way of clustering, of documents and of chunks.
+    """Return the rows of `gae.clusters`: every way of clustering, of documents and of chunks.
 
     Parameters
     ----------
@@ -61,7 +61,7 @@ def _ways(graph_edges: pa.Table, embeddings: pa.Table, level: Level, settings: C
 
 
 def labels_of(rows: pa.Table, level: Level) -> Labels:
-    """Clusters of a level's passages in their order, by clustering.
+    """Return clusters of a level's passages in their order, by clustering.
 
     Parameters
     ----------
@@ -86,7 +86,7 @@ def clusterings(
     language: str,
     settings: ClusterSettings,
 ) -> pa.Table:
-    """Rows of `gae.clusterings`, the chosen ones of each level and scope marked.
+    """Return the rows of `gae.clusterings`, the chosen ones of each level and scope marked.
 
     Parameters
     ----------
@@ -121,7 +121,7 @@ def _rows(
     facts: Mapping[tuple[str, str], Mapping[str, Any]],
     settings: ClusterSettings,
 ) -> Iterator[dict]:
-    """One level and scope; a clustering that the settings name is followed in full."""
+    """Yield one level and scope; a clustering that the settings name is followed in full."""
     is_free = settings.method == "chosen"
     allowed = {n: v for n, v in verdicts.items() if is_free or n.startswith(settings.method)}
     if not allowed:
@@ -194,7 +194,7 @@ def _together(queries: pa.Table, level: Level) -> Sequence[AnyOf[int]]:
 def pair_scores(
     labels: np.ndarray, together: Sequence[AnyOf[int]]
 ) -> tuple[float | None, float | None]:
-    """Precision and recall of the pairs that share a cluster; None without labels.
+    """Return precision and recall of the pairs that share a cluster; None without labels.
 
     A pair is true if a question names both; pairs of passages that no question names beside
     another do not count.

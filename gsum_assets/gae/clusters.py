@@ -18,7 +18,7 @@ Clusterer = Callable[[np.ndarray], np.ndarray]
 def clusterers(
     embeddings: np.ndarray, edges: Edges, settings: ClusterSettings
 ) -> Mapping[str, Clusterer]:
-    """Every way of clustering by name; all can be asked for a part of the nodes.
+    """Return every way of clustering by name; all can be asked for a part of the nodes.
 
     DBSCAN and HDBSCAN are left out beyond 20,000 nodes. DBSCAN is the published one: it takes the
     embeddings as they are, whatever `unit_length` says.
@@ -47,7 +47,7 @@ def clusterers(
 
 
 def _leiden_of(edges: Edges, resolution: float, seed: int, kept: np.ndarray) -> np.ndarray:
-    """Leiden on the part of the graph between some of its nodes."""
+    """Return Leiden on the part of the graph between some of its nodes."""
     n = 1 + max(int(np.max(places, initial=-1)) for places in (kept, *edges[:2]))
     place = np.full(n, -1)
     place[kept] = np.arange(len(kept))
@@ -58,7 +58,7 @@ def _leiden_of(edges: Edges, resolution: float, seed: int, kept: np.ndarray) -> 
 
 
 def leiden(n_nodes: int, edges: Edges, resolution: float, seed: int = 0) -> np.ndarray:
-    """Communities by modularity (Traag et al., 2019), `(n_nodes,)`; the largest is 0.
+    """Return communities by modularity (Traag et al., 2019), `(n_nodes,)`; the largest is 0.
 
     The same graph in any order of its edges gives the same communities; parallel edges add up.
 
@@ -90,14 +90,14 @@ def leiden(n_nodes: int, edges: Edges, resolution: float, seed: int = 0) -> np.n
 
 
 def dbscan(embeddings: np.ndarray, eps: float, min_samples: int = 2) -> np.ndarray:
-    """DBSCAN (Ester et al., 1996); noise points are clusters of their own, `(n_nodes,)`."""
+    """Return DBSCAN (Ester et al., 1996); noise points are clusters of their own, `(n_nodes,)`."""
     from sklearn.cluster import DBSCAN
 
     return by_size(_without_noise(DBSCAN(eps=eps, min_samples=min_samples).fit_predict(embeddings)))
 
 
 def hdbscan(embeddings: np.ndarray, min_cluster_size: int = 3) -> np.ndarray:
-    """HDBSCAN (Campello et al., 2013); noise points are clusters of their own, `(n_nodes,)`."""
+    """Return HDBSCAN (Campello et al., 2013); noise points are clusters of their own, `(n_nodes,)`."""
     from sklearn.cluster import HDBSCAN
 
     if len(embeddings) < min_cluster_size:
@@ -108,7 +108,7 @@ def hdbscan(embeddings: np.ndarray, min_cluster_size: int = 3) -> np.ndarray:
 
 
 def k_means(embeddings: np.ndarray, n_clusters: int, seed: int = 0) -> np.ndarray:
-    """K-Means (MacQueen, 1967), `(n_nodes,)`; at most as many clusters as distinct nodes.
+    """Return K-Means (MacQueen, 1967), `(n_nodes,)`; at most as many clusters as distinct nodes.
 
     Beyond 20,000 nodes by batches of them (Sculley, 2010).
     """
@@ -130,7 +130,7 @@ def k_means(embeddings: np.ndarray, n_clusters: int, seed: int = 0) -> np.ndarra
 
 
 def by_size(clusters: np.ndarray) -> np.ndarray:
-    """The same clusters numbered from 0, largest first, equal ones by their first node."""
+    """Return the same clusters numbered from 0, largest first, equal ones by their first node."""
     _, first, cluster_of, size = np.unique(
         clusters, return_index=True, return_inverse=True, return_counts=True
     )

@@ -60,7 +60,7 @@ def drafts(
     max_words: int,
     count_tokens: CountTokens,
 ) -> list[Draft]:
-    """One for each question, passages by rank; nothing is decided yet.
+    """Return one for each question, passages by rank; nothing is decided yet.
 
     Parameters
     ----------
@@ -84,7 +84,7 @@ def drafts(
 
 
 def fitted(drafts: Sequence[Draft], count_tokens: CountTokens) -> Result:
-    """Rows of `gae.refined_contexts` by question and rank, of which each question's fit together.
+    """Return the rows of `gae.refined_contexts` by question and rank, of which each question's fit together.
 
     What is too long loses its last passages; the last one left is cut. Where nothing is left to
     show, the best passage is shown as it stands.

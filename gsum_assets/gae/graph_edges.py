@@ -39,7 +39,7 @@ def graph_edges(
     language: str,
     settings: GraphSettings,
 ) -> pa.Table:
-    """Rows of `gae.graph_edges`, for documents and for chunks.
+    """Return the rows of `gae.graph_edges`, for documents and for chunks.
 
     Parameters
     ----------
@@ -77,7 +77,7 @@ def graph_edges(
 
 
 def neighbours(starts: np.ndarray) -> Edges:
-    """An edge between neighbouring chunks of one document.
+    """Return an edge between neighbouring chunks of one document.
 
     Parameters
     ----------
@@ -88,7 +88,7 @@ def neighbours(starts: np.ndarray) -> Edges:
 
 
 def citations(collection: Collection, cites: Mapping[str, Sequence[str]]) -> Edges:
-    """An edge for each citation between two documents of the collection."""
+    """Return an edge for each citation between two documents of the collection."""
     place = {document_id: i for i, document_id in enumerate(collection.document_ids)}
     pairs = {
         (place[source], place[target])
@@ -112,7 +112,7 @@ def nearest_by_words(texts: Sequence[str], words: Words, k: int) -> Edges:
 
 
 def edges_of(rows: pa.Table, level: str, ids: Sequence[str]) -> Edges:
-    """The edges of one level as places in `ids`, in an order that does not depend on the rows'.
+    """Return the edges of one level as places in `ids`, in an order that does not depend on the rows'.
 
     Raises
     ------

@@ -23,7 +23,7 @@ _NUMBERS = ("weight", "agreement", "stability", "silhouette", "pair_precision", 
 
 
 def collection_of(inputs: Inputs, *vectors: str) -> Collection:
-    """The documents and chunks of the corpus, with the vectors that the named table has."""
+    """Return the documents and chunks of the corpus, with the vectors that the named table has."""
     return Collection.from_tables(*map(inputs.table, (*TEXTS, *vectors)))
 
 
@@ -71,7 +71,7 @@ def _trained(
     features: pa.Table,
     settings: TrainingSettings,
 ) -> tuple[pa.Table, list[float]]:
-    """One level's rows of `gae.embeddings`, and the loss of every epoch."""
+    """Return one level's rows of `gae.embeddings`, and the loss of every epoch."""
     show = inputs.progress(f"epochs, level {level.name}")
     losses: list[float] = []
 

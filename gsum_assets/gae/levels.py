@@ -27,18 +27,18 @@ class Level(NamedTuple):
 
 
 def levels(collection: Collection) -> Iterator[Level]:
-    """Documents, then chunks."""
+    """Yield documents, then chunks."""
     yield Level("document", collection.document_ids, collection.document_texts)
     yield Level("node", collection.chunk_ids, collection.chunk_texts)
 
 
 def of_level(rows: pa.Table, level: str) -> pa.Table:
-    """The rows of one level."""
+    """Return the rows of one level."""
     return rows.filter(pc.equal(rows["level"], level))
 
 
 def places(named: pa.ChunkedArray, ids: Sequence[str], asset: str) -> np.ndarray:
-    """The place in `ids` of each id, int64.
+    """Return the place in `ids` of each id, int64.
 
     Parameters
     ----------
@@ -60,7 +60,7 @@ def places(named: pa.ChunkedArray, ids: Sequence[str], asset: str) -> np.ndarray
 
 
 def in_order(rows: pa.Table, ids: Sequence[str], asset: str) -> pa.Table:
-    """The rows of `passage_id`, one for each of `ids`, in that order.
+    """Return the rows of `passage_id`, one for each of `ids`, in that order.
 
     Raises
     ------
@@ -79,7 +79,7 @@ def in_order(rows: pa.Table, ids: Sequence[str], asset: str) -> pa.Table:
 
 
 def vector_rows(level: str, ids: Sequence[str], vectors: np.ndarray) -> pa.Table:
-    """One level of a table that has a vector for each passage."""
+    """Return one level of a table that has a vector for each passage."""
     columns = {
         "level": pa.repeat(level, len(ids)),
         "passage_id": pa.array(ids, pa.string()),
@@ -89,5 +89,5 @@ def vector_rows(level: str, ids: Sequence[str], vectors: np.ndarray) -> pa.Table
 
 
 def level_vectors(rows: pa.Table, level: Level, asset: str) -> np.ndarray:
-    """The vectors of one level in the order of its passages, float32 `(n_passages, dim)`."""
+    """Return the vectors of one level in the order of its passages, float32 `(n_passages, dim)`."""
     return stacked(in_order(of_level(rows, level.name), level.ids, asset)["embedding"])

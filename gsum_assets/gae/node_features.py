@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def node_features(collection: Collection, language: str, settings: GraphSettings) -> pa.Table:
-    """Rows of `gae.node_features`; a document's embedding is the mean of its chunks'.
+    """Return the rows of `gae.node_features`; a document's embedding is the mean of its chunks'.
 
     The features of a level that has fewer than the other end in zeros: a table's vectors are of
     one length.

@@ -70,7 +70,7 @@ def clusters_picture(
     silhouette: float | None = None,
     what: str = "passages",
 ) -> bytes:
-    """PNG of passages in the plane, near each other where embeddings are, coloured by cluster.
+    """Return a PNG of passages in the plane, near each other where embeddings are, coloured by cluster.
 
     The ten largest clusters have a colour, their number where they lie, and a legend with their
     most central passages; passages alone in their cluster are the smallest dots. Below, every
@@ -104,13 +104,13 @@ def clusters_picture(
 
 
 def _directions(embeddings: np.ndarray) -> np.ndarray:
-    """Embeddings of unit length, float64; those of length 0 stay."""
+    """Return the embeddings of unit length, float64; those of length 0 stay."""
     lengths = np.linalg.norm(embeddings.astype(np.float64), axis=1, keepdims=True)
     return embeddings / np.where(lengths > 0, lengths, 1)
 
 
 def _facts(passages: _Clustered, silhouette: float | None) -> str:
-    """Number of passages and clusters, share of the largest, silhouette, on one line."""
+    """Return the number of passages and clusters, share of the largest, silhouette, on one line."""
     sizes = passages.sizes
     n_alone = int((sizes == 1).sum())
     facts = [
@@ -125,7 +125,7 @@ def _facts(passages: _Clustered, silhouette: float | None) -> str:
 
 
 def _sample(passages: _Clustered) -> np.ndarray:
-    """Rows to show, ascending: drawn from all, but some of every coloured cluster."""
+    """Return rows to show, ascending: drawn from all, but some of every coloured cluster."""
     drawn = np.random.default_rng(0).permutation(len(passages.clusters))
     drawn_clusters = passages.clusters[drawn]
     kept = [drawn[drawn_clusters == c][:_LEAST_OF_COLOURED] for c in range(passages.n_coloured)]
@@ -245,7 +245,7 @@ def _write(
 
 
 def _examples(passages: _Clustered, cluster: int) -> list[str]:
-    """Distinct names of the passages nearest to their cluster's mean."""
+    """Return distinct names of the passages nearest to their cluster's mean."""
     mine = np.flatnonzero(passages.clusters == cluster)
     directions = passages.directions[mine]
     nearness = np.round(directions @ directions.mean(axis=0), 9)
@@ -271,7 +271,7 @@ def _draw_sizes(axes: "Axes", passages: _Clustered) -> None:
 
 
 def loss_picture(losses: Mapping[str, Sequence[float]], title: str) -> bytes:
-    """PNG of the loss by epoch on a logarithmic scale, a line for each level.
+    """Return a PNG of the loss by epoch on a logarithmic scale, a line for each level.
 
     Parameters
     ----------

@@ -103,7 +103,7 @@ class ClusterRerank:
         self._settings = settings
 
     def scores(self, questions: Questions) -> Scores:
-        """Candidates are not negative, the others are."""
+        """Return candidates are not negative, the others are."""
         found = self._first.scores(questions)
         return Scores(
             self._moved(found.nodes, self._nodes), self._moved(found.documents, self._documents)
@@ -122,7 +122,7 @@ def rank(
     k: int,
     settings: RerankSettings,
 ) -> pa.Table:
-    """Rows of the table `rankings` for one method.
+    """Return the rows of the table `rankings` for one method.
 
     Parameters
     ----------

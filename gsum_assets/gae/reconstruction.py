@@ -20,7 +20,7 @@ def reconstruction_loss(
     adjacency: "torch.Tensor",
     columns: "torch.Tensor | None" = None,
 ) -> "torch.Tensor":
-    """Squared error of reconstructing an adjacency matrix, summed over all pairs, for each node.
+    """Return the squared error of reconstructing an adjacency matrix, summed over all pairs, for each node.
 
     The published sum divided by the number of nodes: its gradient then outweighs weight decay alike
     whatever their number. The mean over the pairs, which is common, lets the decay win: on
@@ -59,7 +59,7 @@ def _reconstruction():
 def _over_all(
     z: "torch.Tensor", columns: "torch.Tensor | None"
 ) -> tuple["torch.Tensor", "torch.Tensor"]:
-    """Sum of sigmoid^2, scaled up where columns were drawn, and its gradient."""
+    """Return the sum of sigmoid^2, scaled up where columns were drawn, and its gradient."""
     import torch
 
     others = z if columns is None else z[columns]
@@ -86,7 +86,7 @@ def _over_all(
 def _over_edges(
     z: "torch.Tensor", adjacency: "torch.Tensor"
 ) -> tuple["torch.Tensor", "torch.Tensor"]:
-    """Sum of 1 - 2 sigmoid over the pairs with an edge, and its gradient."""
+    """Return the sum of 1 - 2 sigmoid over the pairs with an edge, and its gradient."""
     import torch
 
     starts, columns = adjacency.crow_indices(), adjacency.col_indices()
@@ -104,7 +104,7 @@ def _over_edges(
 def sparse(
     starts: "torch.Tensor", columns: "torch.Tensor", values: "torch.Tensor"
 ) -> "torch.Tensor":
-    """A square CSR matrix; torch's notice that the format is in beta is left out."""
+    """Return a square CSR matrix; torch's notice that the format is in beta is left out."""
     import torch
 
     n = len(starts) - 1

@@ -96,7 +96,7 @@ def unrefined_contexts(
 
 
 def weighted(topic: float | None, passage: float | None, settings: RefineSettings) -> float | None:
-    """Weighted sum of both relevances, 1 to 10; of one that is there it alone."""
+    """Return the weighted sum of both relevances, 1 to 10; of one that is there it alone."""
     if topic is None or passage is None:
         return passage if topic is None else topic
     return settings.topic_weight * topic + (1 - settings.topic_weight) * passage
@@ -123,7 +123,7 @@ def _allow(draft: Draft, settings: RefineSettings) -> None:
 
 
 def _wish(passage: Passage, settings: RefineSettings) -> int:
-    """Word pieces that a passage of this grade has where there is room."""
+    """Return word pieces that a passage of this grade has where there is room."""
     if passage.grade == "medium":
         return math.ceil(settings.medium_share * passage.n_tokens)
     if passage.grade == "low":

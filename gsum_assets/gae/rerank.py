@@ -6,7 +6,7 @@ from gsum_assets.gae.settings import RerankSettings
 
 
 def rerank(scores: np.ndarray, clusters: np.ndarray) -> np.ndarray:
-    """R_i = S_i + sum over the other candidates of its cluster of S_j P_j F_j (equations 8 to 10).
+    """Return R_i = S_i + sum over the other candidates of its cluster of S_j P_j F_j (equations 8 to 10).
 
     P_j = 1 / log2(1 + rank_j), ranks from 1; F_j = S_j / sum of S_k over the same candidates, i
     left out.
@@ -31,7 +31,7 @@ def reranked(
     settings: RerankSettings,
     weight: float = 1.0,
 ) -> np.ndarray:
-    """The best candidates of each row re-ranked, the others behind them in their order.
+    """Return the best candidates of each row re-ranked, the others behind them in their order.
 
     Parameters
     ----------

@@ -14,7 +14,7 @@ _COMMON = 0.3  # share of the texts from which on a word tells nothing apart
 
 
 def word_vectors(texts: Sequence[str], words: Words) -> "csr_matrix":
-    """Unit vectors, float32 `(n_texts, n_words)`; words of one text, or of many, have no column.
+    """Return unit vectors, float32 `(n_texts, n_words)`; words of one text, or of many, have no column.
 
     They would join nothing, or everything.
     """

@@ -11,7 +11,7 @@ from gsum_resources.arrow import pc
 
 
 def are_chunks_and_responses(nodes: pa.Table, chunks: pa.Table, responses: pa.Table) -> Finding:
-    """The nodes are the chunks and the responses of their documents, no more and no fewer.
+    """Check that the nodes are the chunks and the responses of their documents, no more and no fewer.
 
     Parameters
     ----------
@@ -44,7 +44,7 @@ def are_chunks_and_responses(nodes: pa.Table, chunks: pa.Table, responses: pa.Ta
 
 
 def join_nodes(edges: pa.Table, nodes: pa.Table) -> Finding:
-    """An edge leads from a node to a response of the same document that is no older.
+    """Check that an edge leads from a node to a response of the same document that is no older.
 
     Parameters
     ----------
@@ -75,7 +75,7 @@ def join_nodes(edges: pa.Table, nodes: pa.Table) -> Finding:
 
 
 def source_comes_first(rankings: pa.Table, queries: pa.Table) -> Finding:
-    """No node resembles a question's source passage more than the passage itself.
+    """Check that no node resembles a question's source passage more than the passage itself.
 
     Parameters
     ----------
@@ -98,7 +98,7 @@ def source_comes_first(rankings: pa.Table, queries: pa.Table) -> Finding:
 
 
 def loss_falls(log: pa.Table) -> Finding:
-    """Losses are finite, and the last epoch's lies below the first's."""
+    """Check that losses are finite, and the last epoch's lies below the first's."""
     looked_at = count(log.num_rows, "epoch")
     if log.num_rows < 2:
         return Finding(looked_at)
@@ -116,7 +116,7 @@ def loss_falls(log: pa.Table) -> Finding:
 
 
 def training_helps(ranks: pa.Table) -> Finding:
-    """On documents not learnt from, the network ranks passages better than dense retrieval does.
+    """Check that on documents not learnt from, the network ranks passages better than dense retrieval does.
 
     Compared are reciprocal ranks of a question's source among the chunks, question by question.
     Nothing is wrong where nothing was trained, or the questions are too few for any difference.
@@ -147,7 +147,7 @@ def training_helps(ranks: pa.Table) -> Finding:
 
 
 def _absent(rows: pa.Table, others: pa.Table) -> pa.Table:
-    """The nodes of `rows` that are not among `others`."""
+    """Return the nodes of `rows` that are not among `others`."""
     known = pc.is_in(rows["node_id"], value_set=others["node_id"].combine_chunks())
     return rows.select(["node_id", "document_id"]).filter(pc.invert(known))
 

@@ -11,14 +11,14 @@ CountTokens = Callable[[Sequence[str]], Sequence[int]]
 
 
 def top_nodes(rankings: pa.Table, nodes: pa.Table, k: int) -> pa.Table:
-    """The `k` best nodes of each question whose texts differ, as rows of `contexts`."""
+    """Return the `k` best nodes of each question whose texts differ, as rows of `contexts`."""
     return _contexts(rankings, nodes, lambda found: found[:k])
 
 
 def nodes_within(
     rankings: pa.Table, nodes: pa.Table, budget_tokens: int, count_tokens: CountTokens
 ) -> pa.Table:
-    """The best nodes of each question whose texts differ and together keep to a budget.
+    """Return the best nodes of each question whose texts differ and together keep to a budget.
 
     A node that no longer fits is passed over, those after it may fit: responses are shorter than
     passages.
@@ -46,7 +46,7 @@ def nodes_within(
 def _contexts(
     rankings: pa.Table, nodes: pa.Table, choose: Callable[[list[dict]], list[dict]]
 ) -> pa.Table:
-    """A choice of each question's nodes, which come best first and with distinct texts."""
+    """Return a choice of each question's nodes, which come best first and with distinct texts."""
     ranked = rankings.filter(pc.equal(rankings["level"], "node"))
     ranked = ranked.sort_by([("query_id", "ascending"), ("rank", "ascending")])
     known = {row["node_id"]: row for row in nodes.drop_columns(["embedding"]).to_pylist()}

@@ -161,7 +161,7 @@ def _by_onednn(input: Tensor, weight: Tensor) -> Tensor:
 
 
 def onednn_is_wider() -> bool:
-    """Whether oneDNN, which torch brings, multiplies with AVX-512 here and MKL does not."""
+    """Return whether oneDNN, which torch brings, multiplies with AVX-512 here and MKL does not."""
     has_avx512 = torch.backends.cpu.get_cpu_capability() == "AVX512"
     return has_avx512 and torch.backends.mkldnn.is_available() and not mkl_has_avx512()
 

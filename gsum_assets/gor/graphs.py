@@ -128,7 +128,7 @@ def side_by_side(graphs: Sequence[RecordGraph], direction: Direction) -> Batch:
 
 
 def record_graphs(record_nodes: pa.Table, record_edges: pa.Table) -> list[RecordGraph]:
-    """The graph of each document, by document id, without questions.
+    """Return the graph of each document, by document id, without questions.
 
     Parameters
     ----------
@@ -153,7 +153,7 @@ def training_graphs(
     historical_responses: pa.Table,
     node_rankings: pa.Table,
 ) -> list[RecordGraph]:
-    """The graph of each document that has questions, with them, by document id.
+    """Return the graph of each document that has questions, with them, by document id.
 
     Training on global references instead takes the same tables with other rows; a question
     without a source has no chunk_id.
@@ -230,7 +230,7 @@ def _with_questions(
 def _by_document(
     table: pa.Table, columns: Sequence[str], order: Sequence[str] = ()
 ) -> defaultdict[str, pa.Table]:
-    """Rows of each document, `columns` alone; documents by id, rows by `order`."""
+    """Return the rows of each document, `columns` alone; documents by id, rows by `order`."""
     order = ("document_id", *order)
     table = table.select(list(dict.fromkeys([*order, *columns])))
     table = table.sort_by([(name, "ascending") for name in order]).combine_chunks()
@@ -257,7 +257,7 @@ def _places(
 
 
 def _matrix(column: pa.ChunkedArray, document_id: str) -> np.ndarray:
-    """List column to float32 `(n_rows, dim)`."""
+    """Return list column to float32 `(n_rows, dim)`."""
     lengths = pc.unique(pc.list_value_length(column)).to_pylist()
     if len(lengths) > 1:
         raise ValueError(

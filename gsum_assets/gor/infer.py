@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def load_encoder(content: bytes, embedding_model: str, dimension: int) -> "Encoder":
-    """The network of a checkpoint, for embeddings of that model and length.
+    """Return the network of a checkpoint, for embeddings of that model and length.
 
     Raises
     ------

@@ -75,7 +75,7 @@ def with_global_questions(
     query_embeddings: pa.Table,
     tokens: TokenEmbedder,
 ) -> list[RecordGraph]:
-    """The same graphs with their general questions, ranked by the reference (section 3.5).
+    """Return the same graphs with their general questions, ranked by the reference (section 3.5).
 
     Graphs without a general question that has a reference are left out.
 
@@ -122,7 +122,7 @@ def trained_tables(
     save: SaveState,
     resume: bytes | None,
 ) -> tuple[pa.Table, pa.Table]:
-    """Rows of `gor.model` (one) and `gor.training_log`."""
+    """Return the rows of `gor.model` (one) and `gor.training_log`."""
     trained: Trained = train(graphs, settings, on_epoch, save, resume)
     checkpoint = trained.checkpoint(embedding_model)
     told = checkpoint.description

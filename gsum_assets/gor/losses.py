@@ -61,7 +61,7 @@ def losses(nodes: "Tensor", batch: Batch, settings: LossSettings) -> Losses:
 
 
 def ranked_scores(scores: "Tensor", batch: Batch) -> "list[Tensor]":
-    """Similarities within each graph, best node first: the paper's M_i, `(n_queries, n_nodes)`."""
+    """Return similarities within each graph, best node first: the paper's M_i, `(n_queries, n_nodes)`."""
     sizes = [n_queries * n_nodes for n_queries, n_nodes in batch.ranked_shapes]
     own = scores.take(batch.ranked).split(sizes)
     return [part.view(shape) for part, shape in zip(own, batch.ranked_shapes, strict=True)]
@@ -88,7 +88,7 @@ def ranking_loss(ranked: "list[Tensor]", pairs: str = "sum") -> "Tensor":
 
 
 def entropy(ranked: "list[Tensor]") -> "Tensor":
-    """Mean entropy of the softmax over each question's own nodes, nats; no gradient."""
+    """Return the mean entropy of the softmax over each question's own nodes, nats; no gradient."""
     import torch
 
     logs = [own.detach().log_softmax(1) for own in ranked]
@@ -96,7 +96,7 @@ def entropy(ranked: "list[Tensor]") -> "Tensor":
 
 
 def _pair_sums(ranked: "Tensor") -> "Tensor":
-    """Each question's sum over pairs, `(n_queries,)`, of log similarities `(n_queries, n_nodes)`.
+    """Return each question's sum over pairs, `(n_queries,)`, of log similarities `(n_queries, n_nodes)`.
 
     The gradient, sigmoid(s_j - s_i) for j and its negative for i, is added up in the same pass,
     so that no matrix of pairs outlives its block of rows.

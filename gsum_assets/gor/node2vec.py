@@ -22,7 +22,7 @@ _DECIMALS = 6
 
 
 def node_vectors(nodes: pa.Table, edges: pa.Table) -> np.ndarray:
-    """Unit vectors of the nodes, `(n_nodes, 128)`; zeros for a node without an edge.
+    """Return unit vectors of the nodes, `(n_nodes, 128)`; zeros for a node without an edge.
 
     Deterministic: one worker, seeded by the ids of the nodes, whose order does not matter.
     """
@@ -57,7 +57,7 @@ def node_vectors(nodes: pa.Table, edges: pa.Table) -> np.ndarray:
 def anchored_scores(
     query_embeddings: np.ndarray, nodes: pa.Table, vectors: np.ndarray, n_anchors: int
 ) -> np.ndarray:
-    """Cosine of each node's vector and the weighted mean of a question's anchors' vectors.
+    """Return cosine of each node's vector and the weighted mean of a question's anchors' vectors.
 
     Parameters
     ----------
@@ -72,7 +72,7 @@ def anchored_scores(
 
 
 def text_scores(query_embeddings: np.ndarray, nodes: pa.Table) -> np.ndarray:
-    """Cosine of each query and each node's text, `(n_queries, n_nodes)`.
+    """Return cosine of each query and each node's text, `(n_queries, n_nodes)`.
 
     Raises
     ------

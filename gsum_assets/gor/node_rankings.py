@@ -55,7 +55,7 @@ def node_rankings(
     memo: ScoreMemo,
     on_progress: Callable[[int, int], None] | None = None,
 ) -> pa.Table:
-    """Rows of `gor.node_rankings`, by document, question and rank.
+    """Return the rows of `gor.node_rankings`, by document, question and rank.
 
     Documents are worked on one by one, so that only the token vectors of one are in memory, and
     their scores are kept in `memo` at once. A question is scored anew if its source chunk or any
@@ -97,7 +97,7 @@ def node_rankings(
 
 
 def _documents(queries: pa.Table, nodes: pa.Table) -> list[_Document]:
-    """The documents that have questions, in order of id, as are their nodes and questions."""
+    """Return the documents that have questions, in order of id, as are their nodes and questions."""
     texts: dict[str, dict[str, str]] = {}
     for node in nodes.select(["node_id", "document_id", "text"]).to_pylist():
         texts.setdefault(node["document_id"], {})[node["node_id"]] = node["text"]
@@ -123,7 +123,7 @@ def _documents(queries: pa.Table, nodes: pa.Table) -> list[_Document]:
 
 
 def _scores(sources: list[str], texts: list[str], embedder: TokenEmbedder) -> np.ndarray:
-    """F1 of every text against every source, which are texts too, `(n_sources, n_texts)`."""
+    """Return F1 of every text against every source, which are texts too, `(n_sources, n_texts)`."""
     distinct = sorted(set(texts))
     tokens = dict(zip(distinct, embedder.embed_tokens(distinct), strict=True))
     f1 = bertscore([tokens[source] for source in sources], [tokens[text] for text in texts]).f1
@@ -131,7 +131,7 @@ def _scores(sources: list[str], texts: list[str], embedder: TokenEmbedder) -> np
 
 
 def _ranked(document: _Document, scores: list[bytes]) -> pa.Table:
-    """The rows of one document."""
+    """Return the rows of one document."""
     n_queries, n_nodes = len(document.query_ids), len(document.node_ids)
     f1 = np.frombuffer(b"".join(scores), np.float32).reshape(n_queries, n_nodes)
     order = np.argsort(-f1, axis=1, kind="stable")  # nodes lie in order of id, which breaks ties

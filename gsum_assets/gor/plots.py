@@ -31,7 +31,7 @@ _CURVES = (
 
 
 def graph_picture(nodes: pa.Table, edges: pa.Table, title: str) -> bytes:
-    """PNG of one document's graph of records.
+    """Return a PNG of one document's graph of records.
 
     Passages lie on the bottom line by their position, responses above it by their round, each
     over the middle of what it used. Nodes grow with their degree; unused passages are hollow.
@@ -126,7 +126,7 @@ def _draw_nodes(axes: "Axes", places: np.ndarray, degree: np.ndarray, is_chunk: 
 
 
 def training_curves(log: pa.Table, title: str) -> bytes:
-    """PNG of loss, its parts, entropy and learning rate by epoch, a panel each.
+    """Return a PNG of loss, its parts, entropy and learning rate by epoch, a panel each.
 
     Parameters
     ----------

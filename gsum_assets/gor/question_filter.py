@@ -31,7 +31,7 @@ _ABOUT_THE_PASSAGE = re.compile(
 
 
 def question_in(reply: str) -> str:
-    """The question in a model's reply: its first line that asks, without label and quotes."""
+    """Return the question in a model's reply: its first line that asks, without label and quotes."""
     lines = [line.strip() for line in reply.splitlines() if line.strip()]
     asking = next((line for line in lines if any(mark in line for mark in _MARKS)), "")
     text = _LEAD.sub("", asking or " ".join(lines))
@@ -68,10 +68,10 @@ def flaw(question: str) -> str | None:
 
 
 def content_set(question: str) -> frozenset[str]:
-    """Stems of the content words, each once."""
+    """Return stems of the content words, each once."""
     return frozenset(content_stems(question))
 
 
 def jaccard(left: frozenset[str], right: frozenset[str]) -> float:
-    """Shared members over all members, 0 to 1; two empty sets are equal."""
+    """Return shared members over all members, 0 to 1; two empty sets are equal."""
     return len(left & right) / len(left | right) if left or right else 1.0

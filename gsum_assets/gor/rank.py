@@ -25,7 +25,7 @@ def rank(
     queries: pa.Table,
     query_embeddings: pa.Table,
 ) -> pa.Table:
-    """Rows of the table `rankings`: inner products of questions and node embeddings.
+    """Return the rows of the table `rankings`: inner products of questions and node embeddings.
 
     Parameters
     ----------
@@ -44,7 +44,7 @@ def rank(
 
 
 def node_collection(documents: pa.Table, nodes: pa.Table, vectors: pa.Table) -> Collection:
-    """Nodes in the form that the baselines search.
+    """Return nodes in the form that the baselines search.
 
     Parameters
     ----------
@@ -83,7 +83,7 @@ class Walks:
         return cls(collection, mine, node_vectors(mine, edges.filter(of_scope)))
 
     def scores(self, questions: Questions) -> Scores:
-        """Cosines in the space of the walks, -1 to 1."""
+        """Return cosines in the space of the walks, -1 to 1."""
         assert questions.embeddings is not None
         nodes = anchored_scores(questions.embeddings, self.nodes, self.vectors, _ANCHORS)
         return Scores(nodes, best_of_nodes(nodes, self.collection))

@@ -17,7 +17,7 @@ from gsum_resources.protocols import Embedder
 def record_graph(
     chunks: pa.Table, chunk_embeddings: pa.Table, responses: pa.Table, embedder: Embedder
 ) -> tuple[pa.Table, pa.Table]:
-    """Nodes and edges of every document's graph.
+    """Return nodes and edges of every document's graph.
 
     Parameters
     ----------
@@ -69,7 +69,7 @@ def _both(left: pa.ChunkedArray, right: pa.ChunkedArray) -> pa.ChunkedArray:
 
 
 def _edges(chunks: pa.Table, responses: pa.Table) -> pa.Table:
-    """One edge a retrieved node, by document, round and rank."""
+    """Return one edge a retrieved node, by document, round and rank."""
     known = set(zip(chunks["document_id"].to_pylist(), chunks["chunk_id"].to_pylist(), strict=True))
     rows = []
     for row in responses.select(["document_id", "response_id", "round", "node_ids"]).to_pylist():

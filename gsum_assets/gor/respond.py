@@ -48,7 +48,7 @@ class _Memory:
         self.order = {node_id: i for i, node_id in enumerate(self.ids)}
 
     def nearest(self, query: np.ndarray, k: int) -> list[str]:
-        """Ids of the k nodes of largest inner product with `query (dim,)`, best first."""
+        """Return the ids of the k nodes of largest inner product with `query (dim,)`, best first."""
         scores = np.round(self.vectors[: len(self.ids)] @ query, _DECIMALS)
         return [self.ids[i] for i in top(scores[None], self.ids, k)[0]]
 
@@ -118,7 +118,7 @@ def respond(
 
 
 def _asked(queries: pa.Table, embedder: Embedder) -> list[dict]:
-    """The questions by document and round, each with its vector."""
+    """Return the questions by document and round, each with its vector."""
     ordered = queries.sort_by([("document_id", "ascending"), ("round", "ascending")])
     rows = ordered.select(["query_id", "document_id", "round", "text"]).to_pylist()
     vectors = embedder.embed_queries([row["text"] for row in rows]) if rows else []
@@ -133,7 +133,7 @@ def _answer(
     max_words: int,
     prompts: Prompts,
 ) -> tuple[list[dict], list[str]]:
-    """Responses to one question of each document, and what went wrong with the others."""
+    """Return responses to one question of each document, and what went wrong with the others."""
     found = [memories[row["document_id"]].nearest(row["query_embedding"], k) for row in wave]
     replies = model.complete(
         [
@@ -161,7 +161,7 @@ def _answer(
 
 
 def _waves(asked: Sequence[dict]) -> Iterator[list[dict]]:
-    """The first question of every document, then the second of every document, …"""
+    """Yield the first question of every document, then the second of every document, …"""
     documents = [list(rows) for _, rows in groupby(asked, key=lambda row: row["document_id"])]
     for wave in zip_longest(*documents):
         yield [row for row in wave if row is not None]
@@ -170,7 +170,7 @@ def _waves(asked: Sequence[dict]) -> Iterator[list[dict]]:
 def _memories(
     asked: Sequence[dict], chunks: pa.Table, chunk_embeddings: pa.Table, embedder: Embedder
 ) -> dict[str, _Memory]:
-    """Each document's passages, with room for its responses."""
+    """Return each document's passages, with room for its responses."""
     n_rounds: dict[str, int] = {}
     for row in asked:
         n_rounds[row["document_id"]] = n_rounds.get(row["document_id"], 0) + 1

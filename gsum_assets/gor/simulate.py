@@ -173,7 +173,7 @@ def simulate_queries(
 
 
 def _passages(chunks: pa.Table) -> Iterator[tuple[str, list[dict]]]:
-    """Documents in order of their ids, each with those passages that say anything."""
+    """Yield documents in order of their ids, each with those passages that say anything."""
     found: dict[str, list[dict]] = {}
     for row in chunks.select(["document_id", "chunk_id", "text"]).to_pylist():
         passages = found.setdefault(row["document_id"], [])
@@ -183,7 +183,7 @@ def _passages(chunks: pa.Table) -> Iterator[tuple[str, list[dict]]]:
 
 
 def _draws(passages: list[dict], temperature: float) -> Iterator[_Draw]:
-    """Every passage once in a random order, then once more in another, without end."""
+    """Yield every passage once in a random order, then once more in another, without end."""
     for nth in count() if temperature > 0 and passages else range(1):
         drawn = [(hash_texts(["draw", row["chunk_id"], str(nth)]), row) for row in passages]
         for digest, row in sorted(drawn, key=lambda pair: pair[0]):
@@ -209,7 +209,7 @@ def _judge(
     model: LanguageModel,
     prompts: Prompts,
 ) -> list[Reply | None]:
-    """The model's verdict on each question that passes the rules; None for the others."""
+    """Return the model's verdict on each question that passes the rules; None for the others."""
     asked = [
         (place, question_in(reply.text))
         for place, ((interview, _), reply) in enumerate(zip(wave, replies, strict=True))

@@ -61,7 +61,7 @@ def source_rank_rows(
     learnt_from: Collection[str],
     temperature: float,
 ) -> pa.Table:
-    """Rows of `gor.source_ranks`.
+    """Return the rows of `gor.source_ranks`.
 
     Parameters
     ----------
@@ -95,7 +95,7 @@ def source_rank_rows(
 
 
 def mean_reciprocal_ranks(rows: pa.Table) -> dict[str, float]:
-    """Means over the questions of documents that were learnt from, and of the others.
+    """Return means over the questions of documents that were learnt from, and of the others.
 
     Parameters
     ----------

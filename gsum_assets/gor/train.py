@@ -134,7 +134,7 @@ def training_key(graphs: Sequence[RecordGraph], settings: TrainingSettings) -> s
 
 
 def is_state_of(state: bytes, graphs: Sequence[RecordGraph], settings: TrainingSettings) -> bool:
-    """Whether `train` can go on from a state with these graphs and settings."""
+    """Return whether `train` can go on from a state with these graphs and settings."""
     return unpack(state)[1].get("training_key") == training_key(graphs, settings)
 
 
@@ -189,7 +189,7 @@ _ADAM = ("step", "exp_avg", "exp_avg_sq")
 
 
 def _epoch(run: _Run, graphs: Sequence[RecordGraph], settings: TrainingSettings) -> Epoch:
-    """One pass over all graphs."""
+    """Return one pass over all graphs."""
     from gsum_assets.gor.encoders import seeded
 
     start, number = time.perf_counter(), len(run.log) + 1

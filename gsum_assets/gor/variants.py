@@ -46,7 +46,7 @@ VARIANTS = (*_CHANGES, *WITHOUT_NETWORK)
 
 
 def training_settings(variant: str, settings: TrainingSettings) -> TrainingSettings:
-    """The corpus's settings as a variant changes them."""
+    """Return the corpus's settings as a variant changes them."""
     values = settings.model_dump()
     for part, changed in _CHANGES[variant].items():
         values[part] |= changed

@@ -87,7 +87,7 @@ class _Search:
         self.tips = [self.start]
 
     def way(self, node: int) -> list[int]:
-        """The nodes from the start to this one."""
+        """Return the nodes from the start to this one."""
         way = [node]
         while way[-1] != self.start:
             way.append(self.came_from[way[-1]])
@@ -119,7 +119,7 @@ class _Growing:
         return []
 
     def _meeting(self, onward: _Search, back: _Search) -> int | None:
-        """The node where two searches meet; None where one of them comes to its end before."""
+        """Return the node where two searches meet; None where one of them comes to its end before."""
         levels = self._levels
         lowest, highest = levels[onward.start], levels[back.start]
         while onward.tips and back.tips:

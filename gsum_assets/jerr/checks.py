@@ -17,7 +17,7 @@ _MOST_WORDS = 3  # of a relation (A.4)
 
 
 def line_chunks_cover(line_chunks: pa.Table, documents: pa.Table) -> Finding:
-    """Line chunks of each size are slices of their documents, and leave out nothing but blanks.
+    """Check that line chunks of each size are slices of their documents, and leave out nothing but blanks.
 
     Parameters
     ----------
@@ -34,7 +34,7 @@ def line_chunks_cover(line_chunks: pa.Table, documents: pa.Table) -> Finding:
 
 
 def pages_cover(pages: pa.Table, documents: pa.Table) -> Finding:
-    """Pages are slices of their documents, and leave out nothing but blanks.
+    """Check that pages are slices of their documents, and leave out nothing but blanks.
 
     Parameters
     ----------
@@ -53,7 +53,7 @@ def _fit(
     wrong: Sequence[Mapping[str, object]],
     n_wrong: int,
 ) -> Finding:
-    """What `cover_documents` found, in words about line chunks or pages."""
+    """Check that what `cover_documents` found, in words about line chunks or pages."""
     looked_at = f"{count(rows.num_rows, noun)} of {count(documents.num_rows, 'document')}"
     if not n_wrong:
         return Finding(looked_at)
@@ -68,7 +68,7 @@ def _fit(
 
 
 def every_chunk_has_one(synopses: pa.Table, line_chunks: pa.Table, corpus: str) -> Finding:
-    """Each line chunk has a synopsis that is not empty.
+    """Check that each line chunk has a synopsis that is not empty.
 
     Parameters
     ----------
@@ -86,7 +86,7 @@ def every_chunk_has_one(synopses: pa.Table, line_chunks: pa.Table, corpus: str) 
 def every_synopsis_has_some(
     elements: pa.Table, synopses: pa.Table, line_chunks: pa.Table, corpus: str
 ) -> Finding:
-    """Each synopsis has a core element at least, and each element is of a line chunk that exists.
+    """Check that each synopsis has a core element at least, and each element is of a line chunk that exists.
 
     Parameters
     ----------
@@ -119,7 +119,7 @@ def _told(synopses: pa.Table) -> pa.Table:
 
 
 def join_elements(relations: pa.Table, elements: pa.Table) -> Finding:
-    """Both ends of a relation are elements of its line chunk; it has one to three words.
+    """Check that both ends of a relation are elements of its line chunk; it has one to three words.
 
     Parameters
     ----------
@@ -152,7 +152,7 @@ def join_elements(relations: pa.Table, elements: pa.Table) -> Finding:
 
 
 def name_what_was_shown(look_ups: pa.Table, contexts: pa.Table) -> Finding:
-    """What is to be read again is among the passages of the question's context.
+    """Check that what is to be read again is among the passages of the question's context.
 
     Parameters
     ----------

@@ -35,7 +35,7 @@ class Room:
         self.count_tokens = count_tokens
 
     def fitting(self, query: dict, passages: Iterable[Passage]) -> Iterator[Passage]:
-        """The first passages that fit for a row of `queries`."""
+        """Yield the first passages that fit for a row of `queries`."""
         room = answer_room(query, self._settings.prompt_tokens, self._max_words, self.count_tokens)
         left = room.tokens - self._kept_free
         passages = list(passages)
@@ -91,7 +91,7 @@ class GraphContexts:
         self._room = room
 
     def __call__(self, query: dict) -> Sequence[Passage]:
-        """The passages of a row of `queries`."""
+        """Return the passages of a row of `queries`."""
         nodes = [self._node(row, query["document_id"]) for row in self._chosen[query["query_id"]]]
         known = self._synopses.get(query["document_id"], {})
         first = [known[c] for c in self._order.get(query["query_id"], ()) if c in known]
@@ -99,7 +99,7 @@ class GraphContexts:
         return list(self._room.fitting(query, passages))
 
     def _node(self, found: dict, scope: str | None) -> Passage:
-        """A node as it is told: its relations, and facts that name it, where the question looks."""
+        """Return a node as it is told: its relations, and facts that name it, where the question looks."""
         node_id, named = found["node_id"], self._named[found["node_id"]]
         relations = [
             f"{self._names[row['source_id']]} – {row['relation']} – {self._names[row['target_id']]}"
@@ -116,7 +116,7 @@ class GraphContexts:
 
 
 def gist_contexts(pages: pa.Table, chunks: pa.Table, rankings: pa.Table, room: Room) -> Choose:
-    """The gists of ReadAgent: all, or where these are too many, those ranked first.
+    """Return the gists of ReadAgent: all, or where these are too many, those ranked first.
 
     Parameters
     ----------
@@ -143,7 +143,7 @@ def gist_contexts(pages: pa.Table, chunks: pa.Table, rankings: pa.Table, room: R
 
 
 def _by_document(passages: Iterable[Passage]) -> Mapping[str | None, Mapping[str, Passage]]:
-    """Passages by id in reading order, of each document and, under None, of all."""
+    """Return passages by id in reading order, of each document and, under None, of all."""
     found: dict[str | None, dict[str, Passage]] = {None: {}}
     for one in sorted(passages, key=lambda one: (one.document_id, one.position)):
         found[None][one.node_id] = one

@@ -35,7 +35,7 @@ class BloomFilter:
 
     @classmethod
     def sized_for(cls, n_keys: int, error_rate: float = 0.01) -> "BloomFilter":
-        """One that, when it holds `n_keys`, takes this share of other keys for one of them.
+        """Return one that, when it holds `n_keys`, takes this share of other keys for one of them.
 
         Raises
         ------
@@ -72,7 +72,7 @@ class Trie:
         self._root: dict[str | None, Any] = {}  # word to branch; None to the number of a key
 
     def get(self, key: str) -> int | None:
-        """The number of a key; None if it is not there."""
+        """Return the number of a key; None if it is not there."""
         branch = self._root
         for word in key.split(" "):
             if (following := branch.get(word)) is None:
@@ -105,7 +105,7 @@ class ExactSet:
         self._trie = Trie()
 
     def add(self, key: str) -> int:
-        """The place in `keys` of an equal key; the end, where it is put, if there is none."""
+        """Return the place in `keys` of an equal key; the end, where it is put, if there is none."""
         place = self._trie.get(key) if key in self._bloom else None
         if place is None:
             place = len(self.keys)

@@ -17,7 +17,7 @@ def explained(
     contexts: pa.Table,
     edges: pa.Table,
 ) -> str:
-    """A text on one question, from its rows.
+    """Return a text on one question, from its rows.
 
     Parameters
     ----------

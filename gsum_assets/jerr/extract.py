@@ -104,7 +104,7 @@ def _take(
 
 
 def _clean(element: str) -> str:
-    """The element without mark-up around it; empty where it is none."""
+    """Return the element without mark-up around it; empty where it is none."""
     try:
         return clean_name(element)
     except ValueError:

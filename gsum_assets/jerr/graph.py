@@ -63,7 +63,7 @@ class _Related(_Mentions):
 
 
 def graph_of(elements: pa.Table, facts: pa.Table, relations: pa.Table, merges: pa.Table) -> Graph:
-    """Nodes in an order in which every edge leads on, edges, and those that would close a cycle.
+    """Return nodes in an order in which every edge leads on, edges, and those that would close a cycle.
 
     Relations of one pair of nodes are one edge, and what more synopses tell is taken first, so
     that of a cycle the weakest edge is left out; of equals the one whose ids come last is. A fact
@@ -107,7 +107,7 @@ def graph_of(elements: pa.Table, facts: pa.Table, relations: pa.Table, merges: p
 
 
 def _nodes_by_key(elements: pa.Table, merges: pa.Table) -> dict[str, str]:
-    """The node of each element_key that synopses have."""
+    """Return the node of each element_key that synopses have."""
     merged = _column_by(merges, "element_key", "node_id")
     keys = set(elements["element_key"].to_pylist())
     if unmerged := sorted(keys - merged.keys()):
@@ -142,7 +142,7 @@ def _related(relations: pa.Table, node_of: Mapping[str, str]) -> dict[_Pair, _Re
 def _facts(
     facts: pa.Table, mentions: Mapping[str, _Mentions], node_of: Mapping[str, str]
 ) -> dict[str, list[str]]:
-    """Statements that name a node, of the synopses that have it, in alphabetical order."""
+    """Return statements that name a node, of the synopses that have it, in alphabetical order."""
     keys_of: dict[str, list[str]] = defaultdict(list)
     for key, node_id in node_of.items():
         keys_of[node_id].append(key)
@@ -214,7 +214,7 @@ def _ends(pair: _Pair) -> dict[str, str]:
 
 
 def _line(cycle: Sequence[str], related: Mapping[_Pair, _Related], names: Mapping[str, str]) -> str:
-    """A cycle to read: "Korvin -[imprisoned by]-> Tr'en -[fear]-> Korvin"."""
+    """Return a cycle to read: "Korvin -[imprisoned by]-> Tr'en -[fear]-> Korvin"."""
     steps = (
         f" -[{related[pair].relation}]-> {names[pair[1]]}" for pair in pairwise([*cycle, cycle[0]])
     )

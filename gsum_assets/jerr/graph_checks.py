@@ -16,12 +16,12 @@ _ENDS = ["source_id", "target_id"]
 
 
 def sized(rows: pa.Table) -> pa.Table:
-    """Rows whose size of line chunks is a text, as `references` compares it."""
+    """Return rows whose size of line chunks is a text, as `references` compares it."""
     return rows.set_column(rows.schema.get_field_index(SIZE), SIZE, pc.cast(rows[SIZE], "string"))
 
 
 def of_each_size(rows: pa.Table, *others: pa.Table) -> list[tuple[pa.Table, ...]]:
-    """The rows of each size of line chunks, ascending, and other tables' of that size.
+    """Return the rows of each size of line chunks, ascending, and other tables' of that size.
 
     Without rows there is one size, and nothing of it.
     """
@@ -33,7 +33,7 @@ def of_each_size(rows: pa.Table, *others: pa.Table) -> list[tuple[pa.Table, ...]
 
 
 def lead_to_nodes(merges: pa.Table, nodes: pa.Table, elements: pa.Table) -> Finding:
-    """Each written form of an element became a node, by its own name or one that is near.
+    """Check that each written form of an element became a node, by its own name or one that is near.
 
     Parameters
     ----------
@@ -70,7 +70,7 @@ def lead_to_nodes(merges: pa.Table, nodes: pa.Table, elements: pa.Table) -> Find
 
 
 def close_no_cycle(edges: pa.Table, nodes: pa.Table) -> Finding:
-    """Edges join two nodes, lead on in the order of `place`, and close no cycle.
+    """Check that edges join two nodes, lead on in the order of `place`, and close no cycle.
 
     Parameters
     ----------
@@ -109,7 +109,7 @@ def close_no_cycle(edges: pa.Table, nodes: pa.Table) -> Finding:
 
 
 def _rows_of(edges: pa.Table, end: str, nodes: pa.Table) -> np.ndarray:
-    """The row of `nodes` that each edge has at one end, int64 `(n_edges,)`."""
+    """Return the row of `nodes` that each edge has at one end, int64 `(n_edges,)`."""
     wanted, known = (
         pc.binary_join_element_wise(table[SIZE], table[name], "\n")
         for table, name in ((edges, end), (nodes, "node_id"))
@@ -118,7 +118,7 @@ def _rows_of(edges: pa.Table, end: str, nodes: pa.Table) -> np.ndarray:
 
 
 def _tied(source: np.ndarray, target: np.ndarray, n_nodes: int) -> np.ndarray:
-    """The strongly connected component of each node, `(n_nodes,)`; cycles lie within one."""
+    """Return the strongly connected component of each node, `(n_nodes,)`; cycles lie within one."""
     from scipy.sparse import csr_array
     from scipy.sparse.csgraph import connected_components
 
@@ -130,7 +130,7 @@ def _tied(source: np.ndarray, target: np.ndarray, n_nodes: int) -> np.ndarray:
 
 
 def would_close_cycles(left_out: pa.Table, edges: pa.Table) -> Finding:
-    """The cycle of a left-out edge is made of itself, first, and of edges of the graph.
+    """Check that the cycle of a left-out edge is made of itself, first, and of edges of the graph.
 
     Parameters
     ----------
@@ -156,7 +156,7 @@ def would_close_cycles(left_out: pa.Table, edges: pa.Table) -> Finding:
 
 
 def visit_nodes(searches: pa.Table, nodes: pa.Table, edges: pa.Table) -> Finding:
-    """Searches visit nodes of one graph, and their best paths follow its edges.
+    """Check that searches visit nodes of one graph, and their best paths follow its edges.
 
     Which size of line chunks a method searches is a matter of its settings; ids of nodes are the
     same over sizes, so it is enough that some size has them all.
@@ -197,7 +197,7 @@ def visit_nodes(searches: pa.Table, nodes: pa.Table, edges: pa.Table) -> Finding
 
 
 def _within(searches: pa.Table, nodes: pa.Table, edges: pa.Table) -> Finding:
-    """Visited nodes and the steps of best paths are those of one graph."""
+    """Check that visited nodes and the steps of best paths are those of one graph."""
     visited = searches.select(["query_id", "node_id", "name"])
     on_path = searches.filter(pc.is_valid(searches["step"])).sort_by(
         [("query_id", "ascending"), ("step", "ascending")]
@@ -224,7 +224,7 @@ def _within(searches: pa.Table, nodes: pa.Table, edges: pa.Table) -> Finding:
 
 
 def _not_consecutive(searches: pa.Table, column: str) -> pa.Table:
-    """Questions whose values of a column, nulls aside, are not 1, 2, 3, …"""
+    """Return questions whose values of a column, nulls aside, are not 1, 2, 3, …"""
     counts = ["min", "max", "count", "count_distinct"]
     groups = searches.group_by("query_id", use_threads=False).aggregate(
         [(column, count) for count in counts]

@@ -39,7 +39,7 @@ _GRAPH_READS = ("elements", "atomic_facts", "relations", "merges")
 
 
 def _by_size(rows: pa.Table) -> Iterator[tuple[int, pa.Table]]:
-    """The rows of each size of line chunks, smallest first."""
+    """Yield the rows of each size of line chunks, smallest first."""
     for size in sorted(pc.unique(rows[SIZE]).to_pylist()):
         yield size, rows_of_size(rows, size)
 

@@ -10,7 +10,7 @@ _SWEEPS = 8  # of the barycentre method: it settles after a few
 
 
 def layers(nodes: Sequence[str], edges: Sequence[tuple[str, str]]) -> list[list[str]]:
-    """Nodes by longest path, ordered within a layer so that few edges cross (barycentre method).
+    """Return nodes by longest path, ordered within a layer so that few edges cross (barycentre method).
 
     Every edge leads on to a later layer. What no edge leads to stands just before what it leads
     to; nodes without an edge fill up the shortest layers.
@@ -55,5 +55,5 @@ def _order(layers: Sequence[list[str]], neighbours: Mapping[str, Mapping]) -> No
 
 
 def heights(n: int) -> np.ndarray:
-    """Heights of the nodes of a layer, around 0, one apart."""
+    """Return heights of the nodes of a layer, around 0, one apart."""
     return np.arange(n) - (n - 1) / 2

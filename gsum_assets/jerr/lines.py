@@ -20,7 +20,7 @@ from gsum_assets.tables import TABLES
 def ranked_lines(
     queries: pa.Table, line_chunks: pa.Table, words: Words
 ) -> Mapping[str, Sequence[str]]:
-    """The line chunks of each question's scope, best first by BM25.
+    """Return the line chunks of each question's scope, best first by BM25.
 
     Parameters
     ----------
@@ -44,7 +44,7 @@ def ranked_lines(
 
 
 def line_contexts(found: Mapping[str, Sequence[str]], synopses: pa.Table, room: Room) -> Choose:
-    """Synopses of the line chunks found, best first, as many as there is room for."""
+    """Return synopses of the line chunks found, best first, as many as there is room for."""
     known = {
         row["chunk_id"]: Passage(
             row["chunk_id"], "synopsis", row["synopsis"], 0, row["document_id"], row["position"]
@@ -60,7 +60,7 @@ def line_contexts(found: Mapping[str, Sequence[str]], synopses: pa.Table, room: 
 
 
 def first_in_full(contexts: pa.Table, queries: pa.Table, n_reread: int) -> pa.Table:
-    """Rows of `jerr.look_ups` that no model was asked for: the best line chunks are read again."""
+    """Return the rows of `jerr.look_ups` that no model was asked for: the best line chunks are read again."""
     rows = [
         {
             "query_id": question.query_id,

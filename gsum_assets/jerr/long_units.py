@@ -137,7 +137,7 @@ class LongUnits:
         self._unit = np.unique(owners, return_inverse=True)[1]  # (n_chunks,)
 
     def scores(self, questions: Questions) -> Scores:
-        """The best cosine of a unit's chunks, -1 to 1, and a trace of the chunk's own."""
+        """Return the best cosine of a unit's chunks, -1 to 1, and a trace of the chunk's own."""
         own = np.round(self._dense.scores(questions).nodes.astype(np.float64), _DECIMALS)
         units = np.full((len(own), self._unit.max() + 1), -np.inf)
         for row, cosines in zip(units, own, strict=True):
@@ -149,7 +149,7 @@ class LongUnits:
 def rank_units(
     collection: Collection, questions: Questions, units: Sequence[Unit], settings: LongSettings
 ) -> pa.Table:
-    """Rows of `rankings`: chunks by their units, documents by their best unit.
+    """Return the rows of `rankings`: chunks by their units, documents by their best unit.
 
     Parameters
     ----------
@@ -173,7 +173,7 @@ def ranking_depth(units: Sequence[Unit], settings: LongSettings) -> int:
 def unit_contexts(
     queries: pa.Table, units: Sequence[Unit], rankings: pa.Table, settings: LongSettings
 ) -> pa.Table:
-    """The `n_units` best units of each question, best first, as rows of `contexts`.
+    """Return the `n_units` best units of each question, best first, as rows of `contexts`.
 
     A unit is as good as its best chunk that is ranked, and what rankings do not reach is not found:
     those of `rank_units` reach all that is wanted.

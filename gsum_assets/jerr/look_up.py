@@ -77,7 +77,7 @@ def _request(
     count_tokens: CountTokens,
     prompts: Prompts,
 ) -> tuple[list[dict], Request]:
-    """The passages that are shown by number, and what is asked over them."""
+    """Return the passages that are shown by number, and what is asked over them."""
     bare = Request(
         task="answer",
         instructions=_instructions(len(short), settings, prompts),

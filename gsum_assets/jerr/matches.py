@@ -92,7 +92,7 @@ class Scope:
         return Matched(gains, matched, coverage)
 
     def _best_chunks(self, coverage: np.ndarray) -> np.ndarray:
-        """The line chunk of each node that holds most, `(n_nodes,)`; of equal ones the first."""
+        """Return the line chunk of each node that holds most, `(n_nodes,)`; of equal ones the first."""
         nodes, chunks = self._pairs
         order = np.lexsort((chunks, -coverage[chunks], nodes))
         first = np.unique(nodes[order], return_index=True)[1]

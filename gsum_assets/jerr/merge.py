@@ -16,12 +16,12 @@ _LABEL = re.compile("(?<=[ -])(?:[ivxlc]+|[a-zα-ωа-я])(?![^ -])")
 
 
 def node_id(element_key: str) -> str:
-    """Id of the node whose name has this key."""
+    """Return the id of the node whose name has this key."""
     return "n" + hash_texts([element_key], 10)
 
 
 def merge_elements(elements: pa.Table, near_bits: int) -> pa.Table:
-    """The node that each written form of an element belongs to.
+    """Return the node that each written form of an element belongs to.
 
     Forms with equal keys are one. So are keys whose SimHashes differ by at most `near_bits`, and
     what these are near to in turn, unless they bear different numbers. A node is known by the key
@@ -67,7 +67,7 @@ def merge_elements(elements: pa.Table, near_bits: int) -> pa.Table:
 
 
 def _mentioned(elements: pa.Table, *names: str) -> list[dict]:
-    """Different values of these columns in order, and how many synopses have each."""
+    """Return different values of these columns in order, and how many synopses have each."""
     counted = elements.group_by(list(names)).aggregate([("chunk_id", "count_distinct")])
     counted = counted.rename_columns({"chunk_id_count_distinct": "n_mentions"})
     return counted.sort_by(names[0]).to_pylist()

@@ -59,7 +59,7 @@ def _units(inputs: Inputs) -> list[Unit]:
 
 
 def _size(inputs: Inputs) -> int:
-    """Size of the line chunks that a method reads.
+    """Return the size of the line chunks that a method reads.
 
     Raises
     ------
@@ -78,7 +78,7 @@ def _size(inputs: Inputs) -> int:
 
 
 def _sized(inputs: Inputs, *names: str) -> list[pa.Table]:
-    """Rows of these tables of the size that a method reads."""
+    """Return the rows of these tables of the size that a method reads."""
     size = _size(inputs)
     return [rows_of_size(inputs.table(name), size) for name in names]
 
@@ -184,7 +184,7 @@ def _texts(inputs: Inputs) -> Mapping[str, str]:
 
 
 def _read(inputs: Inputs) -> Read:
-    """Line chunks, pages and units hold the chunks inside them; what a model wrote holds none."""
+    """Return line chunks, pages and units hold the chunks inside them; what a model wrote holds none."""
     rows, reads = inputs.table("reread_contexts"), _chosen(inputs).reads
     if reads == "units":
         return Read(

@@ -10,7 +10,7 @@ from gsum_assets.retrieval.ranking import Retriever, Scores, best_of_nodes
 
 
 def chunks_by_nodes(searches: pa.Table) -> Mapping[str, Sequence[str]]:
-    """The line chunks of the nodes found for each question, best first.
+    """Return the line chunks of the nodes found for each question, best first.
 
     The best node's line chunk that matches the question best comes first, then the next node's;
     when all nodes had their turn, each one's second, and so on.

@@ -85,7 +85,7 @@ class _Reader:
         return [last] if last > self.first else []
 
     def text(self, first: int, end: int) -> str:
-        """The text of units `first` to `end`, as it stands in the document."""
+        """Return the text of units `first` to `end`, as it stands in the document."""
         return self.row["text"][self.units[first].start : self.units[end - 1].end]
 
 
@@ -129,7 +129,7 @@ def paginate(
 
 
 def _units(text: str, max_words: int) -> Iterator[_Unit]:
-    """Paragraphs; one that is longer than a page falls into lines, sentences or runs of words."""
+    """Yield paragraphs; one that is longer than a page falls into lines, sentences or runs of words."""
 
     def split(start: int, end: int, level: int) -> Iterator[_Unit]:
         if level == len(_BORDERS):
@@ -184,7 +184,7 @@ def _pause(reader: _Reader, reply: Reply) -> list[str]:
 
 
 def _pages(reader: _Reader) -> Iterator[dict[str, Any]]:
-    """Rows of a document's pages, as yet without gist."""
+    """Yield rows of a document's pages, as yet without gist."""
     document_id, seen = reader.row["document_id"], Counter[str]()
     for position, (first, end) in enumerate(pairwise([0, *reader.ends])):
         text = reader.text(first, end)

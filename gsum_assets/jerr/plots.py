@@ -59,7 +59,7 @@ class _Layout(NamedTuple):
         return _BEND if end - start > 1.5 * self.step else 0.0
 
     def along(self, edge: _Edge) -> Iterator[_Place]:
-        """Points of an edge, a quadratic Bézier curve, from its middle outward."""
+        """Yield points of an edge, a quadratic Bézier curve, from its middle outward."""
         (x0, y0), (x2, y2) = (self.places[node] for node in edge)
         bend = self.bend(edge)
         x1, y1 = (x0 + x2) / 2 + bend * (y2 - y0), (y0 + y2) / 2 - bend * (x2 - x0)
@@ -91,7 +91,7 @@ class _Room:
 
 
 def graph_picture(nodes: pa.Table, edges: pa.Table, title: str) -> bytes:
-    """PNG of 40 nodes, related ones that are mentioned most first, and the 80 heaviest edges.
+    """Return a PNG of 40 nodes, related ones that are mentioned most first, and the 80 heaviest edges.
 
     An edge leads from left to right; nodes grow with the synopses that mention them, edges with
     those that tell them. Names and relations are written where there is room for them.
@@ -126,7 +126,7 @@ def graph_picture(nodes: pa.Table, edges: pa.Table, title: str) -> bytes:
 
 
 def _shown(nodes: pa.Table, edges: pa.Table) -> dict[str, dict[str, Any]]:
-    """Ends of edges, those first whose rarer end is mentioned most; then the most mentioned."""
+    """Return ends of edges, those first whose rarer end is mentioned most; then the most mentioned."""
     ranked = nodes.sort_by([("n_mentions", "descending"), ("node_id", "ascending")])
     known = {
         row["node_id"]: row for row in ranked.select(["node_id", "n_mentions", "name"]).to_pylist()
@@ -139,7 +139,7 @@ def _shown(nodes: pa.Table, edges: pa.Table) -> dict[str, dict[str, Any]]:
 
 
 def _layout(layered: Sequence[Sequence[str]]) -> _Layout:
-    """Layers side by side, the nodes of each one above another."""
+    """Return layers side by side, the nodes of each one above another."""
     step = min(_COLUMN, _WIDEST / max(1, len(layered) - 1))
     most = max(map(len, layered))
     down = float(np.clip(_ROW * most, _LOWEST, _HIGHEST))

@@ -17,7 +17,7 @@ def rank_by_lines(
     line_chunks: pa.Table,
     found: Mapping[str, Sequence[str]],
 ) -> pa.Table:
-    """Rows of `rankings`: the passages of the best line chunks first.
+    """Return the rows of `rankings`: the passages of the best line chunks first.
 
     Within a line chunk dense retrieval orders them, and what is in none found comes last.
 
@@ -34,7 +34,7 @@ def rank_by_lines(
 
 
 def rank_by_passages(collection: Collection, questions: Questions) -> pa.Table:
-    """Rows of `rankings` for ReadAgent, which reads all gists and ranks nothing: dense retrieval.
+    """Return the rows of `rankings` for ReadAgent, which reads all gists and ranks nothing: dense retrieval.
 
     It decides which gists are shown where they are too many for a prompt.
     """

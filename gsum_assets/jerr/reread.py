@@ -23,7 +23,7 @@ def reread(
     max_words: int,
     count_tokens: CountTokens,
 ) -> pa.Table:
-    """The contexts of each question, with what is read again in place of its synopsis or gist.
+    """Return the contexts of each question, with what is read again in place of its synopsis or gist.
 
     In the order in which they were named, as far as the prompt has room; the last one is cut.
 
@@ -69,7 +69,7 @@ def _replaced(
 def _within(
     passages: Sequence[dict], room: Room, count_tokens: CountTokens
 ) -> tuple[list[dict], int]:
-    """The passages as far as there is room, and how much is left of it, word pieces.
+    """Return the passages as far as there is room, and how much is left of it, word pieces.
 
     Long units are as long as they are; others have been chosen to fit.
     """

@@ -77,7 +77,7 @@ def search(
 
 
 def by_simulations(scope: Scope, matched: Matched, settings: SearchSettings, seed: int) -> Found:
-    """Nodes by mean reward times ln(1 + visits): what paid, and paid again.
+    """Return nodes by mean reward times ln(1 + visits): what paid, and paid again.
 
     The mean alone would trust a single visit, and visits alone prefer what many edges lead to.
     Every node is a root, and those that gain most are tried first. So in a small scope those that
@@ -94,13 +94,13 @@ def by_simulations(scope: Scope, matched: Matched, settings: SearchSettings, see
 
 
 def by_match(matched: Matched) -> Found:
-    """Nodes by what the keywords match of them: the control of every search over the graph."""
+    """Return nodes by what the keywords match of them: the control of every search over the graph."""
     scores = {node: sum(gain for _, gain in own) for node, own in matched.gains.items()}
     return Found(sorted(scores, key=lambda node: (-scores[node], node)), scores)
 
 
 def by_pagerank(scope: Scope, gains: Gains, restart: float) -> Found:
-    """Nodes by Personalized PageRank, jumping back to nodes in proportion to their gains.
+    """Return nodes by Personalized PageRank, jumping back to nodes in proportion to their gains.
 
     Without gains it jumps to all nodes alike: PageRank.
     """
@@ -146,7 +146,7 @@ def _rows(query_id: str, scope: Scope, matched: Matched, found: Found, n_nodes: 
 
 
 def _in_turns(nodes: Sequence[int], chunks_of: Mapping[int, Sequence[int]]) -> list[int]:
-    """The best node of each line chunk, then the second of each, and so on.
+    """Return the best node of each line chunk, then the second of each, and so on.
 
     Nodes of one line chunk match the same text, so that the best few would often all be of one: on
     SQuALITY train 5 nodes lead to the line chunk that holds the answer for 69.5% of the questions

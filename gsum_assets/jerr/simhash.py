@@ -39,7 +39,7 @@ def shingles(text: str) -> list[str]:
 
 
 def simhashes(texts: Sequence[str]) -> np.ndarray:
-    """The SimHash of each text, `(n_texts,)` of uint64: the same in every process.
+    """Return the SimHash of each text, `(n_texts,)` of uint64: the same in every process.
 
     A bit is set that is set in the BLAKE2b hashes of more than half of the text's shingles.
     """
@@ -61,14 +61,14 @@ def simhashes(texts: Sequence[str]) -> np.ndarray:
 
 
 def hamming(left: np.ndarray, right: np.ndarray) -> np.ndarray:
-    """Bits by which hashes differ, for arrays of uint64 whose shapes NumPy can pair."""
+    """Return bits by which hashes differ, for arrays of uint64 whose shapes NumPy can pair."""
     quarters = (left ^ right)[..., None].view(np.uint16)  # (..., 4)
     ones = _ONES.take(quarters).view(np.uint32)[..., 0]  # four counts, a byte each
     return (ones * np.uint32(0x01010101) >> np.uint32(24)).view(np.int32)  # their sum
 
 
 def near_pairs(hashes: np.ndarray, n_bits: int = 3) -> Pairs:
-    """All pairs of hashes that differ by at most `n_bits`, left before right, in order.
+    """Return all pairs of hashes that differ by at most `n_bits`, left before right, in order.
 
     Equal hashes are compared as one. So the time grows little faster than the number of different
     hashes, and with the number of pairs that there are.
@@ -117,7 +117,7 @@ def _near(distinct: np.ndarray, n_bits: int) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _masks(n_bits: int) -> Iterator[np.uint64]:
-    """Each choice of blocks in which near hashes may agree."""
+    """Return each choice of blocks in which near hashes may agree."""
     n_blocks = n_bits + _AGREEING
     edges = [_BITS * block // n_blocks for block in range(n_blocks + 1)]
     blocks = [(1 << end) - (1 << start) for start, end in pairwise(edges)]
@@ -127,7 +127,7 @@ def _masks(n_bits: int) -> Iterator[np.uint64]:
 def _across(
     one: np.ndarray, other: np.ndarray, members: np.ndarray, sizes: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Pairs of a member of one group with one of the other, the smaller first.
+    """Return pairs of a member of one group with one of the other, the smaller first.
 
     Parameters
     ----------

@@ -11,7 +11,7 @@ SIZE = "max_tokens"  # the column that tells them apart
 
 
 def of_one_size(table: str) -> pa.Schema:
-    """The columns of a table of the index, without its size."""
+    """Return the columns of a table of the index, without its size."""
     schema = TABLES[table].schema
     return schema.remove(schema.get_field_index(SIZE))
 
@@ -22,7 +22,7 @@ def rows_of_size(rows: pa.Table, size: int) -> pa.Table:
 
 
 def all_sizes(table: str, parts: Iterable[tuple[int, pa.Table]]) -> pa.Table:
-    """Rows of a table of the index, from those of each size."""
+    """Return the rows of a table of the index, from those of each size."""
     schema = TABLES[table].schema
     sized = [
         rows.append_column(pa.field(SIZE, pa.int32(), nullable=False), _repeated(size, rows))

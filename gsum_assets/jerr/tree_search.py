@@ -117,7 +117,7 @@ class _Search:
         self._first = _TreeNode(len(children) - 1, self._best_first(len(children) - 1))
 
     def select(self, only_new: bool) -> list[_TreeNode]:
-        """A path in the tree by UCB, and one new node at its end unless it cannot go on.
+        """Return a path in the tree by UCB, and one new node at its end unless it cannot go on.
 
         A node gets a child more while its visits warrant it (progressive widening), so that 50,000
         roots do not take a simulation each. With `only_new` the path keeps away from nodes that are
@@ -147,14 +147,14 @@ class _Search:
             parent.n_seen += 1
 
     def walk_on(self, path: list[int]) -> list[int]:
-        """The path and a random walk from its end, up to the longest path."""
+        """Return the path and a random walk from its end, up to the longest path."""
         path = path.copy()
         while len(path) < self._settings.depth and (ahead := self._best_first(path[-1])):
             path.append(self._draws.choice(ahead))
         return path
 
     def reward(self, path: Iterable[int]) -> float:
-        """Sum over keywords of the largest gain on the path, which each step discounts."""
+        """Return the sum over keywords of the largest gain on the path, which each step discounts."""
         best: dict[int, float] = {}
         for step, node in enumerate(path):
             for keyword, gain in self._gains.get(node, ()):
@@ -163,14 +163,14 @@ class _Search:
         return math.fsum(best.values())  # which rounds alike in any order
 
     def without_rest(self, path: list[int], reward: float) -> tuple[int, ...]:
-        """The shortest beginning of the path that has its reward."""
+        """Return the shortest beginning of the path that has its reward."""
         end = len(path)
         while end > 1 and self.reward(path[: end - 1]) == reward:
             end -= 1
         return tuple(path[:end])
 
     def _best_first(self, node: int) -> list[int]:
-        """Children of a node by what they gain themselves, equal ones in an order drawn once."""
+        """Return children of a node by what they gain themselves, equal ones in an order drawn once."""
         if node not in self._ordered:
             ahead = sorted(set(self._children[node]))
             self._draws.shuffle(ahead)
@@ -179,6 +179,6 @@ class _Search:
 
 
 def _highest_bound(tree_nodes: Iterable[_TreeNode], visits: int, exploration: float) -> _TreeNode:
-    """The node of the highest UCB: its mean reward + exploration * sqrt(ln N / n)."""
+    """Return the node of the highest UCB: its mean reward + exploration * sqrt(ln N / n)."""
     weight = exploration * math.sqrt(math.log(visits))
     return max(tree_nodes, key=lambda one: one.reward / one.visits + weight / math.sqrt(one.visits))

@@ -16,7 +16,7 @@ def candidates(
     on_progress: OnProgress = lambda done, all: None,
     earlier: Earlier | None = None,
 ) -> pa.Table:
-    """Rows of `lightpal.candidates`: the `n` nearest of each document and of each chunk.
+    """Return the rows of `lightpal.candidates`: the `n` nearest of each document and of each chunk.
 
     Parameters
     ----------

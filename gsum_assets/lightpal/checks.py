@@ -38,7 +38,7 @@ class _Passages(NamedTuple):
         return cls(documents, ids, np.concatenate([np.arange(len(documents)), owners]))
 
     def numbers(self, rows: pa.Table, column: str) -> np.ndarray:
-        """The passage that each row names in `column`, int64; -1 where there is none."""
+        """Return the passage that each row names in `column`, int64; -1 where there is none."""
         documents = places(rows[column], self.documents)
         chunks = places(rows[column], self.chunks)
         chunks = np.where(chunks < 0, -1, chunks + len(self.documents))
@@ -47,7 +47,7 @@ class _Passages(NamedTuple):
 
 
 def are_passages(candidates: pa.Table, chunks: pa.Table) -> Finding:
-    """Candidates and those who have them are the corpus's; nobody has fewer than the others.
+    """Check that candidates and those who have them are the corpus's; nobody has fewer than the others.
 
     Parameters
     ----------
@@ -83,7 +83,7 @@ def are_passages(candidates: pa.Table, chunks: pa.Table) -> Finding:
 
 
 def _uneven(passages: _Passages, n_candidates: np.ndarray) -> pa.Table:
-    """The passages of either level that have fewer candidates than others of it."""
+    """Return the passages of either level that have fewer candidates than others of it."""
     parts = []
     split = np.split(n_candidates, [len(passages.documents)])
     for level, ids, have in zip(_LEVELS, (passages.documents, passages.chunks), split, strict=True):
@@ -100,7 +100,7 @@ def _uneven(passages: _Passages, n_candidates: np.ndarray) -> pa.Table:
 
 
 def all_scored(scores: pa.Table, corpus: str) -> Finding:
-    """Every candidate has a context score."""
+    """Check that every candidate has a context score."""
     return found(
         count(scores.num_rows, "pair"),
         scores.select(["level", "passage_id", "candidate_id"]).filter(pc.is_null(scores["score"])),
@@ -110,7 +110,7 @@ def all_scored(scores: pa.Table, corpus: str) -> Finding:
 
 
 def finite(scores: pa.Table) -> Finding:
-    """Scores are finite where there are any."""
+    """Check that scores are finite where there are any."""
     wrong = scores.filter(pc.invert(pc.is_finite(scores["score"])))  # null stays null: left out
     return found(
         count(scores.num_rows, "pair"),
@@ -120,7 +120,7 @@ def finite(scores: pa.Table) -> Finding:
 
 
 def join_candidates(edges: pa.Table, candidates: pa.Table, chunks: pa.Table) -> Finding:
-    """An edge leads to a candidate, within a document to one of it; ranks are 1, 2, 3, …
+    """Check that an edge leads to a candidate, within a document to one of it; ranks are 1, 2, 3, …
 
     Parameters
     ----------
@@ -156,7 +156,7 @@ def join_candidates(edges: pa.Table, candidates: pa.Table, chunks: pa.Table) -> 
 
 
 def _ranks_count_up(edges: pa.Table, remedy: str) -> Finding:
-    """The ranks of a passage's edges are 1, 2, 3, …"""
+    """Check that the ranks of a passage's edges are 1, 2, 3, …"""
     keys = ["graph", "level", "scope", "source_id"]
     ranks = edges.unify_dictionaries().group_by(keys, use_threads=False)
     ranks = ranks.aggregate(

@@ -10,7 +10,7 @@ from gsum_resources.protocols import PassageScorer
 
 
 def context_scores(candidates: pa.Table, collection: Collection, scorer: PassageScorer) -> pa.Table:
-    """Rows of `lightpal.context_scores`, one for each row of `candidates`, in their order.
+    """Return the rows of `lightpal.context_scores`, one for each row of `candidates`, in their order.
 
     Parameters
     ----------

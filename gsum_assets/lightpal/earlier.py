@@ -91,7 +91,7 @@ def _list_path(store: ParquetStore, corpus: str) -> str:
 
 
 def _lists(rows: pa.Table, level: str, ids: Sequence[str], is_fresh: np.ndarray) -> Lists | None:
-    """The lists of one level, by the places that passages have now."""
+    """Return the lists of one level, by the places that passages have now."""
     rows = rows.filter(pc.equal(rows["level"], level))
     owners, others = (places(rows[name], ids) for name in ("passage_id", "candidate_id"))
     n_then = len(pc.unique(rows["passage_id"]))

@@ -27,7 +27,7 @@ class CandidateLists(NamedTuple):
 def candidate_lists(
     rows: pa.Table, level: str, ids: Sequence[str], column: str | None = None
 ) -> CandidateLists:
-    """The lists that a table holds, passages in the order of `ids`.
+    """Return the lists that a table holds, passages in the order of `ids`.
 
     Parameters
     ----------
@@ -67,7 +67,7 @@ def places(column: pa.ChunkedArray, ids: Sequence[str] | pa.Array) -> np.ndarray
 
 
 def _each_has(k: int, owners: np.ndarray, n: int) -> bool:
-    """Whether each of `n` passages owns `k` rows, and nobody else owns one."""
+    """Return whether each of `n` passages owns `k` rows, and nobody else owns one."""
     if len(owners) and owners.min() < 0:
         return False
     return bool((np.bincount(owners, minlength=n) == k).all()) and len(owners) == n * k

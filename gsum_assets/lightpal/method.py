@@ -30,7 +30,7 @@ def _rank(inputs: Inputs) -> pa.Table:
 
 
 def _retrieval_settings(inputs: Inputs) -> LightpalSettings:
-    """The tables that a method reads; a change in another is none of its own."""
+    """Return the tables that a method reads; a change in another is none of its own."""
     names = {PASSAGE_WALK: ["walk"], PROMPTRANK: ["retrieval", "promptrank"]}.get(
         inputs.variant, ["retrieval"]
     )
@@ -42,7 +42,7 @@ def _contexts(inputs: Inputs) -> pa.Table:
 
 
 def _k(inputs: Inputs) -> int:
-    """Passages given for an answer."""
+    """Return passages given for an answer."""
     chosen = ContextSettings.model_validate(inputs.settings("lightpal.contexts"))
     return chosen.k or DEFAULT_K
 

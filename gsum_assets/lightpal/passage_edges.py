@@ -35,7 +35,7 @@ class _Values(NamedTuple):
 def passage_edges(
     candidates: pa.Table, context_scores: pa.Table, collection: Collection, n_edges: int
 ) -> pa.Table:
-    """Rows of `lightpal.passage_edges`: the best `n_edges` candidates of every passage.
+    """Return the rows of `lightpal.passage_edges`: the best `n_edges` candidates of every passage.
 
     A pair without a score has no edge in the graphs that need one. Within a document (`scope`)
     edges lead to the best candidates of the same document.
@@ -76,7 +76,7 @@ def _values(similarities: np.ndarray, scores: np.ndarray) -> Iterator[tuple[str,
 
 
 def _standardized(values: np.ndarray) -> np.ndarray:
-    """Each row in standard deviations from its mean, NaN left out; 0 where all are equal."""
+    """Return each row in standard deviations from its mean, NaN left out; 0 where all are equal."""
     if not values.shape[1]:
         return values
     known = ~np.isnan(values)
@@ -89,7 +89,7 @@ def _standardized(values: np.ndarray) -> np.ndarray:
 def _rows(
     graph: str, level: str, scope: str, lists: CandidateLists, values: _Values, n_edges: int
 ) -> pa.Table:
-    """The best edges of each passage; equally strong ones in the order of similarity."""
+    """Return the best edges of each passage; equally strong ones in the order of similarity."""
     best = np.argsort(-values.strength, axis=1, kind="stable")[:, :n_edges]
     source, column = np.nonzero(np.isfinite(np.take_along_axis(values.strength, best, 1)))
     chosen = best[source, column]

@@ -40,7 +40,7 @@ class PassageGraphs:
 
     @classmethod
     def of(cls, edges: pa.Table, graph: str, both_ways: bool = False) -> "PassageGraphs":
-        """The graph of that name in `edges`, rows of `lightpal.passage_edges`."""
+        """Return the graph of that name in `edges`, rows of `lightpal.passage_edges`."""
         return cls(edges.filter(pc.equal(edges["graph"], graph)), both_ways)
 
     def walked(self, collection: Collection, scope: str) -> ScopeGraphs:

@@ -49,7 +49,7 @@ class PassageWalk:
 
 
 def walked(graph: WalkGraph, seeds: np.ndarray, trust: float, settings: WalkSettings) -> np.ndarray:
-    """Seeds' scores and the walk's, each scaled to at most 1, `(n_questions, n_passages)`.
+    """Return seeds' scores and the walk's, each scaled to at most 1, `(n_questions, n_passages)`.
 
     Parameters
     ----------
@@ -72,7 +72,7 @@ def walk_from(graph: WalkGraph, seeds: np.ndarray, settings: WalkSettings) -> np
 
 
 def peaked(scores: np.ndarray, n: int, power: float) -> tuple[np.ndarray, np.ndarray]:
-    """The best `n` passages and the weights that a walk jumps back to them with.
+    """Return the best `n` passages and the weights that a walk jumps back to them with.
 
     Scores are scaled to 0..1 over these passages and raised to `power`.
 

@@ -46,7 +46,7 @@ class _Drawing(NamedTuple):
 
 
 def passage_graph_picture(edges: pa.Table, chunks: pa.Table, title: str) -> bytes:
-    """PNG of the graph that `passage_walk` walks: documents, or chunks where documents are few.
+    """Return a PNG of the graph that `passage_walk` walks: documents, or chunks where documents are few.
 
     Passages that heavy edges join lie together, coloured by community (Louvain); they grow with
     the number of passages that they are joined to. Of a large graph those around its hubs are
@@ -77,7 +77,7 @@ def passage_graph_picture(edges: pa.Table, chunks: pa.Table, title: str) -> byte
 
 
 def _passages(chunks: pa.Table) -> tuple[pa.Array, Sequence[str], str]:
-    """Ids in their own order, names, and what they are of: documents, or chunks of few."""
+    """Return ids in their own order, names, and what they are of: documents, or chunks of few."""
     documents = pc.unique(chunks["document_id"])
     if len(documents) >= _FEWEST_DOCUMENTS:
         ids = documents.take(pc.sort_indices(documents))
@@ -89,7 +89,7 @@ def _passages(chunks: pa.Table) -> tuple[pa.Array, Sequence[str], str]:
 
 
 def _walked(edges: pa.Table, ids: pa.Array, level: str) -> "csr_array":
-    """Weights of the steps between passages, either way, symmetric `(n, n)`."""
+    """Return the weights of the steps between passages, either way, symmetric `(n, n)`."""
     from scipy.sparse import csr_array
 
     wanted = {"graph": "walk", "level": level, "scope": "corpus"}
@@ -103,7 +103,7 @@ def _walked(edges: pa.Table, ids: pa.Array, level: str) -> "csr_array":
 
 
 def _around_hubs(weights: "csr_array") -> np.ndarray:
-    """The passages of greatest walked weight and those joined to them, heaviest first."""
+    """Return the passages of greatest walked weight and those joined to them, heaviest first."""
     walked = weights.sum(axis=1)
     sources, targets = weights.nonzero()
     by_hub = np.lexsort((targets, -walked[targets], sources, -walked[sources]))
@@ -114,7 +114,7 @@ def _around_hubs(weights: "csr_array") -> np.ndarray:
 
 
 def _communities(weights: "csr_array") -> np.ndarray:
-    """Louvain communities, largest first, `(n,)`."""
+    """Return Louvain communities, largest first, `(n,)`."""
     import networkx as nx
 
     graph = nx.from_scipy_sparse_array(weights)

@@ -79,7 +79,7 @@ class PromptRank:
         texts: Sequence[str],
         following: Sequence[np.ndarray],
     ) -> np.ndarray:
-        """The best path through each passage; passages on none follow in the initial order."""
+        """Return the best path through each passage; passages on none follow in the initial order."""
         found = -np.inf * np.ones(len(texts))
         paths: list[Path] = [(int(place),) for place in order[: self._n_first]]
         for _ in range(self._settings.hops):
@@ -110,7 +110,7 @@ def _followers(graph: WalkGraph) -> list[np.ndarray]:
 
 
 def _longer(paths: Sequence[Path], following: Sequence[np.ndarray]) -> list[Path]:
-    """Each path with each passage that its last one leads to and that it has not met."""
+    """Return each path with each passage that its last one leads to and that it has not met."""
     found = (
         (*path, int(place)) for path in paths for place in following[path[-1]] if place not in path
     )

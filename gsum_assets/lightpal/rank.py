@@ -44,7 +44,7 @@ def rank(
     scorer: Callable[[], PassageScorer],
     k: int,
 ) -> pa.Table:
-    """Rows of the table `rankings` for one method.
+    """Return the rows of the table `rankings` for one method.
 
     Parameters
     ----------

@@ -25,7 +25,7 @@ from gsum_assets.tables import TABLES
 def walk_trust(
     collection: Collection, graphs: PassageGraphs, language: str, settings: WalkSettings
 ) -> pa.Table:
-    """Rows of `lightpal.walk_trust`: of the documents, of all chunks, of a document's chunks."""
+    """Return the rows of `lightpal.walk_trust`: of the documents, of all chunks, of a document's chunks."""
     whole = held_out(collection, language, settings.n_probes)
     walked = graphs.walked(collection, "corpus")
     within = [
