@@ -13,9 +13,7 @@ from gsum_assets.retrieval.ranking import Retriever, Scores, best_of_nodes, rank
 from gsum_resources.arrow import pc
 
 _ANCHORS = 3  # see `node2vec.py`
-_AFTER_CHUNKS = (
-    1_000_000  # added to a response's position, so that it follows the passages of its document
-)
+_AFTER_CHUNKS = 1_000_000  # added to positions of responses, which follow all passages
 
 
 def rank(

@@ -26,9 +26,7 @@ from gsum_resources.protocols import Completion, LanguageModel, Reply, Request
 
 _MAX_WORDS = 40  # of a question
 _LEAST_WORDS = 8  # of a passage worth a question; shorter ones can be a mere "Thank you."
-_PATIENCE = (
-    10  # questions in a row without a new one before giving up; at least one pass over the passages
-)
+_PATIENCE = 10  # questions in a row without a new one; at least one pass over the passages
 _MAX_REQUESTS = 4  # requests per wanted question
 
 SCHEMA = pa.schema(

@@ -67,9 +67,7 @@ class Trained:
         )
 
 
-SECONDS_BETWEEN_STATES = (
-    10.0  # a state is three times the weights: writing 35 MB takes as long as two epochs
-)
+SECONDS_BETWEEN_STATES = 10.0  # a state is 35 MB; writing it takes as long as two epochs
 
 OnEpoch = Callable[[Epoch], None]
 SaveState = Callable[[bytes], None]
