@@ -26,9 +26,7 @@ if TYPE_CHECKING:
 
 _MOST_SHOWN = 2000  # passages: more would take longer than five seconds to lay out
 _LEAST_OF_COLOURED = 20  # passages of each coloured cluster that a sample keeps
-_STYLES = [(colour, marker) for marker in "oD" for colour in COLOURS][
-    :10
-]  # styles of the largest clusters
+_STYLES = [(colour, marker) for marker in "oD" for colour in COLOURS][:10]  # largest clusters
 _OTHERS = "#a9a9a9"
 _N_EXAMPLES = 2  # most central passages listed for a cluster
 _PERPLEXITY = 30.0  # effective number of neighbours in t-SNE
@@ -152,9 +150,8 @@ def _positions(directions: np.ndarray) -> np.ndarray:
             return (
                 0.5 + (positions - positions.mean(axis=0)) / np.where(extent > 1e-9, extent, 1) / 2
             )
-        noise = np.random.default_rng(0).normal(
-            size=positions.shape
-        )  # without noise, points on a line would stay on it
+        # without noise, points on a line would stay on it
+        noise = np.random.default_rng(0).normal(size=positions.shape)
         layout = TSNE(
             perplexity=min(_PERPLEXITY, (len(positions) - 1) / 3),
             init=1e-4 * positions / spread + 1e-6 * noise,  # pyright: ignore[reportArgumentType] - or an array

@@ -134,7 +134,7 @@ class ContextSettings(_Settings):
 
 
 class GaeSettings(_Settings):
-    """Table `[gae]`; a change in one of its tables makes only the assets that read it stale."""
+    """Table `[gae]`; a change in one of its tables affects only the assets that read it."""
 
     graph: GraphSettings = GraphSettings()
     training: TrainingSettings = TrainingSettings()

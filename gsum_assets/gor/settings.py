@@ -142,7 +142,7 @@ class ContextSettings(_Settings):
 
 
 class GorSettings(_Settings):
-    """Table `[gor]`; a change in one of its tables makes only the assets that read it stale."""
+    """Table `[gor]`; a change in one of its tables affects only the assets that read it."""
 
     simulation: SimulationSettings = SimulationSettings()
     ranking: RankingSettings = RankingSettings()

@@ -178,7 +178,7 @@ def test_a_passage_in_two_clusters():
 @pytest.mark.parametrize("stranger", ["gone", "a"])
 def test_a_cluster_of_no_passage_of_its_level(stranger):
     finding = every_passage_once(clusters(*CLUSTERS, ("node", "dbscan", stranger, 1)), CHUNKS)
-    assert finding.problem.startswith("1 of 11 rows are of no passage of their level")
+    assert finding.problem.startswith("1 of 11 rows name no passage of their level")
     assert finding.offenders[0]["passage_id"] == stranger
 
 
@@ -252,7 +252,7 @@ def test_most_passages_in_one_cluster(name, setting):
 def test_every_passage_alone(name, setting):
     finding = not_degenerate(clusterings(("node", "corpus", name, True, 4, 0.25)), CHUNKS)
     assert finding.problem.startswith(
-        f"1 of 1 chosen clustering have nearly every passage alone ({name} of level 'node', scope "
+        f"1 of 1 chosen clustering have nearly every passage alone in its cluster ({name} of level 'node', scope "
         "'corpus': 25% in one); set "
     )
     assert f" {setting} in corpus.toml, [gae.clusters]" in finding.problem
