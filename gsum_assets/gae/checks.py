@@ -47,7 +47,7 @@ def join_passages(edges: pa.Table, chunks: pa.Table) -> Finding:
             found(
                 examined,
                 edges.filter(pa.array(~known)),
-                f"have an end that is no passage of their level; {remedy}",
+                f"join an id that is no passage of their level; {remedy}",
             ),
             found(
                 examined,

@@ -55,15 +55,15 @@ def test_edges_join_passages():
 @pytest.mark.parametrize(
     ("edge", "words"),
     [
-        (("node", "nearest", "a0", "gone"), "what is no passage of"),
-        (("node", "nearest", "a", "b0"), "what is no passage of"),
-        (("document", "citation", "a", "b0"), "what is no passage of"),
-        (("node", "neighbour", "gone", "a0"), "what is no passage of"),
+        (("node", "nearest", "a0", "gone"), "an id that is no passage of"),
+        (("node", "nearest", "a", "b0"), "an id that is no passage of"),
+        (("document", "citation", "a", "b0"), "an id that is no passage of"),
+        (("node", "neighbour", "gone", "a0"), "an id that is no passage of"),
         (("node", "nearest", "a0", "a0"), "a passage to itself"),
         (("node", "neighbour", "a0", "a0"), "a passage to itself"),
-        (("node", "neighbour", "a0", "a2"), "as neighbours what does not"),
-        (("node", "neighbour", "a1", "b0"), "as neighbours what does not"),
-        (("document", "neighbour", "a", "b"), "as neighbours what does not"),
+        (("node", "neighbour", "a0", "a2"), "as neighbours passages that"),
+        (("node", "neighbour", "a1", "b0"), "as neighbours passages that"),
+        (("document", "neighbour", "a", "b"), "as neighbours passages that"),
     ],
 )
 def test_an_edge_that_should_not_be(edge, words):
