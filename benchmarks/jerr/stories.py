@@ -20,7 +20,7 @@ from gsum_assets.corpus.importers.squality import read_squality
 from gsum_assets.corpus.queries import Query
 from gsum_assets.corpus.rows import rows_of
 from gsum_assets.corpus.settings import ChunkingSettings, CorpusSettings
-from gsum_assets.jerr.extract import TABLES_MADE, extract
+from gsum_assets.jerr.extract import OUTPUT_TABLES, extract
 from gsum_assets.jerr.graph import Graph, graph_of
 from gsum_assets.jerr.keywords import ask_keywords
 from gsum_assets.jerr.matches import SearchSpace
@@ -124,7 +124,7 @@ def _asked(
     model = _model()
     texts = [model.identity, repr(settings), *(chunk.text for chunk in chunks)]
     folder = Path(tempfile.gettempdir()) / f"gsum-squality-{hash_texts(texts, 8)}"
-    names = ("synopses", *TABLES_MADE, "keywords")
+    names = ("synopses", *OUTPUT_TABLES, "keywords")
     if not all((folder / f"{name}.parquet").exists() for name in names):
         rows = rows_of(TABLES["chunks"], chunks, "squality")
         told = synopses(rows, model, settings)
@@ -133,7 +133,7 @@ def _asked(
         folder.mkdir(exist_ok=True)
         for name, table in {
             "synopses": told.rows,
-            TABLES_MADE[0]: extracted.rows,
+            OUTPUT_TABLES[0]: extracted.rows,
             **extracted.beside,
             "keywords": keywords.rows,
         }.items():

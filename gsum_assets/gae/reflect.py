@@ -1,4 +1,4 @@
-"""How much each passage bears on its question, as a language model judges it (paper, 3.2.2)."""
+"""Relevance of each passage to its question, judged by a language model (paper, 3.2.2)."""
 
 import pyarrow as pa
 
@@ -18,7 +18,7 @@ _MAX_WORDS = 5  # of a number
 def reflections(
     contexts: pa.Table, queries: pa.Table, model: LanguageModel, prompts: Prompts = PROMPTS
 ) -> Result:
-    """Ask `model` for the relevance of every passage to its question.
+    """Request the relevance of every passage to its question from `model`.
 
     Parameters
     ----------

@@ -40,14 +40,14 @@ class Explained(NamedTuple):
 
 
 def is_acronym(name: str) -> bool:
-    """Whether a name is written as an acronym: two to ten letters, two of them capitals."""
+    """Return whether a name is written as an acronym: two to ten letters, two of them capitals."""
     letters = _letters(name)
     capitals = sum(letter.isupper() for letter in letters)
     return len(letters) <= _MOST_LETTERS and capitals >= 2 and not re.search(r"[\s\d_]", name)
 
 
 def explained(text: str) -> Iterator[Explained]:
-    """The acronyms that a text explains by brackets, on either side.
+    """Yield the acronyms that a text explains by brackets, on either side.
 
     The letters are the initials in order; small words and what follows a hyphen may be skipped.
     """
@@ -75,7 +75,7 @@ def _parts(inside: str) -> Iterator[str]:
 
 
 def _long_form(text: str, short: str) -> str:
-    """The end of `text` whose initials are the letters of `short`; empty: there is none."""
+    """Return the end of `text` whose initials are the letters of `short`; empty: there is none."""
     letters = _letters(short).casefold()
     if len(short) > 2 and short[-1] == "s" and short[:-1].isupper():
         letters = letters[:-1]  # NGOs

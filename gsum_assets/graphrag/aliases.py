@@ -22,12 +22,12 @@ _NO_PERSONS = {"organization", "place", "event"}  # the embedded model calls any
 
 
 def entity_id(name_key: str) -> str:
-    """Id of the entity whose own name has this key, 32 hex digits."""
+    """Return the id of the entity whose own name has this key, 32 hex digits."""
     return hash_texts(["entity", name_key])
 
 
 def resolve(mentions: pa.Table, chunks: pa.Table, settings: MergingSettings) -> pa.Table:
-    """The entity that each name stands for.
+    """Return the entity that each name stands for.
 
     - title: two names of persons differ by titles alone, "Dr Lin" and "Lin", and a document has
       both; a name of one word must have a title in every document that has it.
@@ -82,7 +82,7 @@ def _join_persons(names: Mapping[str, Name], groups: Groups) -> None:
 
 
 def _may_be_person(name: Name) -> bool:
-    """Whether it may be a person, and so rival another, though types are not always right."""
+    """Return whether it may be a person, and so rival another, though types are not always right."""
     is_unclear = not {PERSON, "", OTHER}.isdisjoint(name.types)
     return is_unclear or (name.person.has_capitals and not name.types.keys() <= _NO_PERSONS)
 
@@ -92,7 +92,7 @@ def _is_merged(name: Name) -> bool:
 
 
 def _may_be_one(bearers: Sequence[Name], full: Sequence[Name]) -> bool:
-    """Whether all that bear a name, with titles and without, can be one person.
+    """Return whether all that bear a name, with titles and without, can be one person.
 
     Parameters
     ----------
@@ -188,7 +188,7 @@ def _join_acronyms(names: Mapping[str, Name], chunks: pa.Table, groups: Groups) 
 def _texts(
     names: Mapping[str, Name], chunks: pa.Table
 ) -> Iterator[tuple[str, Collection[str], str]]:
-    """Texts with brackets: those of chunks, and names; their chunks; and a name's key."""
+    """Yield texts with brackets: those of chunks, and names; their chunks; and a name's key."""
     for chunk, text in zip(chunks["chunk_id"].to_pylist(), chunks["text"].to_pylist(), strict=True):
         if "(" in text or "（" in text:
             yield text, (chunk,), ""
@@ -204,7 +204,7 @@ def _join_said(one: Name, full: Name, where: Collection[str], groups: Groups) ->
 
 
 def _rows(group: Sequence[Name], groups: Groups) -> Iterator[dict]:
-    """Rows of names that are one entity's; each is explained by the link towards its own name."""
+    """Yield rows of names that are one entity's; each is explained by the link towards its own name."""
     by_key = {name.key: name for name in group}
     own = min(group, key=Name.rank).key
     found: dict[str, Link] = {own: Link("own", ())}

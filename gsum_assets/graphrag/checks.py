@@ -18,7 +18,7 @@ _REASON = 200  # characters
 
 
 def no_malformed_replies(extractions: pa.Table, corpus: str) -> Finding:
-    """No chunk got a malformed reply."""
+    """Check that no chunk got a malformed reply."""
     is_malformed = pc.greater(pc.list_value_length(extractions["problems"]), 0)
     wrong = extractions.filter(is_malformed).select(["chunk_id", "document_id", "problems"])
     first = wrong["problems"][0][0].as_py() if wrong.num_rows else ""
@@ -32,7 +32,7 @@ def no_malformed_replies(extractions: pa.Table, corpus: str) -> Finding:
 
 
 def of_chunks(mentions: pa.Table, chunks: pa.Table) -> Finding:
-    """Each mention is of a chunk that exists.
+    """Check that each mention is of a chunk that exists.
 
     Parameters
     ----------
@@ -46,7 +46,7 @@ def of_chunks(mentions: pa.Table, chunks: pa.Table) -> Finding:
 
 
 def names_in_text(mentions: pa.Table) -> Finding:
-    """Most names that a model found stand in their chunks; a person's own file may say others."""
+    """Check that most names that a model found stand in their chunks; a person's own file may say others."""
     by_model = mentions.filter(pc.not_equal(mentions["model"], ""))
     absent = by_model.filter(pc.invert(by_model["is_verbatim"]))
     looked_at = count(by_model.num_rows, "mention")
@@ -61,7 +61,7 @@ def names_in_text(mentions: pa.Table) -> Finding:
 
 
 def join_mentions(relationships: pa.Table, mentions: pa.Table) -> Finding:
-    """Both ends of a relationship are mentioned in its chunk, and differ; strength is 1 to 10.
+    """Check that both ends of a relationship are mentioned in its chunk, and differ; strength is 1 to 10.
 
     Parameters
     ----------
@@ -101,7 +101,7 @@ def join_mentions(relationships: pa.Table, mentions: pa.Table) -> Finding:
 
 
 def about_mentions(claims: pa.Table, mentions: pa.Table) -> Finding:
-    """A claim's subject is mentioned in its chunk; it is true, false or suspected.
+    """Check that a claim's subject is mentioned in its chunk; it is true, false or suspected.
 
     Parameters
     ----------
@@ -128,7 +128,7 @@ def about_mentions(claims: pa.Table, mentions: pa.Table) -> Finding:
 
 
 def names_resolve(aliases: pa.Table, mentions: pa.Table, chunks: pa.Table) -> Finding:
-    """Every name stands for an entity, which has one name of its own; merges have evidence.
+    """Check that every name stands for an entity, which has one name of its own; merges have evidence.
 
     Parameters
     ----------
@@ -177,7 +177,7 @@ def names_resolve(aliases: pa.Table, mentions: pa.Table, chunks: pa.Table) -> Fi
 
 
 def stand_for_mentions(entities: pa.Table, mentions: pa.Table, aliases: pa.Table) -> Finding:
-    """An entity names the chunks that mention it, and is described where one of them describes it.
+    """Check that an entity names the chunks that mention it, and is described where one of them describes it.
 
     Parameters
     ----------
@@ -222,7 +222,7 @@ def stand_for_mentions(entities: pa.Table, mentions: pa.Table, aliases: pa.Table
 def join_entities(
     relationships: pa.Table, entities: pa.Table, mentions: pa.Table, aliases: pa.Table
 ) -> Finding:
-    """Ends exist and differ; weights count mentions, and entities' degrees relationships.
+    """Check that ends exist and differ; weights count mentions, and entities' degrees relationships.
 
     Parameters
     ----------
@@ -271,13 +271,13 @@ def join_entities(
 
 
 def _entity_ids(keys: pa.ChunkedArray, aliases: pa.Table) -> pa.ChunkedArray:
-    """The entity that each name stands for; null: none."""
+    """Return the entity that each name stands for; null: none."""
     place = pc.index_in(keys, value_set=aliases["name_key"].combine_chunks())
     return pc.take(aliases["entity_id"], place)
 
 
 def _pairs(sources: pa.ChunkedArray, targets: pa.ChunkedArray) -> pa.Table:
-    """The two entities of each row that has both, in the order of their ids."""
+    """Return the two entities of each row that has both, in the order of their ids."""
     is_swapped = pc.greater(sources, targets)
     one, other = pc.if_else(is_swapped, targets, sources), pc.if_else(is_swapped, sources, targets)
     return pa.table({"one_id": one, "other_id": other}).drop_null()

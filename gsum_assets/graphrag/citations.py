@@ -31,7 +31,7 @@ class Citations:
         self._document_of = dict(zip(*placed, strict=True))
 
     def cited(self, finding: Finding, shown: Sequence[Element]) -> list[Element]:
-        """The passages that a finding names; else the entities among them that it mentions.
+        """Return the passages that a finding names; else the entities among them that it mentions.
 
         A passage that rests on no chunk, a report whose findings have no support, is not cited.
         """
@@ -43,7 +43,7 @@ class Citations:
         return [self._elements.entities[e] for e in ids if holds(said, self._keys[e])]
 
     def support(self, cited: Sequence[Element]) -> Mapping[str, list[str]]:
-        """Entities, chunks and documents of a finding: few chunks that mention many of them.
+        """Return entities, chunks and documents of a finding: few chunks that mention many of them.
 
         Every chunk mentions one of the entities, and every entity is mentioned by one of the
         chunks.

@@ -43,7 +43,7 @@ class Community:
 def communities(
     entities: pa.Table, relationships: pa.Table, settings: CommunitySettings
 ) -> pa.Table:
-    """Rows of `graphrag.communities`, ordered by number; a level's cut holds every entity once.
+    """Return the rows of `graphrag.communities`, ordered by number; a level's cut holds every entity once.
 
     Parameters
     ----------
@@ -87,7 +87,7 @@ def communities(
 def parted(
     entity_ids: Sequence[str], edges: Sequence[Edge], settings: CommunitySettings
 ) -> list[Community]:
-    """Communities of all levels, by level, then largest first, then by their first member.
+    """Return communities of all levels, by level, then largest first, then by their first member.
 
     Parameters
     ----------
@@ -127,7 +127,7 @@ def _part(
 
 
 def _leiden(edges: Sequence[Edge], settings: CommunitySettings) -> list[list[str]]:
-    """The best of several partitions of a connected graph by modularity."""
+    """Return the best of several partitions of a connected graph by modularity."""
     from graspologic_native import leiden  # pyright: ignore[reportAttributeAccessIssue]
 
     _, community_of = leiden(
@@ -149,7 +149,7 @@ def _leiden(edges: Sequence[Edge], settings: CommunitySettings) -> list[list[str
 def _components(
     entity_ids: Sequence[str], edges: Sequence[Edge]
 ) -> Iterator[tuple[list[str], list[Edge]]]:
-    """Entities and edges of each component, both in order."""
+    """Yield entities and edges of each component, both in order."""
     from scipy.sparse import coo_array
     from scipy.sparse.csgraph import connected_components
 
@@ -168,7 +168,7 @@ def _components(
 
 
 def _relationships_inside(found: Sequence[Community], related: pa.Table) -> list[list[str]]:
-    """Ids of the relationships with both ends in each community, in order."""
+    """Return the ids of the relationships with both ends in each community, in order."""
     inside: list[list[str]] = [[] for _ in found]
     of_entity: dict[str, list[int]] = defaultdict(list)
     for place, community in enumerate(found):
@@ -181,7 +181,7 @@ def _relationships_inside(found: Sequence[Community], related: pa.Table) -> list
 
 
 def cut(communities: pa.Table, level: int) -> pa.Table:
-    """The communities that a level shows: its own, and the leaves above it; each entity once."""
+    """Return the communities that a level shows: its own, and the leaves above it; each entity once."""
     levels = communities["level"].to_pylist()
     n_children = [len(ids) for ids in communities["child_ids"].to_pylist()]
     shown = [

@@ -46,7 +46,7 @@ class Elements:
     degrees: Mapping[str, int]
 
     def of(self, community: Mapping) -> list[Element]:
-        """A community's elements, those that matter most first.
+        """Return a community's elements, those that matter most first.
 
         Relationships come by the summed degree of their ends, each behind its ends and their
         claims; what has no relationship inside the community comes last.
@@ -76,7 +76,7 @@ def elements_of(
     aliases: pa.Table,
     count_tokens: CountTokens,
 ) -> Elements:
-    """The elements of a corpus from the rows of these tables."""
+    """Return the elements of a corpus from the rows of these tables."""
     known = {row["entity_id"]: row for row in entities.to_pylist()}
     related = {row["relationship_id"]: row for row in relationships.to_pylist()}
     claimed: dict[str, dict[str, Element]] = defaultdict(dict)
@@ -106,26 +106,26 @@ def elements_of(
 
 
 def entity_text(entity: Mapping) -> str:
-    """An entity as a model reads it: its name is a line that nobody takes for a sentence."""
+    """Return an entity as a model reads it: its name is a line that nobody takes for a sentence."""
     kind = f" ({entity['type']})" if entity["type"] else ""
     return f"{entity['name']}{kind}:\n{entity['description']}".strip()
 
 
 def relationship_text(relationship: Mapping, entities: Mapping[str, Mapping]) -> str:
-    """A relationship as a model reads it."""
+    """Return a relationship as a model reads it."""
     source, target = (entities[relationship[end]]["name"] for end in ("source_id", "target_id"))
     return f"{source} and {target}:\n{relationship['description']}".strip()
 
 
 def claim_text(claim: Mapping, subject: str) -> str:
-    """A claim as a model reads it."""
+    """Return a claim as a model reads it."""
     status = "" if claim["status"] == "true" else f", {claim['status']}"
     dates = " to ".join(d for d in (claim["start_date"], claim["end_date"]) if d)
     return f"Claim about {subject}{status}:\n{claim['description']}{f' ({dates})' if dates else ''}"
 
 
 def fitting(elements: Sequence[Element], room: Room) -> list[Element]:
-    """The first elements, as many as fit together."""
+    """Return the first elements, as many as fit together."""
     found, used = [], 0
     for element in elements:
         used += element.size + room.mark
@@ -136,5 +136,5 @@ def fitting(elements: Sequence[Element], room: Room) -> list[Element]:
 
 
 def total(elements: Sequence[Element], room: Room) -> int:
-    """Word pieces of a prompt's passages."""
+    """Return the number of word pieces of a prompt's passages."""
     return sum(element.size + room.mark for element in elements)

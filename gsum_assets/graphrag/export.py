@@ -22,7 +22,7 @@ _BETWEEN = "; "  # ids joined to one text: GraphML knows no lists
 
 
 def read_entity_graph(store: ParquetStore, corpus: str) -> "nx.Graph":
-    """The entity graph of `corpus` as it is stored.
+    """Return the entity graph of `corpus` as it is stored.
 
     Raises
     ------
@@ -39,7 +39,7 @@ def read_entity_graph(store: ParquetStore, corpus: str) -> "nx.Graph":
 
 
 def entity_graph(entities: pa.Table, relationships: pa.Table, communities: pa.Table) -> "nx.Graph":
-    """An undirected graph of plain attributes, from tables `graphrag.*` of one corpus.
+    """Return an undirected graph of plain attributes, from tables `graphrag.*` of one corpus.
 
     Nodes, by `entity_id`, have name, label (the name once more: what Gephi shows), type,
     description, degree, n_mentions, documents, and for each level L that they have a community in,
@@ -102,7 +102,7 @@ def _read(store: ParquetStore, corpus: str, name: str) -> pa.Table:
 
 
 def _memberships(communities: pa.Table) -> dict[str, dict[str, Any]]:
-    """Attributes of each entity that say which communities it is in, coarsest level first."""
+    """Return attributes of each entity that say which communities it is in, coarsest level first."""
     found: dict[str, dict[str, Any]] = {}
     for row in sorted(communities.to_pylist(), key=lambda row: row["number"]):
         for entity_id in row["entity_ids"]:
@@ -113,5 +113,5 @@ def _memberships(communities: pa.Table) -> dict[str, dict[str, Any]]:
 
 
 def _allowed(attributes: dict[str, Any]) -> dict[str, Any]:
-    """The same without characters that XML forbids."""
+    """Return the same without characters that XML forbids."""
     return {k: _FORBIDDEN.sub("", v) if isinstance(v, str) else v for k, v in attributes.items()}

@@ -143,7 +143,7 @@ def extract(
 
 
 def tabulated(graphs: Sequence[ChunkGraph]) -> Result:
-    """Rows of four tables, and a line for each chunk that was not read well."""
+    """Return the rows of four tables, and a line for each chunk that was not read well."""
     rows: dict[str, list[dict]] = {
         name: [] for name in ("extractions", "entity_mentions", "relationship_mentions", "claims")
     }
@@ -226,7 +226,7 @@ def _one_line(text: str) -> str:
 
 
 def _joined(one: str, other: str) -> str:
-    """Both texts, unless one holds the other."""
+    """Return both texts, unless one holds the other."""
     if other in one:
         return one
     return other if one in other else f"{one} {other}"

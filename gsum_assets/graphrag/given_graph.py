@@ -75,7 +75,7 @@ class Given:
 
 
 def read_given(folder: Path) -> Given | None:
-    """The graph in `graph/` of a corpus folder, or None where there is none.
+    """Return the graph in `graph/` of a corpus folder, or None where there is none.
 
     Rows of one name are united, and so are those of one pair; rows that cannot be used are left
     out.
@@ -135,7 +135,7 @@ def extracted_from(given: Given, chunks: pa.Table, is_whole: bool = True) -> Res
 def _located(
     given: Given, chunks: Sequence[Mapping[str, Any]]
 ) -> tuple[dict[str, Set[int]], list[Set[int]]]:
-    """The numbers of the chunks that mention each entity, and that tell each relationship."""
+    """Return the numbers of the chunks that mention each entity, and that tell each relationship."""
     ends = {end for one in given.relationships for end in one.ends}
     texts = [name_key(chunk["text"]) for chunk in chunks]
     mentioned: dict[str, Set[int]] = dict(texts_holding({*given.entities, *ends}, texts))
@@ -175,7 +175,7 @@ def _finder(
 def _unfound(
     given: Given, mentioned: Mapping[str, Collection[int]], told: Sequence[Collection[int]]
 ) -> Iterator[str]:
-    """A line for the entities, and one for the relationships, that no chunk has."""
+    """Yield a line for the entities, and one for the relationships, that no chunk has."""
     entities = [f"'{one.name}'" for key, one in given.entities.items() if not mentioned[key]]
     pairs = [
         f"'{one.source}' and '{one.target}'"
@@ -222,7 +222,7 @@ def _relationships(rows: Iterable[RelationshipRow]) -> list[GivenRelationship]:
 
 
 def _strength(weight: float) -> int:
-    """The weight within 1 to 10; 1 where it is not a number."""
+    """Return the weight within 1 to 10; 1 where it is not a number."""
     return round(min(10.0, max(1.0, weight)))
 
 

@@ -62,7 +62,7 @@ class Row(BaseModel):
         return {name: value for name, value in row.items() if value is not None}
 
     def place(self) -> Place:
-        """Ids of chunks count where they have the form of ours, be they of this bucket or not."""
+        """Return the ids of chunks count where they have the form of ours, be they of this bucket or not."""
         ours = {chunk_id for chunk_id in self.text_unit_ids if _CHUNK_ID.fullmatch(chunk_id)}
         return Place(tuple(sorted(ours)), tuple(sorted(set(self.document_ids))))
 
@@ -90,7 +90,7 @@ AnyRow = TypeVar("AnyRow", bound=Row)
 
 
 def good_rows(folder: Path, name: str, model: type[AnyRow]) -> tuple[list[AnyRow], list[str]]:
-    """The rows of a file that can be used, and a line on the others if there are any.
+    """Return the rows of a file that can be used, and a line on the others if there are any.
 
     Parameters
     ----------
@@ -113,13 +113,13 @@ def good_rows(folder: Path, name: str, model: type[AnyRow]) -> tuple[list[AnyRow
 
 
 def examples(items: Iterable[str]) -> str:
-    """The first few, and whether there are more."""
+    """Return the first few, and whether there are more."""
     first = list(islice(items, _SHOWN + 1))
     return "; ".join([*first[:_SHOWN], *(["…"] if len(first) > _SHOWN else [])])
 
 
 def _rows(file: Path, model: type[Row]) -> Iterator[dict[str, Any]]:
-    """The rows as plain values, texts as bytes: Arrow does not vouch for their UTF-8."""
+    """Yield the rows as plain values, texts as bytes: Arrow does not vouch for their UTF-8."""
     try:
         with file.open("rb") as stream:
             source = pq.ParquetFile(stream)
@@ -150,7 +150,7 @@ def _used_columns(file: Path, names: list[str], model: type[Row]) -> list[str]:
 
 
 def _told(error: ValidationError) -> str:
-    """The first thing that is wrong with a row."""
+    """Return the first thing that is wrong with a row."""
     problem = error.errors()[0]
     message = problem["msg"].removeprefix("Value error, ")
     if not problem["loc"]:

@@ -42,7 +42,7 @@ class Index:
     embeddings: pa.Table
 
     def reports(self, level: int, document_id: str | None) -> list[Seen]:
-        """The reports of a level's cut that say something of the scope, by community.
+        """Return the reports of a level's cut that say something of the scope, by community.
 
         Parameters
         ----------
@@ -68,7 +68,7 @@ class Index:
         return found
 
     def chunks_of_reports(self, level: int) -> tuple[list[str], list[tuple[int, str]]]:
-        """Communities of a level with a report, and each pair of its place and a chunk cited."""
+        """Return communities of a level with a report, and each pair of its place and a chunk cited."""
         shown = cut(self.communities, level).sort_by("number")["community_id"].to_pylist()
         ids = [i for i in shown if i in self._reports]
         cited = [
@@ -80,7 +80,7 @@ class Index:
         return ids, cited
 
     def vectors(self, kind: str, ids: Sequence[str]) -> np.ndarray:
-        """Embeddings of entities or reports, `(len(ids), dim)`."""
+        """Return the embeddings of entities or reports, `(len(ids), dim)`."""
         rows = self.embeddings.filter(pc.equal(self.embeddings["kind"], kind))
         places = pc.index_in(pa.array(ids, pa.string()), rows["item_id"].combine_chunks())
         if places.null_count:

@@ -54,7 +54,7 @@ class Around:
         self._scopes: dict[str | None, tuple[list[str], np.ndarray, list[Seen]]] = {}
 
     def __call__(self, query: dict) -> Sequence[Passage]:
-        """The passages of a row of `queries`, in the order in which they are read."""
+        """Return the passages of a row of `queries`, in the order in which they are read."""
         scope = query["document_id"]
         ids, vectors, seen = self._of_scope(scope)
         asked, n = self._vectors[query["query_id"]], self._settings.n_entities
@@ -76,7 +76,7 @@ class Around:
         return chosen
 
     def _of_scope(self, document_id: str | None) -> tuple[list[str], np.ndarray, list[Seen]]:
-        """Entities, their vectors `(n_entities, dim)`, and reports of a document or the corpus."""
+        """Return entities, their vectors `(n_entities, dim)`, and reports of a document or the corpus."""
         if document_id not in self._scopes:
             ids = (
                 list(self._index.by_id)
@@ -89,7 +89,7 @@ class Around:
 
 
 def _entities(index: Index, near: Mapping[str, float], scope: str | None) -> Iterator[Passage]:
-    """The nearest entities, then their relationships: those between them first, heaviest first."""
+    """Yield the nearest entities, then their relationships: those between them first, heaviest first."""
     for entity_id, cosine in near.items():
         yield Passage(entity_id, "entity", entity_text(index.by_id[entity_id]), cosine)
     related = {

@@ -109,7 +109,7 @@ def reduced_contexts(
     max_words: int,
     count_tokens: CountTokens,
 ) -> pa.Table:
-    """The partial answers that help, most helpful first, as many as the final prompt takes.
+    """Return the partial answers that help, most helpful first, as many as the final prompt takes.
 
     Parameters
     ----------
@@ -134,7 +134,7 @@ def reduced_contexts(
 
 
 def passages_behind(contexts: pa.Table, partial: pa.Table, reduced: pa.Table) -> pa.Table:
-    """The rows of `contexts` that the final answer rests on.
+    """Return the rows of `contexts` that the final answer rests on.
 
     These are the passages of the packs whose partial answers it reads, or all where these fitted
     into its prompt.

@@ -52,7 +52,7 @@ def merge_entities(
     count_tokens: CountTokens,
     prompts: Prompts = PROMPTS,
 ) -> Result:
-    """One row of `graphrag.entities` for each, whose name most chunks write.
+    """Return one row of `graphrag.entities` for each, whose name most chunks write.
 
     The type is that of most mentions, of equals the smaller word; all are kept as variants.
     Descriptions are merged by `model` where there are several.
@@ -113,7 +113,7 @@ def merge_relationships(
     count_tokens: CountTokens,
     prompts: Prompts = PROMPTS,
 ) -> Result:
-    """One row of `graphrag.relationships` for each pair, whichever end is named first.
+    """Return one row of `graphrag.relationships` for each pair, whichever end is named first.
 
     A mention whose two names stand for one entity is left out. Parameters are those of
     `merge_entities`.
@@ -162,7 +162,7 @@ def entities_by_name(aliases: pa.Table) -> dict[str, str]:
 
 
 def by_document(mentions: pa.Table) -> Iterable[dict]:
-    """Rows by document, those of one in the order that they have."""
+    """Return rows by document, those of one in the order that they have."""
     return sorted(mentions.to_pylist(), key=lambda row: row["document_id"])
 
 

@@ -37,7 +37,7 @@ def _settings(inputs: Inputs) -> AnswerSettings:
 
 
 def _index(inputs: Inputs) -> Index:
-    """The index; of a baseline that needs none, nothing is read."""
+    """Return the index; of a baseline that needs none, nothing is read."""
     if VARIANTS[inputs.variant].reads in ("reports", "around"):
         return Index(*(inputs.table(name) for name in _INDEX))
     return Index(*(TABLES[f"graphrag.{name}"].empty() for name in _INDEX))
@@ -102,7 +102,7 @@ def _reduced_contexts(inputs: Inputs) -> pa.Table:
 
 
 def _read(inputs: Inputs) -> Read:
-    """The passages behind the partial answers that were kept; reports hold what supports them."""
+    """Return the passages behind the partial answers that were kept; reports hold what supports them."""
     contexts, reduced = inputs.table("contexts"), inputs.table("reduced_contexts")
     rows = reduced
     if VARIANTS[inputs.variant].maps:

@@ -103,7 +103,7 @@ class Groups:
         return self._members[self._root[key]]
 
     def may_join(self, one: str, other: str) -> bool:
-        """Whether two names are in different groups that may be merged."""
+        """Return whether two names are in different groups that may be merged."""
         return self._root[one] != self._root[other] and not any(
             self._root.get(enemy) == self._root[other]
             for key in self.group(one)
@@ -126,7 +126,7 @@ class Groups:
 
 
 def mentioned_names(mentions: pa.Table) -> dict[str, Name]:
-    """Names by their keys, in order of these, of `graphrag.entity_mentions`."""
+    """Return names by their keys, in order of these, of `graphrag.entity_mentions`."""
     columns = ("name_key", "name", "type", "chunk_id", "document_id")
     names: dict[str, Name] = {}
     for key, name, kind, chunk, document in zip(

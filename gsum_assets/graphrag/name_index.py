@@ -16,7 +16,7 @@ _LENGTH = 3  # characters of a piece of another script
 
 
 def texts_holding(keys: Collection[str], text_keys: Sequence[str]) -> dict[str, frozenset[int]]:
-    """The places of the texts that hold each name.
+    """Return the places of the texts that hold each name.
 
     Parameters
     ----------
@@ -49,7 +49,7 @@ def _pieces(key: str) -> Iterator[str]:
 
 
 def _all_pieces(run: str) -> Iterator[str]:
-    """Every piece that a name in a run of a text can have."""
+    """Yield every piece that a name in a run of a text can have."""
     if run.isascii():
         yield run
     else:
@@ -58,5 +58,5 @@ def _all_pieces(run: str) -> Iterator[str]:
 
 
 def _cut(run: str, length: int) -> Iterator[str]:
-    """All stretches of `length` characters."""
+    """Return all stretches of `length` characters."""
     return (run[start : start + length] for start in range(len(run) - length + 1))

@@ -85,7 +85,7 @@ class PersonName(NamedTuple):
 
 
 def take_apart(name: str, key: str) -> PersonName:
-    """The parts of a name.
+    """Return the parts of a name.
 
     Parameters
     ----------

@@ -52,7 +52,7 @@ class _Drawing(NamedTuple):
 def communities_picture(
     communities: pa.Table, entities: pa.Table, relationships: pa.Table, title: str
 ) -> bytes:
-    """PNG of the twelve largest communities of level 0, and of what joins them.
+    """Return a PNG of the twelve largest communities of level 0, and of what joins them.
 
     Each has a cell, a colour and the 15 most connected of its entities, which grow with the number
     of their relationships; communities with much in common lie side by side. Of relationships
@@ -94,7 +94,7 @@ def communities_picture(
 def _drawing(
     members: Sequence[Sequence[str]], entities: pa.Table, relationships: pa.Table
 ) -> _Drawing:
-    """The entities of these communities, and the relationships among them."""
+    """Return the entities of these communities, and the relationships among them."""
     ids = pa.array([entity_id for some in members for entity_id in some], pa.string())
     rows = entities.take(pc.index_in(ids, value_set=entities["entity_id"].combine_chunks()))
     ends = [pc.index_in(relationships[end], value_set=ids) for end in ("source_id", "target_id")]
@@ -126,7 +126,7 @@ def _places(drawing: _Drawing) -> np.ndarray:
 
 
 def _cells(drawing: _Drawing, corners: np.ndarray) -> np.ndarray:
-    """The cell of each community, `(n_communities,)`, so that heavy relationships are short."""
+    """Return the cell of each community, `(n_communities,)`, so that heavy relationships are short."""
     from scipy.optimize import quadratic_assignment
 
     n = int(drawing.communities.max()) + 1

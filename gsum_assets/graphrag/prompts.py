@@ -66,7 +66,7 @@ passages say nothing about it. Add nothing from elsewhere. {_MATERIAL}\
 
 
 def example(types: Collection[str], other: str, claims: bool) -> str:
-    """The reply to the example of `EXTRACT`.
+    """Return the reply to the example of `EXTRACT`.
 
     Parameters
     ----------

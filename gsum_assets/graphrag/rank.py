@@ -21,7 +21,7 @@ _DECIMALS = 6  # as in dense retrieval: ties fall to the id on every machine
 def rank(
     variant: str, collection: Collection, questions: Questions, index: Index, n_entities: int
 ) -> pa.Table:
-    """Rows of the table `rankings` for one method.
+    """Return the rows of the table `rankings` for one method.
 
     Parameters
     ----------
@@ -52,7 +52,7 @@ class ReportsAbout:
         self._vectors = index.vectors("report", ids) if ids else None
 
     def scores(self, questions: Questions) -> Scores:
-        """Cosines of questions and reports, -1 to 1."""
+        """Return the cosines of questions and reports, -1 to 1."""
         nodes = np.full((len(questions), len(self._collection.chunk_ids)), -1.0)
         if self._vectors is not None and len(self._cited):
             assert questions.embeddings is not None
@@ -78,7 +78,7 @@ class EntitiesNear:
         ]
 
     def scores(self, questions: Questions) -> Scores:
-        """Sum of the cosines of its entities among the nearest, and its own."""
+        """Return the sum of the cosines of its entities among the nearest, and its own."""
         nodes = self._dense.scores(questions).nodes.astype(np.float64)
         if self._vectors is not None:
             assert questions.embeddings is not None
@@ -90,7 +90,7 @@ class EntitiesNear:
 
 
 def entities_within(index: Index, chunk_ids: Sequence[str]) -> list[str]:
-    """Ids of the entities that one of some chunks mentions, in order."""
+    """Return the ids of the entities that one of some chunks mentions, in order."""
     known = set(chunk_ids)
     return [i for i, row in index.by_id.items() if not known.isdisjoint(row["chunk_ids"])]
 

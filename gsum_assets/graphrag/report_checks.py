@@ -15,7 +15,7 @@ _PLACE = ["finding", "community_id", "position"]
 
 
 def cover_entities(communities: pa.Table, entities: pa.Table, relationships: pa.Table) -> Finding:
-    """Each level shows every entity once; parts make up their community; it names what is inside.
+    """Check that each level shows every entity once; parts make up their community; it names what is inside.
 
     Parameters
     ----------
@@ -56,7 +56,7 @@ def _not_once(communities: pa.Table, entities: pa.Table) -> pa.Table:
 
 
 def _parted(communities: pa.Table, members: pa.Table, remedy: str) -> Finding:
-    """Children and parents name each other, and have the same entities."""
+    """Check that children and parents name each other, and have the same entities."""
     parts = communities.filter(pc.is_valid(communities["parent_id"]))
     below = parts.select(["parent_id", "community_id"])
     below = below.rename_columns(["community_id", "child_id"])
@@ -87,7 +87,7 @@ def _parted(communities: pa.Table, members: pa.Table, remedy: str) -> Finding:
 def _inside(
     communities: pa.Table, members: pa.Table, relationships: pa.Table, remedy: str
 ) -> Finding:
-    """A community names the relationships with both ends in it."""
+    """Check that a community names the relationships with both ends in it."""
     listed = unnested(communities, ["community_id"], "relationship_ids", "relationship_id")
     from_inside = relationships.join(members, "source_id", "entity_id", "inner")
     inside = from_inside.filter(
@@ -103,14 +103,14 @@ def _inside(
 
 
 def _unlike(one: pa.Table, other: pa.Table) -> pa.Table:
-    """Rows that only one of two tables with the same columns of texts has."""
+    """Return rows that only one of two tables with the same columns of texts has."""
     names = one.column_names
     both = [lacking(one, names, other), lacking(other, names, one)]
     return pa.concat_tables(both, promote_options="default")  # one may allow nulls
 
 
 def every_community_reported(reports: pa.Table, communities: pa.Table, corpus: str) -> Finding:
-    """Each community has a report."""
+    """Check that each community has a report."""
     shown = communities.select(["community_id", "level", "number", "title", "size"])
     return found(
         count(shown.num_rows, "community", "communities"),
@@ -121,7 +121,7 @@ def every_community_reported(reports: pa.Table, communities: pa.Table, corpus: s
 
 
 def cite_what_supports(findings: pa.Table, entities: pa.Table, chunks: pa.Table) -> Finding:
-    """A finding cites chunks that mention its entities, each of which one of them mentions.
+    """Check that a finding cites chunks that mention its entities, each of which one of them mentions.
 
     Parameters
     ----------
@@ -164,7 +164,7 @@ def cite_what_supports(findings: pa.Table, entities: pa.Table, chunks: pa.Table)
 
 
 def finite(embeddings: pa.Table, entities: pa.Table, reports: pa.Table) -> Finding:
-    """One vector, finite and of unit length, for each entity and report.
+    """Check that one vector, finite and of unit length, for each entity and report.
 
     Parameters
     ----------
@@ -202,7 +202,7 @@ def finite(embeddings: pa.Table, entities: pa.Table, reports: pa.Table) -> Findi
 
 
 def in_range(partial_answers: pa.Table) -> Finding:
-    """Helpfulness is 0 to 100."""
+    """Check that helpfulness is 0 to 100."""
     value = partial_answers["helpfulness"]
     fine = pc.and_(pc.greater_equal(value, 0), pc.less_equal(value, _MOST_HELPFUL))
     return found(
@@ -214,7 +214,7 @@ def in_range(partial_answers: pa.Table) -> Finding:
 
 
 def ranks_consecutive(reduced: pa.Table) -> Finding:
-    """The ranks of each question's context are 1, 2, 3, …"""
+    """Check that the ranks of each question's context are 1, 2, 3, …"""
     keys = ["query_id", "sample"]
     groups = reduced.group_by(keys, use_threads=False).aggregate(
         [("rank", "min"), ("rank", "max"), ("rank", "count_distinct")]

@@ -115,7 +115,7 @@ class Reporter:
         return self._tables(communities, written, failures)
 
     def _prompt(self, community: dict, written: Mapping[str, _Written]) -> _Prompt:
-        """All elements where they fit; else reports of parts for their elements, largest first."""
+        """Return all elements where they fit; else reports of parts for their elements, largest first."""
         elements = self._elements.of(community)
         parts = [written[i] for i in community["child_ids"] if i in written]
         ordered, substituted = elements, []
@@ -131,7 +131,7 @@ class Reporter:
         )
 
     def _cut(self, element: Element) -> Element:
-        """The beginning of what is too long for a prompt of its own."""
+        """Return the beginning of what is too long for a prompt of its own."""
         room = self._room.tokens - self._room.mark
         text = cut_to_tokens(element.text, room, self._count_tokens)
         return replace(element, text=text, size=self._count_tokens([text])[0])
@@ -139,7 +139,7 @@ class Reporter:
     def _substituted(
         self, elements: Sequence[Element], parts: Sequence[_Written]
     ) -> tuple[list[Element], list[Element]]:
-        """Elements with those of the largest parts replaced by their reports, until all fits.
+        """Return elements with those of the largest parts replaced by their reports, until all fits.
 
         A report that is longer than what it tells of replaces nothing.
         """
@@ -185,7 +185,7 @@ class Reporter:
         return self._written(prompt.community, row | dict(spent(reply)), found)
 
     def _single(self, community: dict) -> _Written:
-        """The report on one entity: what is said of it, without asking a model."""
+        """Return the report on one entity: what is said of it, without asking a model."""
         (entity_id,) = community["entity_ids"]
         entity = self._elements.entities[entity_id]
         claims = self._elements.claims.get(entity_id, ())
@@ -247,7 +247,7 @@ class Reporter:
 
 
 def report_text(title: str, summary: str, findings: Sequence[Mapping]) -> str:
-    """Title, summary and what the findings say beyond it."""
+    """Return title, summary and what the findings say beyond it."""
     said = summary
     lines = [_as_heading(title), summary]
     for finding in findings:
@@ -264,7 +264,7 @@ def _by_name(elements: Sequence[Element]) -> list[Element]:
 
 
 def _as_heading(text: str) -> str:
-    """A line that no reader joins with the next: where no mark ends it, a colon does."""
+    """Return a line that no reader joins with the next: where no mark ends it, a colon does."""
     return text if re.search(r"[.!?…:][\"'”’)\]]*$", text) else f"{text}:"
 
 

@@ -23,7 +23,7 @@ from gsum_assets.graphrag.settings import OTHER
 
 
 def _name_or_none(text: str) -> str:
-    """A name, or empty where the text is none, as "-"."""
+    """Return a name, or empty where the text is none, as "-"."""
     try:
         return clean_name(text)
     except ValueError:
@@ -88,7 +88,7 @@ class Report(BaseModel):
 
 @cache
 def extraction_schema(types: tuple[str, ...], claims: bool) -> type[BaseModel]:
-    """The reply to an extraction: `entities`, `relationships` and, if wanted, `claims`.
+    """Return the reply to an extraction: `entities`, `relationships` and, if wanted, `claims`.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""What a question is searched for with (paper, 3.4)."""
+"""Search keywords of questions (paper, 3.4)."""
 
 import pyarrow as pa
 
@@ -16,10 +16,10 @@ _MAX_WORDS = 40  # of a reply
 
 
 def ask_keywords(queries: pa.Table, model: LanguageModel, prompts: Prompts = PROMPTS) -> Result:
-    """Ask `model` for the keywords of each question, all at once.
+    """Request the keywords of all questions from `model`.
 
-    Asked about is the question as retrieval searches for it, and the options of a choice. A
-    question without a valid reply is searched for by its own words.
+    The prompt has the retrieval text of the question, and the options of a multiple choice. If
+    there is no valid reply, the keywords are the question's own words.
 
     Returns
     -------

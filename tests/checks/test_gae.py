@@ -55,15 +55,15 @@ def test_edges_join_passages():
 @pytest.mark.parametrize(
     ("edge", "words"),
     [
-        (("node", "nearest", "a0", "gone"), "what is no passage of"),
-        (("node", "nearest", "a", "b0"), "what is no passage of"),
-        (("document", "citation", "a", "b0"), "what is no passage of"),
-        (("node", "neighbour", "gone", "a0"), "what is no passage of"),
+        (("node", "nearest", "a0", "gone"), "an id that is no passage of"),
+        (("node", "nearest", "a", "b0"), "an id that is no passage of"),
+        (("document", "citation", "a", "b0"), "an id that is no passage of"),
+        (("node", "neighbour", "gone", "a0"), "an id that is no passage of"),
         (("node", "nearest", "a0", "a0"), "a passage to itself"),
         (("node", "neighbour", "a0", "a0"), "a passage to itself"),
-        (("node", "neighbour", "a0", "a2"), "as neighbours what does not"),
-        (("node", "neighbour", "a1", "b0"), "as neighbours what does not"),
-        (("document", "neighbour", "a", "b"), "as neighbours what does not"),
+        (("node", "neighbour", "a0", "a2"), "as neighbours passages that"),
+        (("node", "neighbour", "a1", "b0"), "as neighbours passages that"),
+        (("document", "neighbour", "a", "b"), "as neighbours passages that"),
     ],
 )
 def test_an_edge_that_should_not_be(edge, words):
@@ -178,7 +178,7 @@ def test_a_passage_in_two_clusters():
 @pytest.mark.parametrize("stranger", ["gone", "a"])
 def test_a_cluster_of_no_passage_of_its_level(stranger):
     finding = every_passage_once(clusters(*CLUSTERS, ("node", "dbscan", stranger, 1)), CHUNKS)
-    assert finding.problem.startswith("1 of 11 rows are of no passage of their level")
+    assert finding.problem.startswith("1 of 11 rows name no passage of their level")
     assert finding.offenders[0]["passage_id"] == stranger
 
 
@@ -252,7 +252,7 @@ def test_most_passages_in_one_cluster(name, setting):
 def test_every_passage_alone(name, setting):
     finding = not_degenerate(clusterings(("node", "corpus", name, True, 4, 0.25)), CHUNKS)
     assert finding.problem.startswith(
-        f"1 of 1 chosen clustering have nearly every passage alone ({name} of level 'node', scope "
+        f"1 of 1 chosen clustering have nearly every passage alone in its cluster ({name} of level 'node', scope "
         "'corpus': 25% in one); set "
     )
     assert f" {setting} in corpus.toml, [gae.clusters]" in finding.problem

@@ -36,7 +36,7 @@ def edges(*pairs):
 def test_nodes_are_chunks_and_responses():
     assert not are_chunks_and_responses(NODES, CHUNKS, RESPONSES).problem
     missing = are_chunks_and_responses(NODES.slice(1), CHUNKS, RESPONSES)
-    assert missing.problem.startswith("1 of 5 chunks and responses are no node")
+    assert missing.problem.startswith("1 of 5 chunks and responses have no node")
     stranger = are_chunks_and_responses(NODES, CHUNKS.slice(0, 2), RESPONSES)
     assert stranger.problem.startswith("1 of 5 nodes are neither")
     assert stranger.offenders[0]["node_id"] == "e0"

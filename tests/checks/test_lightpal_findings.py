@@ -35,8 +35,8 @@ def test_candidates_are_passages():
 @pytest.mark.parametrize(
     ("wrong", "words"),
     [
-        (("a0", "gone"), "1 of 14 candidates join what is no passage"),
-        (("a0", "b"), "1 of 14 candidates join what is no passage"),  # a document, not a chunk
+        (("a0", "gone"), "1 of 14 candidates name a passage that is not"),
+        (("a0", "b"), "1 of 14 candidates name a passage that is not"),  # a document, not a chunk
         (("a0", "a0"), "1 of 14 candidates are their own"),
     ],
 )

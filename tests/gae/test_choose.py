@@ -37,9 +37,9 @@ def test_a_steady_clustering_wins_over_an_equally_good_one() -> None:
     assert chosen(verdicts) == "steady"
     assert chosen({"a": Verdict(-2.0, 0.8), "b": Verdict(-1.0, 0.6)}) == "b"
     assert chosen({"a": Verdict(0.0, 0.4), "b": Verdict(0.0, 0.6)}) == "b"
-    one = Verdict(9.0, 1.0, parts=False)
+    one = Verdict(9.0, 1.0, is_split=False)
     assert chosen({"one": one, "many": Verdict(-1.0, 0.1)}) == "many"
-    assert chosen({"one": one, "alone": Verdict(0.0, 1.0, parts=False)}) == "one"
+    assert chosen({"one": one, "alone": Verdict(0.0, 1.0, is_split=False)}) == "one"
 
 
 @pytest.mark.parametrize(

@@ -152,7 +152,7 @@ def test_vectors_of_another_model_are_an_error():
     chunks, embeddings, embedder = house()
     embedder.dimension = 7
     embedder._vectors = dict.fromkeys(VECTORS, (1,) * 7)
-    with pytest.raises(ValueError, match=r"of 4 dimensions, the embedding model 'lookup' makes 7"):
+    with pytest.raises(ValueError, match=r"of 4 dimensions, the embedding model 'lookup' has 7"):
         respond(queries(), chunks, embeddings, Scripted(answering), embedder)
 
 

@@ -85,7 +85,7 @@ def test_a_document_that_has_no_more_questions_says_so():
     found = simulate_queries(chunk_table({"a": [s[4:] for s in STORIES]}), model)
     assert found.rows.num_rows == 5
     assert found.notes == [
-        "document 'a': 5 of 30 questions; 5 passages were asked about 15 times (10 repeated)"
+        "document 'a': 5 of 30 questions from 15 requests about 5 passages (10 repeated)"
     ]
 
 
@@ -101,7 +101,7 @@ def test_a_passage_of_a_few_words_is_not_asked_about():
         chunk_table({"a": ["Thank you. Bye.", MANY[0]], "b": ["Okay."]}), model
     )
     assert {request.passages[0] for request in model.asked} == {MANY[0]}
-    assert found.notes == ["document 'b': 0 of 30 questions; 0 passages were asked about 0 times"]
+    assert found.notes == ["document 'b': 0 of 30 questions from 0 requests about 0 passages"]
 
 
 def test_failed_requests_cost_only_their_questions():
