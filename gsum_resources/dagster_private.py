@@ -1,6 +1,6 @@
 """What gsum needs of Dagster 1.13 and Dagster does not export; no other module names these.
 
-Dagster is pinned in `pyproject.toml`: a newer one is tried against this list. What `import
+`pyproject.toml` admits Dagster 1.13 alone: a newer one is tried against this list. What `import
 dagster` leaves out (SQLAlchemy's migrations, backfills: half a second) is loaded when it is used.
 """
 
