@@ -1,7 +1,8 @@
 """Private names of Dagster 1.13 that gsum uses; no other module imports them.
 
-Dagster is pinned in `pyproject.toml`; check this list when it is upgraded. Modules that `import
-dagster` does not load (SQLAlchemy's migrations, backfills: half a second) are loaded on first use.
+`pyproject.toml` admits Dagster 1.13 alone; check this list when it is upgraded. Modules that
+`import dagster` does not load (SQLAlchemy's migrations, backfills: half a second) are loaded on
+first use.
 """
 
 from importlib import import_module
