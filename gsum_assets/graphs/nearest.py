@@ -108,7 +108,7 @@ class Comparison:
         """Upper bound of the error of a product in single precision, plus rounding."""
 
     def blocks(self, groups: np.ndarray) -> Iterator[np.ndarray]:
-        """Yield blocks of at least one of `groups`, whose products with all vectors fit into memory."""
+        """Yield blocks of `groups`, at least one, whose products with all vectors fit in memory."""
         most = max(1, _CELLS_AT_ONCE // max(1, len(self._vectors)))
         ends, first = np.cumsum(self._lengths[groups]), 0
         while first < len(groups):
