@@ -8,6 +8,7 @@
 ...     "bm25",
 ...     texts={"a": "The harbour opened in 1890.", "b": "The bridge was never finished."},
 ...     questions=["When did the harbour open?"],
+...     settings={"retrieval": {"k": 1}},
 ... )
 >>> result.answers["answer"].tolist()
 ['The harbour opened in 1890.']
@@ -39,7 +40,7 @@ _WHERE = {  # module and name of each attribute
     "run": ("gsum.runs", "run"),
 }
 
-__all__ = [  # noqa: PLE0604
+__all__ = [
     "Answer",
     "Difference",
     "Home",

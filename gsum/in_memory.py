@@ -167,7 +167,9 @@ class MemoryTables:
         if name == "embedding_model":
             return self.models.embedder.reporting(report, lambda _: None)
         if name == "passage_scorer":
-            return self.models.scorer.reporting(report, lambda _: None, partial(self._failed, asset))
+            return self.models.scorer.reporting(
+                report, lambda _: None, partial(self._failed, asset)
+            )
         ledger = Ledger(self.models.store, TABLES["llm_calls"], CORPUS, asset)
         work = work_of(asset) if name == "language_model" else name
         return self.models.language_model(ledger, report, partial(self._failed, asset), work)

@@ -5,8 +5,6 @@ import warnings
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-import pyarrow as pa
-
 from gsum.answers import Answer
 from gsum.frames import frame_of, is_frame, plain_record, records_of
 from gsum.in_memory import MemoryTables
@@ -78,13 +76,14 @@ def run(
     ...     "dense",
     ...     texts={"a": "The harbour opened in 1890.", "b": "The bridge was never finished."},
     ...     questions=["When did the harbour open?"],
+    ...     settings={"retrieval": {"k": 1}},
     ... )
     >>> result.answers[["question", "answer"]].values.tolist()
     [['When did the harbour open?', 'The harbour opened in 1890.']]
     >>> result.contexts[["rank", "document_id"]].values.tolist()
-    [[1, 'a'], [2, 'b']]
+    [[1, 'a']]
     >>> result.tables["chunks"][["document_id", "n_tokens"]].values.tolist()
-    [['b', 6], ['a', 8]]
+    [['b', 6], ['a', 6]]
     >>> result.ask("Was the bridge finished?").text
     'The bridge was never finished.'
     """
