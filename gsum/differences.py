@@ -1,5 +1,6 @@
 """Two methods compared on the questions that both answered."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -84,7 +85,8 @@ def compare(first: "Result", second: "Result", metric: str = "rouge1") -> Differ
                 raise unknown_without_references(result.method, metric)
             raise unknown(f"metric of {result.method}", metric, list(scores.columns))
         values.append(scores[metric].dropna())
-    questions = first.answers.drop_duplicates("query_id").set_index("query_id")["question"]
+    asked = first.answers
+    questions = dict(zip(asked["query_id"], asked["question"], strict=True))
     return paired((first.method, second.method), metric, values[0], values[1], questions)
 
 
@@ -101,7 +103,7 @@ def paired(
     metric: str,
     first: "pd.Series",
     second: "pd.Series",
-    questions: "pd.Series",
+    questions: Mapping[str, str],
 ) -> Difference:
     """Return the difference of two methods over the questions that both have.
 
@@ -125,5 +127,5 @@ def paired(
         )
     found = compare_scores(scores["first"].tolist(), scores["second"].tolist())
     scores["difference"] = scores["first"] - scores["second"]
-    scores.insert(0, "question", questions.reindex(scores.index))
+    scores.insert(0, "question", [questions.get(name, "") for name in scores.index])
     return Difference(*methods, metric, *found, by_question=scores)

@@ -330,7 +330,7 @@ class Home:
             metric,
             one.loc[one.index.isin(questions.index)],
             other.loc[other.index.isin(questions.index)],
-            questions["text"],
+            dict(zip(questions.index, questions["text"], strict=True)),
         )
 
     def _scores(self, corpus: str, method: str, metric: str) -> "pd.Series":

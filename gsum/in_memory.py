@@ -164,15 +164,14 @@ class MemoryTables:
 
     def _model(self, name: str, asset: str) -> Any:
         report = reporter(f"{asset}: {name}", _LOG.info)
+        failed = partial(self._failed, asset)
         if name == "embedding_model":
             return self.models.embedder.reporting(report, lambda _: None)
         if name == "passage_scorer":
-            return self.models.scorer.reporting(
-                report, lambda _: None, partial(self._failed, asset)
-            )
+            return self.models.scorer.reporting(report, lambda _: None, failed)
         ledger = Ledger(self.models.store, TABLES["llm_calls"], CORPUS, asset)
         work = work_of(asset) if name == "language_model" else name
-        return self.models.language_model(ledger, report, partial(self._failed, asset), work)
+        return self.models.language_model(ledger, report, failed, work)
 
     def _failed(self, asset: str, document_id: str) -> None:
         about = f" on document '{document_id}'" if document_id else ""

@@ -87,7 +87,7 @@ def run(
     >>> result.ask("Was the bridge finished?").text
     'The bridge was never finished.'
     """
-    family = method if isinstance(method, Method) else family_named(method)
+    family = _declared(method) if isinstance(method, Method) else family_named(method)
     variant = family.variants[0] if isinstance(method, Method) else method
     for_models, for_corpus = _checked(settings or {})
     if strangers := sorted(set(models or ()) - set(MODELS)):
@@ -215,6 +215,18 @@ class Tables(Mapping[str, "pd.DataFrame"]):
 
     def __repr__(self) -> str:
         return f"<gsum tables: {', '.join(self)}>"
+
+
+def _declared(method: Method) -> Method:
+    """Return a method whose tables are all declared."""
+    for name in (name for step in method.index for name in step.writes):
+        if f"{method.name}.{name}" not in TABLES:
+            raise ValueError(
+                f"method '{method.name}': its index writes '{name}', which no tables.py declares; "
+                "register the method (CONTRIBUTING, Add a method), or compute this in a step of "
+                "`question`"
+            )
+    return method
 
 
 def _checked(settings: Mapping[str, Any]) -> tuple[Settings, CorpusSettings]:

@@ -62,6 +62,7 @@ max_size = 4
 [jerr.chunking]
 ablations = [600, 1000, 4000]
 """
+LISTS_OF_FILES = {"source_documents", "source_queries"}
 MODELS = {
     "embedding_model": HashEmbedder(),
     "language_model": ExtractiveModel(LetterHashes()),
@@ -100,7 +101,7 @@ def test_every_method_makes_what_the_pipeline_makes(house: House) -> None:
     n_compared = 0
     for method in METHODS.known:
         result = gsum.run(method, TEXTS, QUESTIONS, settings, MODELS)
-        for name in result.tables:
+        for name in set(result.tables) - LISTS_OF_FILES:
             expected = stored(house, name, method)
             if expected is None:
                 continue
