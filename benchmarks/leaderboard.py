@@ -22,7 +22,7 @@ import pyarrow.parquet as pq
 
 from benchmarks import Measurement
 from benchmarks.results import parser_of, publish
-from gsum_assets.automation.currency import Requests
+from gsum_assets.automation.staleness import Requests
 from gsum_resources.parquet_store import ParquetStore
 
 BOARD = ("leaderboard", "comparisons", "costs")

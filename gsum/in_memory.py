@@ -53,7 +53,7 @@ class MemoryTables:
 
     Attributes
     ----------
-    problems : a sentence for each row that is missing or not as it should be.
+    failures : a sentence for each row that is missing or not as it should be.
     """
 
     def __init__(
@@ -66,7 +66,7 @@ class MemoryTables:
         models: Models,
     ) -> None:
         self.family, self.variant, self.models = family, variant, models
-        self.problems: list[str] = []
+        self.failures: list[str] = []
         self._questions = questions
         self._settings = settings
         steps = [*(one for one in CORPUS_STEPS if one.name not in _GIVEN)]
@@ -126,8 +126,8 @@ class MemoryTables:
         generated = as_queries(self.get("generated_questions"))
         is_marked = any(question.relevant_spans for question in self._questions)
         passages = self.get("chunks") if is_marked else TABLES["chunks"].empty()
-        rows, problems = query_rows([*self._questions, *generated], passages)
-        self.problems += problems
+        rows, failures = query_rows([*self._questions, *generated], passages)
+        self.failures += failures
         return rows
 
     def _make(self, one: Declared) -> None:
@@ -145,7 +145,7 @@ class MemoryTables:
         read = {name: self._input(one, name) for name in one.reads}
         made = []
         for inputs, result in one.make(read, self._partitions(one), around):
-            self.problems += [f"{one.name}: {problem}" for problem in result.problems]
+            self.failures += [f"{one.name}: {failure}" for failure in result.failures]
             made.append((inputs, Result(result.rows, beside=result.beside)))
         return one.joined(made)
 
@@ -175,7 +175,7 @@ class MemoryTables:
 
     def _failed(self, asset: str, document_id: str) -> None:
         about = f" on document '{document_id}'" if document_id else ""
-        self.problems.append(f"{asset}: a request{about} got no valid reply")
+        self.failures.append(f"{asset}: a request{about} got no valid reply")
 
     def _section(self, _: str, name: str) -> Any:
         return section_of(self._settings, name)

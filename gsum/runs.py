@@ -122,7 +122,7 @@ class Result:
     method : its name.
     tables : every table by name, as a pandas frame; one that no answer needed is made when it is
         first used.
-    problems : a sentence for each row that is missing, as after a model's malformed reply.
+    failures : a sentence for each row that is missing, as after a model's malformed reply.
     """
 
     def __init__(self, tables: MemoryTables) -> None:
@@ -131,9 +131,9 @@ class Result:
         self.tables = Tables(tables)
 
     @property
-    def problems(self) -> list[str]:
+    def failures(self) -> list[str]:
         """A sentence for each row that is missing or not as it should be."""
-        return list(self._tables.problems)
+        return list(self._tables.failures)
 
     @property
     def answers(self) -> "pd.DataFrame":
@@ -288,7 +288,7 @@ def _asked(
         json.dumps({"text": row} if isinstance(row, str) else plain_record(row)).encode()
         for row in rows
     )
-    found, problems = queries_in(enumerate(lines, 1), document_ids, "question")
-    if problems:
-        raise ValueError("; ".join(problems))
+    found, failures = queries_in(enumerate(lines, 1), document_ids, "question")
+    if failures:
+        raise ValueError("; ".join(failures))
     return found

@@ -132,7 +132,7 @@ def _report(
     context: dg.AssetExecutionContext, one: Declared, inputs: Inputs, result: Result
 ) -> None:
     """Show what a step has to say of what it made, with the partitions of its corpus."""
-    for problem in result.problems:
+    for problem in result.failures:
         context.log.warning(problem)
     keys = [key for key in context.partition_keys if partition_of(key).corpus == inputs.corpus]
     selected = context.op_execution_context.selected_output_names

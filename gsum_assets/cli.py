@@ -127,7 +127,7 @@ def _run(
     from gsum_assets.corpus.settings import CorpusError
     from gsum_assets.definitions import pipeline_for
     from gsum_assets.processes import end_runs_of_this_process
-    from gsum_assets.run import drive
+    from gsum_assets.run import refresh
     from gsum_assets.terminal import Console, print_leaderboard, print_next
     from gsum_resources.instance import open_instance
 
@@ -136,7 +136,7 @@ def _run(
         raise click.UsageError(name_a_corpus(home.corpora))
     wanted = [m.strip() for m in methods.split(",") if m.strip()] if methods else None
     pipeline = pipeline_for(home)
-    failed, driven = False, []
+    failed, refreshed = False, []
     with open_instance(home) as instance:
         ending.tidy_up_by(lambda: end_runs_of_this_process(instance))
         for corpus in corpora:  # one that cannot be taken up does not hold back the others
@@ -148,12 +148,14 @@ def _run(
                     ending.hold()
                     console.start(assets, partitions)
 
-                watch = start, console.made, console.wait
+                watch = start, console.ended, console.wait
                 try:
                     if k:
                         folder = find_corpus(home.corpora, corpus)
                         console.say(f"{corpus}: corpus.toml: {write_k(folder, k)}")
-                    report = drive(pipeline, instance, corpus, wanted, *watch, on_step=console.step)
+                    report = refresh(
+                        pipeline, instance, corpus, wanted, *watch, on_step=console.step
+                    )
                 except CorpusError as error:
                     console.failed(corpus, error)
                     failed = True
@@ -161,13 +163,13 @@ def _run(
                 console.done(corpus, report)
                 console.say(f"{corpus}: {stored_intake(pipeline.store, corpus)}")
                 failed |= not report.is_complete
-                driven.append(corpus)
-        if forgotten := pipeline.forgetting.forget_gone(instance):
+                refreshed.append(corpus)
+        if forgotten := pipeline.forgetting.forget_deleted(instance):
             click.echo(str(forgotten))
-    for corpus in driven:
+    for corpus in refreshed:
         print_leaderboard(pipeline, corpus)
-    if driven:
-        print_next(pipeline, driven[0])
+    if refreshed:
+        print_next(pipeline, refreshed[0])
     return not failed
 
 
@@ -246,7 +248,7 @@ def forget(corpus: str, document: str, retrain: bool, yes: bool) -> None:
     from gsum_assets.definitions import pipeline_for
     from gsum_assets.forget import forget as forget_document
     from gsum_assets.forget import require_document
-    from gsum_assets.terminal import Console, print_oblivion
+    from gsum_assets.terminal import Console, print_forget_report
     from gsum_resources.instance import open_instance
 
     home = Home.from_environment()
@@ -255,12 +257,12 @@ def forget(corpus: str, document: str, retrain: bool, yes: bool) -> None:
     if not yes:
         click.confirm(f"Delete document '{document}' from the folder of '{corpus}'?", abort=True)
     with open_instance(home) as instance, Console() as console:
-        watch = console.start, console.made, console.wait
+        watch = console.start, console.ended, console.wait
         done = forget_document(
             pipeline, instance, corpus, document, retrain, *watch, on_step=console.step
         )
-    print_oblivion(done, corpus, document)
-    if done.problem or done.traces:
+    print_forget_report(done, corpus, document)
+    if done.problem or done.leftovers:
         sys.exit(1)
 
 

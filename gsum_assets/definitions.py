@@ -8,14 +8,14 @@ import dagster as dg
 from pydantic import BaseModel
 
 from gsum_assets.automation.attempts import Attempts
-from gsum_assets.automation.conditions import Currency, automation_sensor, with_conditions
+from gsum_assets.automation.conditions import Staleness, automation_sensor, with_conditions
 from gsum_assets.automation.corpora import Methods
-from gsum_assets.automation.currency import Look, Node, Requests
 from gsum_assets.automation.forget import Forgetting, Steps
 from gsum_assets.automation.freshness import confirm_results, with_freshness
 from gsum_assets.automation.jobs import jobs, schedules
 from gsum_assets.automation.retrain import TRAINED, retraining
 from gsum_assets.automation.sensors import watch_corpora
+from gsum_assets.automation.staleness import Node, Requests, Snapshot
 from gsum_assets.build import INDEX, asset_of, assets_of
 from gsum_assets.checks.assets import checks_of
 from gsum_assets.corpus.assets import corpus_assets
@@ -80,7 +80,7 @@ class Pipeline(Workspace):
 
     warehouse: WarehouseIO
     requests: Requests
-    new_look: Callable[[dg.DagsterInstance], Look]
+    new_snapshot: Callable[[dg.DagsterInstance], Snapshot]
     forgetting: Forgetting
     definitions: dg.Definitions
 
@@ -136,11 +136,11 @@ def pipeline_for(
     def new_lineage() -> Lineage:
         return Lineage(store, TABLES, present_version)
 
-    def look(instance: dg.DagsterInstance) -> Look:
-        return Look(nodes, new_lineage(), requests, Attempts(instance))
+    def snapshot(instance: dg.DagsterInstance) -> Snapshot:
+        return Snapshot(nodes, new_lineage(), requests, Attempts(instance))
 
-    forgetting = Forgetting(store, _steps(assets), look)
-    assets = with_freshness(with_conditions(assets, Currency(look), unite=_UNITE))
+    forgetting = Forgetting(store, _steps(assets), snapshot)
+    assets = with_freshness(with_conditions(assets, Staleness(snapshot), unite=_UNITE))
     observed = [asset.key for asset in assets if isinstance(asset, dg.SourceAsset)]
     retrain_job, retrain_weekly = retraining(
         dg.AssetSelection.assets(*TRAINED),
@@ -156,7 +156,7 @@ def pipeline_for(
             watch_corpora(
                 home.corpora, warehouse, requests, METHODS, forgetting, automation.interval_s
             ),
-            confirm_results(look),
+            confirm_results(snapshot),
         ],
         jobs=[*jobs(dg.AssetSelection.assets(*observed)), retrain_job],
         schedules=[*schedules(automation), retrain_weekly],
@@ -167,7 +167,7 @@ def pipeline_for(
             "settings": SettingsIO(section, warehouse.reads),
         },
     )
-    return Pipeline(home, store, models, warehouse, requests, look, forgetting, definitions)
+    return Pipeline(home, store, models, warehouse, requests, snapshot, forgetting, definitions)
 
 
 def _nodes(assets: list[dg.AssetsDefinition | dg.SourceAsset]) -> dict[dg.AssetKey, Node]:

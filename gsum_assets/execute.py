@@ -38,7 +38,7 @@ OnStart = Callable[[Sequence[str], Sequence[Partition]], None]
 
 
 @dataclass(frozen=True)
-class Made:
+class RunResult:
     """One run: which assets, how many partitions, how it went.
 
     Attributes
@@ -66,7 +66,7 @@ def execute(
     keys: Sequence[dg.AssetKey],
     on_start: OnStart,
     on_step: Callable[[str], None] = lambda _: None,
-) -> Made:
+) -> RunResult:
     """Make `keys` of what a request asks for; call `on_start` before, `on_step` for each step."""
     definition = pipeline.definitions.resolve_asset_graph().get(keys[0]).partitions_def
     with dg.partition_loading_context(dynamic_partitions_store=instance):
@@ -88,9 +88,9 @@ def execute(
     seconds = time.monotonic() - started
     if result.success:
         gaps = _gaps(pipeline, instance, result, keys, partitions)
-        return Made(names, partitions, seconds, gaps=gaps, skipped=_skipped(result))
+        return RunResult(names, partitions, seconds, gaps=gaps, skipped=_skipped(result))
     error, unavailable = _cause(result)
-    return Made(names, partitions, seconds, error, unavailable=unavailable)
+    return RunResult(names, partitions, seconds, error, unavailable=unavailable)
 
 
 def _report_step(on_step: Callable[[str], None], entry: dg.EventLogEntry) -> None:
@@ -99,7 +99,7 @@ def _report_step(on_step: Callable[[str], None], entry: dg.EventLogEntry) -> Non
         on_step(event.step_key.replace("__", "/"))
 
 
-def look_at_sources(
+def observe_sources(
     pipeline: Pipeline,
     instance: dg.DagsterInstance,
     corpus: str,

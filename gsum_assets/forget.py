@@ -14,11 +14,11 @@ from gsum_assets.corpus.queries import QUERIES_FILE
 from gsum_assets.corpus.records import Record
 from gsum_assets.corpus.settings import CorpusError, load_settings
 from gsum_assets.definitions import Pipeline
-from gsum_assets.execute import Made, OnStart
+from gsum_assets.execute import OnStart, RunResult
 from gsum_assets.forgetting.folder import take_out
-from gsum_assets.forgetting.traces import Trace, find_traces, sentences_of
+from gsum_assets.forgetting.leftovers import Leftover, find_leftovers, sentences_of
 from gsum_assets.processes import waited_for
-from gsum_assets.run import OnStep, RunReport, drive
+from gsum_assets.run import OnStep, RunReport, refresh
 from gsum_assets.tables import TABLES, table_of
 from gsum_resources.parquet_store import Partition
 from gsum_resources.suggest import did_you_mean
@@ -28,7 +28,7 @@ _MODEL = table_of(TRAINED[0].path)
 
 
 @dataclass
-class Oblivion:
+class ForgetReport:
     """What was done to forget a document, and what could not be.
 
     Attributes
@@ -48,7 +48,7 @@ class Oblivion:
     removed: int = 0
     n_replies: int = 0
     n_sentences: int = 0
-    traces: Sequence[Trace] = ()
+    leftovers: Sequence[Leftover] = ()
     questions: Sequence[str] = ()
     trained: Sequence[str] = ()
 
@@ -60,10 +60,10 @@ def forget(
     document_id: str,
     retrain: bool = False,
     on_start: OnStart = lambda *_: None,
-    on_made: Callable[[Made], None] = lambda _: None,
+    on_end: Callable[[RunResult], None] = lambda _: None,
     on_wait: Callable[[str], None] = lambda _: None,
     on_step: OnStep = lambda *_: None,
-) -> Oblivion:
+) -> ForgetReport:
     """Remove a document from its corpus folder and everything that rests on it from the home.
 
     Parameters
@@ -79,25 +79,29 @@ def forget(
     text, others = _texts(pipeline, corpus, document_id)
     sentences = sentences_of(text, others)
     _remove(pipeline, corpus, document_id)
-    done = Oblivion(n_sentences=len(sentences), questions=_naming(pipeline, corpus, document_id))
+    done = ForgetReport(
+        n_sentences=len(sentences), questions=_naming(pipeline, corpus, document_id)
+    )
     models = pipeline.store.partitions(_MODEL, corpus)
     if retrain:
         for model in models:
             pipeline.store.delete(_MODEL, model)
     else:
         done.trained = [str(model.method) for model in models]
-    watch = on_start, on_made, on_wait
-    done.report = drive(pipeline, instance, corpus, [], *watch, check_models=False, on_step=on_step)
+    watch = on_start, on_end, on_wait
+    done.report = refresh(
+        pipeline, instance, corpus, [], *watch, check_models=False, on_step=on_step
+    )
     done.problem = next(iter(done.report.errors), None)
     done.removed = _remove_stale(pipeline, instance, corpus)
-    while pipeline.forgetting.departures.look(corpus).gone:
-        forgotten = pipeline.forgetting.forget_gone(instance, at_once=True)
+    while pipeline.forgetting.deletions.observe(corpus).gone:
+        forgotten = pipeline.forgetting.forget_deleted(instance, at_once=True)
         if forgotten is None:
             on_wait(waited_for(instance, [run.run_id for run in instance.get_runs(limit=1)]))
             time.sleep(_WAIT_S)
             continue
         done.n_replies += forgotten.n_replies
-    done.traces = find_traces(pipeline.home, corpus, sentences)
+    done.leftovers = find_leftovers(pipeline.home, corpus, sentences)
     return done
 
 
@@ -123,8 +127,8 @@ def require_document(pipeline: Pipeline, corpus: str, document_id: str) -> Seque
     settings = load_settings(folder)
     records = list(read_records(folder, settings.documents.max_bytes))
     places = [record for record in records if record.document_id == document_id]
-    departed = pipeline.forgetting.departures.look(corpus)
-    if not places and document_id not in {*departed.documents, *departed.gone}:
+    deleted = pipeline.forgetting.deletions.observe(corpus)
+    if not places and document_id not in {*deleted.documents, *deleted.gone}:
         known = sorted({record.document_id for record in records})
         raise CorpusError(
             f"corpus '{corpus}' has no document '{document_id}'{did_you_mean(document_id, known)}"
@@ -163,13 +167,13 @@ def _query_id(line: str, number: int) -> str:
 
 def _remove_stale(pipeline: Pipeline, instance: dg.DagsterInstance, corpus: str) -> int:
     """Remove what could not be made anew, and so may still hold the document."""
-    look = pipeline.new_look(instance)
+    snapshot = pipeline.new_snapshot(instance)
     stale: list[tuple[dg.AssetKey, Partition]] = [
         (key, partition)
-        for key in look.nodes
-        for partition in look.unsettled(key, corpus)
-        if look.lineage.exists(look.nodes[key].table.name, partition)
+        for key in snapshot.nodes
+        for partition in snapshot.unsettled(key, corpus)
+        if snapshot.lineage.exists(snapshot.nodes[key].table.name, partition)
     ]
     for key, partition in stale:
-        pipeline.store.delete(look.nodes[key].table, partition)
+        pipeline.store.delete(snapshot.nodes[key].table, partition)
     return len(stale)

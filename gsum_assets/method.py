@@ -283,7 +283,7 @@ class Method:
             inputs.prompts("answers"),
         )
         spent = [inputs.table(step.table) for step in asking]
-        return Result(with_spent(answers.rows, spent), answers.problems)
+        return Result(with_spent(answers.rows, spent), answers.failures)
 
     def questions(self, inputs: Inputs) -> Inputs:
         """The inputs with those questions alone that the variant can be asked."""

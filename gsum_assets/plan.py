@@ -13,7 +13,7 @@ from typing import Any
 
 import dagster as dg
 
-from gsum_assets.automation.currency import Look, Requests
+from gsum_assets.automation.staleness import Requests, Snapshot
 from gsum_assets.checks.finding import count
 from gsum_assets.columns import DOCUMENT_LEVEL
 from gsum_assets.corpus import observe
@@ -39,13 +39,13 @@ from gsum_resources.dagster_private import AssetGraph
 from gsum_resources.home import Home
 from gsum_resources.layered import store_over
 from gsum_resources.lineage import feeds
-from gsum_resources.llm.rehearsal import Recalled
+from gsum_resources.llm.stub_model import Recalled
 from gsum_resources.models import Models
 from gsum_resources.models_io import ModelsIO
 from gsum_resources.parquet_store import ParquetStore, Partition
-from gsum_resources.rehearsal import RehearsedModels, rehearsed
 from gsum_resources.settings import LlmSettings
 from gsum_resources.settings_io import SettingsReader
+from gsum_resources.stub_models import DryRunModels, stub_models
 
 _LEDGERS = ("llm_calls", "embedding_calls")
 _QUESTIONS = dg.AssetKey("queries")
@@ -117,13 +117,13 @@ def plan(
     store = home.open_store()
     models = models or Models(home.settings(), store, TABLES["llm_calls"])
     with store_over(store, _LEDGERS) as above:
-        understudies = rehearsed(models, above)
-        pipeline = pipeline_for(home, understudies, with_checks=False, store=above)
+        stubs = stub_models(models, above)
+        pipeline = pipeline_for(home, stubs, with_checks=False, store=above)
         earlier = Requests(store).of(corpus)
         asked = METHODS.wanted(home.corpora, corpus, methods or ([] if earlier else ["default"]))
         pipeline.requests.add(corpus, {*(earlier or ()), *asked})
-        n_made = _Rehearsal(pipeline, corpus, on_step).run()
-        return _added_up(pipeline, understudies, corpus, store, is_current=not n_made)
+        n_made = _DryRun(pipeline, corpus, on_step).run()
+        return _added_up(pipeline, stubs, corpus, store, is_current=not n_made)
 
 
 class _NothingFailed:
@@ -137,7 +137,7 @@ class _NothingFailed:
 
 
 @dataclass
-class _Rehearsal:
+class _DryRun:
     """Makes in memory, step by step, what is due and leads to a model."""
 
     pipeline: Pipeline
@@ -157,26 +157,26 @@ class _Rehearsal:
         of_methods = [one for method in FAMILIES for one in of_method(method)]
         declared = {one.name: one for one in (*CORPUS_STEPS, *EVALUATION_STEPS, *of_methods)}
         ordered = [key.to_user_string() for key in graph.toposorted_asset_keys if key in leading]
-        look = self._look()
-        left = look.left(corpus)
+        snapshot = self._snapshot()
+        left = snapshot.left(corpus)
         self._about = sum(
             len({p.method for p in left.get(key, ())})
             for key in leading
             if key.to_user_string() in declared
         )
         for one in (declared[name] for name in ordered if name in declared):
-            due = _due(look, one, corpus)
+            due = _due(snapshot, one, corpus)
             # documents are made together, results method by method
             for together in [due] if one.level == DOCUMENT_LEVEL else [[p] for p in due]:
                 if together:
                     self._make(one, together)
             if due:
-                look = self._look()
+                snapshot = self._snapshot()
         return self._n_steps
 
-    def _look(self) -> Look:
+    def _snapshot(self) -> Snapshot:
         attempts: Any = _NothingFailed()
-        return replace(self.pipeline.new_look(_NO_INSTANCE), attempts=attempts)
+        return replace(self.pipeline.new_snapshot(_NO_INSTANCE), attempts=attempts)
 
     def _make(self, one: Declared, partitions: list[Partition]) -> None:
         """Make some partitions of a step, and keep them in memory."""
@@ -226,11 +226,16 @@ class _Rehearsal:
         return read
 
 
-def _due(look: Look, one: Declared, corpus: str) -> list[Partition]:
+def _due(snapshot: Snapshot, one: Declared, corpus: str) -> list[Partition]:
     """Partitions of which a table that the step writes is due."""
     keys = [dg.AssetKey(one.path(name)) for name in one.step.writes]
     return sorted(
-        {p for key in keys for p in look.nodes[key].partitions(corpus) if look.is_due(key, p)}
+        {
+            p
+            for key in keys
+            for p in snapshot.nodes[key].partitions(corpus)
+            if snapshot.is_due(key, p)
+        }
     )
 
 
@@ -260,7 +265,7 @@ def _stages(graph: AssetGraph) -> dict[str, str]:
 
 def _added_up(
     pipeline: Pipeline,
-    models: RehearsedModels,
+    models: DryRunModels,
     corpus: str,
     store: ParquetStore,
     is_current: bool,
@@ -296,7 +301,7 @@ def _added_up(
     return Plan(corpus, lines, n_questions, is_current, notes)
 
 
-def _recalled(models: RehearsedModels, asset: str, peers: Collection[str]) -> Recalled:
+def _recalled(models: DryRunModels, asset: str, peers: Collection[str]) -> Recalled:
     """What the memo had for an asset, or where that is little for all that ask the same model."""
     own = models.recalled.get(asset, Recalled())
     return own if own.n >= ENOUGH else sum((models.recalled[one] for one in peers), Recalled())

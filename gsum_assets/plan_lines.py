@@ -17,7 +17,7 @@ from gsum_assets.tables import TABLES
 from gsum_resources.appended import read_appended
 from gsum_resources.arrow import pc
 from gsum_resources.llm.packaged import PACKAGED, PACKAGED_NAME
-from gsum_resources.llm.rehearsal import UNDERSTUDY, Recalled
+from gsum_resources.llm.stub_model import STUB, Recalled
 from gsum_resources.parquet_store import ParquetStore, Partition
 from gsum_resources.settings import LlmSettings
 
@@ -135,7 +135,7 @@ def call_line(
         sum(row["tokens_out"] for row in asked),
         sum(row["cost_usd"] for row in asked),
     )
-    if not any(row["model"] == UNDERSTUDY for row in asked):
+    if not any(row["model"] == STUB for row in asked):
         return line
     line = replace(line, tokens_in_from=ESTIMATE, tokens_out_from=ESTIMATE)
     if recalled.n >= ENOUGH:

@@ -16,10 +16,10 @@ from gsum_resources import dagster_private as private
 from gsum_resources.dagster_private import AssetGraph
 
 HOST, PID, BORN, CORPUS = "gsum/host", "gsum/pid", "gsum/born", "gsum/corpus"
-DRIVING = "gsum/driving"
+REFRESHING = "gsum/refreshing"
 """Tag of the run by which a `gsum run` begins: its corpus while it works, `ENDED` afterwards."""
 ENDED = "|"  # no corpus is called so
-BURIED = "gsum/buried"
+ORPHANED = "gsum/orphaned"
 """Tag of a run of the command line that was killed: no attempt that the daemon would count."""
 WORK = "gsum/work"
 """Tag of the runs that the daemon starts to make tables; `dagster.yaml` limits their number."""
@@ -31,7 +31,7 @@ UNDER_WAY = [
 ]
 _START_S = 180.0  # a run that no process took up by then never will be; as in `dagster.yaml`
 _HEARTBEAT_S = 120.0  # the daemon tells every 30 s that it lives
-_BURY_EVERY_S = 10.0
+_CHECK_ORPHANS_EVERY_S = 10.0
 _WAIT_S = 2.0
 
 
@@ -46,13 +46,13 @@ def tags_of_this_process(corpus: str) -> dict[str, str]:
     }
 
 
-def bury_dead_runs(instance: dg.DagsterInstance) -> None:
+def fail_orphaned_runs(instance: dg.DagsterInstance) -> None:
     """End the runs whose process is gone, as after `kill -9`, and free what ended runs hold."""
     for run in instance.get_runs(dg.RunsFilter(statuses=UNDER_WAY)):
         if HOST in run.tags:
             dead = run.tags[HOST] == socket.gethostname() and not _process_lives(run)
             if dead:
-                instance.add_run_tags(run.run_id, {BURIED: "true"})
+                instance.add_run_tags(run.run_id, {ORPHANED: "true"})
         else:
             dead = _lost_its_worker(instance, run)
         if dead:
@@ -61,16 +61,16 @@ def bury_dead_runs(instance: dg.DagsterInstance) -> None:
 
 
 @contextmanager
-def burying_dead_runs(instance: dg.DagsterInstance) -> Iterator[None]:
+def failing_orphaned_runs(instance: dg.DagsterInstance) -> Iterator[None]:
     """Bury now and every few seconds: a step may be waiting for what a killed process holds."""
-    bury_dead_runs(instance)
+    fail_orphaned_runs(instance)
     done = threading.Event()
 
-    def bury() -> None:
-        while not done.wait(_BURY_EVERY_S):
-            bury_dead_runs(instance)
+    def fail_orphans() -> None:
+        while not done.wait(_CHECK_ORPHANS_EVERY_S):
+            fail_orphaned_runs(instance)
 
-    thread = threading.Thread(target=bury, name="bury_dead_runs", daemon=True)
+    thread = threading.Thread(target=fail_orphans, name="bury_dead_runs", daemon=True)
     thread.start()
     try:
         yield
@@ -98,36 +98,36 @@ def in_turn(
     """
     waited = False
     try:
-        while others := _driving_before(instance, corpus, run_id):
+        while others := _refreshing_before(instance, corpus, run_id):
             waited = True
             on_wait(others)
             time.sleep(_WAIT_S)
         yield waited
     finally:
-        instance.add_run_tags(run_id, {DRIVING: ENDED})
+        instance.add_run_tags(run_id, {REFRESHING: ENDED})
 
 
-def _driving_before(instance: dg.DagsterInstance, corpus: str, run_id: str) -> list[str]:
+def _refreshing_before(instance: dg.DagsterInstance, corpus: str, run_id: str) -> list[str]:
     """The runs that tell of drives of a corpus which began before one and go on.
 
     Whether a process of another machine lives cannot be told here: drives on two machines do not
     wait for one another, and do some of the work twice.
     """
-    records = _driving(instance, corpus)
+    records = _refreshing(instance, corpus)
     (mine,) = (r.storage_id for r in records if r.dagster_run.run_id == run_id)
     before = (r.dagster_run for r in records if r.storage_id < mine)
     return [run.run_id for run in before if _process_lives(run)]
 
 
-def _driving(instance: dg.DagsterInstance, corpus: str) -> Sequence[dg.RunRecord]:
+def _refreshing(instance: dg.DagsterInstance, corpus: str) -> Sequence[dg.RunRecord]:
     """The runs by which `gsum run`s of a corpus began that have not ended, or were killed."""
     statuses = [*UNDER_WAY, dg.DagsterRunStatus.SUCCESS]
-    return instance.get_run_records(dg.RunsFilter(tags={DRIVING: corpus}, statuses=statuses))
+    return instance.get_run_records(dg.RunsFilter(tags={REFRESHING: corpus}, statuses=statuses))
 
 
 def is_held_elsewhere(instance: dg.DagsterInstance, corpus: str) -> bool:
     """Whether the `gsum run` whose turn it is on a corpus is one of another process."""
-    records = sorted(_driving(instance, corpus), key=lambda record: record.storage_id)
+    records = sorted(_refreshing(instance, corpus), key=lambda record: record.storage_id)
     alive = (r.dagster_run for r in records if _process_lives(r.dagster_run))
     first = next(alive, None)
     return first is not None and _is_foreign(first)
@@ -138,13 +138,13 @@ def end_runs_of_this_process(instance: dg.DagsterInstance) -> None:
     mine = {HOST: socket.gethostname(), PID: str(os.getpid())}
     unfinished = dg.RunsFilter(tags=mine, statuses=UNDER_WAY)
     for run in instance.get_runs(unfinished):
-        instance.add_run_tags(run.run_id, {BURIED: "true"})
+        instance.add_run_tags(run.run_id, {ORPHANED: "true"})
         instance.report_run_canceled(run, "`gsum run` was interrupted")
         if instance.event_log_storage.supports_global_concurrency_limits:
             instance.event_log_storage.free_concurrency_slots_for_run(run.run_id)
     for run in instance.get_runs(dg.RunsFilter(tags=mine)):
-        if run.tags.get(DRIVING, ENDED) != ENDED:
-            instance.add_run_tags(run.run_id, {DRIVING: ENDED})
+        if run.tags.get(REFRESHING, ENDED) != ENDED:
+            instance.add_run_tags(run.run_id, {REFRESHING: ENDED})
 
 
 def began_elsewhere(instance: dg.DagsterInstance, corpus: str, since: float) -> bool:
@@ -210,7 +210,7 @@ def described(instance: dg.DagsterInstance, work: str) -> str:
     if run is None:
         return f"backfill {work} of the daemon"
     name = f"run {work[:8]} of {_starter(run)}"
-    if DRIVING in run.tags:
+    if REFRESHING in run.tags:
         return name
     log, kinds = instance.event_log_storage, dg.DagsterEventType
     wanted = {kinds.ASSET_MATERIALIZATION_PLANNED, kinds.ASSET_MATERIALIZATION}

@@ -35,6 +35,6 @@ class Result(NamedTuple):
     """
 
     rows: pa.Table
-    problems: Sequence[str] = ()
+    failures: Sequence[str] = ()
     beside: Mapping[str, pa.Table] = {}
     shown: Callable[[], Mapping[str, Shown]] = dict

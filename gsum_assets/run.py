@@ -14,16 +14,16 @@ from sqlalchemy.exc import IntegrityError
 
 from gsum_assets.automation.attempts import TRY_AGAIN
 from gsum_assets.automation.corpora import forget_tables
-from gsum_assets.automation.currency import Look
 from gsum_assets.automation.due import due, without_readers_of
+from gsum_assets.automation.staleness import Snapshot
 from gsum_assets.corpus.folder import is_removed
 from gsum_assets.definitions import METHODS, Pipeline
-from gsum_assets.execute import EMBEDDING_MODEL, Made, OnStart, execute, look_at_sources
+from gsum_assets.execute import EMBEDDING_MODEL, OnStart, RunResult, execute, observe_sources
 from gsum_assets.processes import (
-    DRIVING,
+    REFRESHING,
     began_elsewhere,
-    burying_dead_runs,
     daemon_is_alive,
+    failing_orphaned_runs,
     in_turn,
     others_at_work,
     runs_on,
@@ -44,7 +44,7 @@ Left = Mapping[dg.AssetKey, Collection[Partition]]
 """Partitions that are due or rest on one that is, by asset."""
 
 
-class DriveError(ValueError):
+class RefreshError(ValueError):
     """Nothing can be made now, of this corpus or another; the message says why."""
 
 
@@ -60,8 +60,8 @@ class RunReport:
     others, n_others : variants that a daemon goes on with, and how many partitions these are.
     """
 
-    made: list[Made] = field(default_factory=list)
-    not_made: set[str] = field(default_factory=set)
+    results: list[RunResult] = field(default_factory=list)
+    not_materialized: set[str] = field(default_factory=set)
     missing: Mapping[str, int] = field(default_factory=dict)
     others: Sequence[str] = ()
     n_others: int = 0
@@ -69,31 +69,31 @@ class RunReport:
     @property
     def errors(self) -> list[str]:
         """A message for each run that failed."""
-        return [m.error for m in self.made if m.error]
+        return [m.error for m in self.results if m.error]
 
     @property
     def gaps(self) -> list[str]:
         """A message for each table that lacks rows, since a model gave no valid reply."""
-        return [gap for m in self.made for gap in m.gaps]
+        return [gap for m in self.results for gap in m.gaps]
 
     @property
     def is_complete(self) -> bool:
         """Whether all that was asked for is there."""
-        return not (self.errors or self.gaps or self.not_made or self.missing)
+        return not (self.errors or self.gaps or self.not_materialized or self.missing)
 
     @property
     def n_partitions(self) -> int:
         """Materialized asset partitions."""
-        return sum(len(m.assets) * len(m.partitions) for m in self.made if not m.error)
+        return sum(len(m.assets) * len(m.partitions) for m in self.results if not m.error)
 
 
-def drive(
+def refresh(
     pipeline: Pipeline,
     instance: dg.DagsterInstance,
     corpus: str,
     methods: Collection[str] | None = None,
     on_start: OnStart = lambda *_: None,
-    on_made: Callable[[Made], None] = lambda _: None,
+    on_end: Callable[[RunResult], None] = lambda _: None,
     on_wait: Callable[[str], None] = lambda _: None,
     only: Collection[dg.AssetKey] | None = None,
     check_models: bool = True,
@@ -130,32 +130,32 @@ def drive(
     if methods is None:
         methods = [] if earlier else ["default"]
     asked = METHODS.wanted(pipeline.home.corpora, corpus, methods)
-    drive_ = _Drive(
-        pipeline, instance, corpus, on_start, on_made, on_wait, only, check_models, on_step
+    refresh_ = _Refresh(
+        pipeline, instance, corpus, on_start, on_end, on_wait, only, check_models, on_step
     )
-    with burying_dead_runs(instance):
+    with failing_orphaned_runs(instance):
         pipeline.store.sweep()
         export_calls(pipeline.store, TABLES["llm_calls"])
         register(pipeline, instance, corpus)
         pipeline.requests.add(corpus, asked)
-        tags = {TRY_AGAIN: corpus, DRIVING: corpus}
-        run_id = look_at_sources(pipeline, instance, corpus, tags)
-        with in_turn(instance, corpus, run_id, drive_.wait) as waited:
+        tags = {TRY_AGAIN: corpus, REFRESHING: corpus}
+        run_id = observe_sources(pipeline, instance, corpus, tags)
+        with in_turn(instance, corpus, run_id, refresh_.wait) as waited:
             if waited:  # what the other left undone is tried again, what changed meanwhile seen
-                drive_.look_again()
-            drive_.bring_up_to_date(frozenset(asked) if asked else None)
-    return drive_.report
+                refresh_.observe_again()
+            refresh_.bring_up_to_date(frozenset(asked) if asked else None)
+    return refresh_.report
 
 
 @dataclass
-class _Drive:
+class _Refresh:
     """A `gsum run` whose turn it is, and its report."""
 
     pipeline: Pipeline
     instance: dg.DagsterInstance
     corpus: str
     on_start: OnStart
-    on_made: Callable[[Made], None]
+    on_end: Callable[[RunResult], None]
     on_wait: Callable[[str], None]
     only: Collection[dg.AssetKey] | None
     check_models: bool
@@ -183,15 +183,15 @@ class _Drive:
 
     def _leave(self, variants: frozenset[str]) -> None:
         """Note what of these variants is left to a daemon."""
-        left = self._look(variants, unite=False).left(self.corpus).values()
+        left = self._snapshot(variants, unite=False).left(self.corpus).values()
         named = {partition.method for partitions in left for partition in partitions}
         self.report.others = sorted(method for method in named if method)
         self.report.n_others = sum(map(len, left))
 
-    def _look(self, scope: frozenset[str] | None, unite: bool = True) -> Look:
-        look = self.pipeline.new_look(self.instance)
-        nodes = {key: node for key, node in look.nodes.items() if unite or not node.unites}
-        return replace(look, nodes=nodes, scope=scope)
+    def _snapshot(self, scope: frozenset[str] | None, unite: bool = True) -> Snapshot:
+        snapshot = self.pipeline.new_snapshot(self.instance)
+        nodes = {key: node for key, node in snapshot.nodes.items() if unite or not node.unites}
+        return replace(snapshot, nodes=nodes, scope=scope)
 
     def _make(self, scope: frozenset[str] | None, unite: bool) -> Left:
         """Make what is due in a scope until nothing is; what cannot be made.
@@ -210,15 +210,15 @@ class _Drive:
             set_aside(self.instance, graph, self.corpus)
             # before the look: what rests on a run that ends meanwhile is due by then
             others = others_at_work(self.instance, graph, self.corpus)
-            look = self._look(scope, unite)
-            self._about = self._n_steps + self._count(graph, look)
-            n_made = len(self.report.made)
-            for made in self._round(graph, look):
-                self.report.made.append(made)
-                self.on_made(made)
-            if len(self.report.made) > n_made:
+            snapshot = self._snapshot(scope, unite)
+            self._about = self._n_steps + self._count(graph, snapshot)
+            n_made = len(self.report.results)
+            for made in self._round(graph, snapshot):
+                self.report.results.append(made)
+                self.on_end(made)
+            if len(self.report.results) > n_made:
                 continue
-            left = {} if self.only is not None else look.left(self.corpus)
+            left = {} if self.only is not None else snapshot.left(self.corpus)
             if not left and not (others and self.only is not None):
                 return left
             if others:
@@ -226,18 +226,18 @@ class _Drive:
                 time.sleep(_WAIT_S)
                 others_ended = True
             elif others_ended:  # what they did in vain is tried again here, and told
-                self.look_again()
+                self.observe_again()
                 others_ended = False
             elif tries < _MOST_TRIES and not self.report.errors:
                 tries += 1  # a run that began and ended between two looks
                 time.sleep(_WAIT_S)
-                self.look_again()
+                self.observe_again()
             else:
                 return left
 
-    def look_again(self) -> None:
+    def observe_again(self) -> None:
         """Observe the sources now; what failed before is tried once more."""
-        look_at_sources(self.pipeline, self.instance, self.corpus, {TRY_AGAIN: self.corpus})
+        observe_sources(self.pipeline, self.instance, self.corpus, {TRY_AGAIN: self.corpus})
 
     def wait(self, work: Sequence[str]) -> None:
         """Say what is waited for."""
@@ -247,9 +247,9 @@ class _Drive:
         self._n_steps += 1
         self.on_step(asset, self._n_steps, max(self._n_steps, self._about))
 
-    def _count(self, graph: AssetGraph, look: Look) -> int:
+    def _count(self, graph: AssetGraph, snapshot: Snapshot) -> int:
         """The steps that what is left takes; those of methods once for each."""
-        left = look.left(self.corpus)
+        left = snapshot.left(self.corpus)
         steps = {
             (min(graph.get(key).execution_set_asset_keys), partition.method)
             for key, partitions in left.items()
@@ -258,16 +258,16 @@ class _Drive:
         }
         return len(steps)
 
-    def _round(self, graph: AssetGraph, look: Look) -> Iterator[Made]:
+    def _round(self, graph: AssetGraph, snapshot: Snapshot) -> Iterator[RunResult]:
         """Make what is due now, until another process may have taken up some of it."""
         looked, started = time.time(), False
-        for request in due(graph, self.instance, self.corpus, look):
+        for request in due(graph, self.instance, self.corpus, snapshot):
             keys = _possible(graph, request, self.report, self.only)
             if not keys:
                 continue
             if started and began_elsewhere(self.instance, self.corpus, looked):
                 return
-            if self.check_models and not self.report.made:
+            if self.check_models and not self.report.results:
                 _check_models(self.pipeline)
             yield execute(
                 self.pipeline,
@@ -314,12 +314,12 @@ def _possible(
     """What of a request can be made: once a model is unavailable, what does not need it."""
     unwanted = () if only is None else set(request.asset_selection or ()) - set(only)
     wanted = without_readers_of(unwanted, graph, request)
-    unavailable = {made.unavailable for made in report.made if made.unavailable}
+    unavailable = {made.unavailable for made in report.results if made.unavailable}
     unavailable.discard(EMBEDDING_MODEL)  # methods that need no vectors read it, too, and go on
     if not unavailable:
         return wanted
     kept = without_readers_of({*unavailable, *unwanted}, graph, request)
-    report.not_made |= {key.to_user_string() for key in wanted if key not in kept}
+    report.not_materialized |= {key.to_user_string() for key in wanted if key not in kept}
     return kept
 
 
@@ -328,4 +328,4 @@ def _check_models(pipeline: Pipeline) -> None:
     try:
         pipeline.models.check()
     except ModelUnavailableError as error:
-        raise DriveError(str(error)) from error
+        raise RefreshError(str(error)) from error

@@ -16,8 +16,8 @@ from gsum_assets.corpus.settings import CorpusError
 from gsum_assets.definitions import Pipeline
 from gsum_assets.evaluation.judges.own_judge import own_judge_note
 from gsum_assets.evaluation.leaderboard import LEGEND, grids
-from gsum_assets.execute import Made
-from gsum_assets.forget import Oblivion
+from gsum_assets.execute import RunResult
+from gsum_assets.forget import ForgetReport
 from gsum_assets.graphrag.compat import VIEWS
 from gsum_assets.next_steps import next_steps
 from gsum_assets.plan import Plan
@@ -127,7 +127,7 @@ class Console:
         seconds = self._printed - self._started
         self._screen.print(f"{seconds:7.1f} s  {text}", markup=False, soft_wrap=True)
 
-    def made(self, made: Made) -> None:
+    def ended(self, made: RunResult) -> None:
         """A run ended."""
         mark = "[red]failed[/red]" if made.error else "made"
         line = f"{mark} {_names(made.assets)} {_where(made.partitions)}"
@@ -138,7 +138,7 @@ class Console:
         for line in (*made.gaps, *made.skipped):
             self._tell(line, "yellow")
 
-    def _problem(self, made: Made) -> str | None:
+    def _problem(self, made: RunResult) -> str | None:
         """Its error, without what was told of the same model before."""
         if not (made.error and made.unavailable):
             return made.error
@@ -155,7 +155,7 @@ class Console:
     def done(self, corpus: str, report: RunReport) -> None:
         """The drive ended."""
         seconds = time.monotonic() - self._started
-        if report.made:
+        if report.results:
             said = f"{report.n_partitions} partitions made"
         elif report.missing:
             said = "nothing could be made"
@@ -163,10 +163,10 @@ class Console:
             said = "nothing to make, all is current"
         failed = f", {len(report.errors)} runs failed" if report.errors else ""
         self._screen.print(f"{seconds:7.1f} s  {corpus}: {said}{failed}")
-        if report.not_made:
-            left = ", ".join(sorted(report.not_made))
+        if report.not_materialized:
+            left = ", ".join(sorted(report.not_materialized))
             self._tell(f"not made, for a model is unavailable: {left}", "red")
-        if missing := {a: n for a, n in report.missing.items() if a not in report.not_made}:
+        if missing := {a: n for a, n in report.missing.items() if a not in report.not_materialized}:
             self._tell(_missing(corpus, missing), "red")
         if report.n_others:
             names, n = ", ".join(report.others) or "the corpus's tables", report.n_others
@@ -327,7 +327,7 @@ def _assumptions(lines: Sequence[Line]) -> Iterator[str]:
         yield "without ~: as the model of this machine counts, which costs nothing"
 
 
-def print_oblivion(done: Oblivion, corpus: str, document: str) -> None:
+def print_forget_report(done: ForgetReport, corpus: str, document: str) -> None:
     """What was forgotten of a document, and what could not be."""
     screen = _screen()
 
@@ -357,9 +357,9 @@ def print_oblivion(done: Oblivion, corpus: str, document: str) -> None:
             "yellow",
         )
     tell("files that you exported (gsum report, gsum export) and backups are yours to delete")
-    for trace in done.traces:
-        tell(f"still there: {trace.path} holds “{trace.sentence[:80]}”", "red")
-    if not done.traces:
+    for leftover in done.leftovers:
+        tell(f"still there: {leftover.path} holds “{leftover.sentence[:80]}”", "red")
+    if not done.leftovers:
         tell(f"searched for its {done.n_sentences:,} own sentences: none is left under the home")
 
 

@@ -11,7 +11,7 @@ import psutil
 
 _SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 _ORDERLY_S = 1.5  # all have ended within 5 s of a signal, on a busy machine, too
-_LOOK_S = 0.1
+_POLL_S = 0.1
 
 
 def serve(command: Sequence[str]) -> int:
@@ -40,7 +40,7 @@ def _wait(process: subprocess.Popen, received: Sequence[int]) -> int:
     """Wait for the end of a process, or for a signal."""
     while not received:
         try:
-            return process.wait(_LOOK_S)
+            return process.wait(_POLL_S)
         except subprocess.TimeoutExpired:
             continue
     return 0
@@ -54,13 +54,13 @@ def end_session(process: subprocess.Popen) -> None:
         _send(member, signal.SIGTERM)
     while known and time.monotonic() < deadline:
         process.poll()  # takes leave of it, once it has ended
-        _, known = psutil.wait_procs(known, timeout=_LOOK_S)
+        _, known = psutil.wait_procs(known, timeout=_POLL_S)
         known = [*known, *(m for m in _members(process.pid) if m not in known)]
     while members := {*known, *_members(process.pid)}:  # also those that were started meanwhile
         for member in members:
             _send(member, signal.SIGKILL)
         process.poll()
-        _, known = psutil.wait_procs(list(members), timeout=_LOOK_S)
+        _, known = psutil.wait_procs(list(members), timeout=_POLL_S)
 
 
 def _members(leader: int) -> list[psutil.Process]:

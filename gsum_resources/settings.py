@@ -383,8 +383,8 @@ def checked_settings(
     try:
         return Settings.model_validate(dict(values))
     except ValidationError as error:
-        problems = (_told(problem, source, environment or {}) for problem in error.errors())
-        raise SettingsError("; ".join(problems)) from None
+        failures = (_told(problem, source, environment or {}) for problem in error.errors())
+        raise SettingsError("; ".join(failures)) from None
 
 
 def _from_file(file: Path) -> dict[str, Any]:

@@ -49,7 +49,7 @@ class Trial:
     seconds: float
     status: int
     said: str
-    problems: list[str]
+    failures: list[str]
 
 
 @contextmanager
@@ -103,17 +103,17 @@ def _trial(house: House, pipeline: Pipeline, corpus: str, method: str) -> Trial:
         check=False,
     )
     seconds = time.monotonic() - began
-    problems = list(_problems(house, pipeline, corpus, method))
+    failures = list(_failures(house, pipeline, corpus, method))
     if done.returncode:
-        problems.append(f"status {done.returncode}")
-    return Trial(corpus, method, seconds, done.returncode, done.stdout + done.stderr, problems)
+        failures.append(f"status {done.returncode}")
+    return Trial(corpus, method, seconds, done.returncode, done.stdout + done.stderr, failures)
 
 
-def _problems(house: House, pipeline: Pipeline, corpus: str, method: str) -> Iterator[str]:
+def _failures(house: House, pipeline: Pipeline, corpus: str, method: str) -> Iterator[str]:
     """What is missing or out of date of what a method needs."""
     with house.instance() as instance:
-        look = replace(pipeline.new_look(instance), scope=frozenset([method]))
-        for key, partitions in look.left(corpus).items():
+        snapshot = replace(pipeline.new_snapshot(instance), scope=frozenset([method]))
+        for key, partitions in snapshot.left(corpus).items():
             yield f"{key.to_user_string()}: {len(partitions)} partitions missing or out of date"
     rows = {name: house.table(name, corpus) for name in TABLES}
     for name in ("summaries", "scores", "leaderboard"):
@@ -132,7 +132,7 @@ def main(times: int) -> int:
     found, seconds = 0, []
     with TemporaryDirectory(prefix="gsum-beside-") as folder, busy_home(Path(folder)) as house:
         for number, trial in enumerate(trials(house, times), start=1):
-            said = "; ".join(trial.problems) or "all current"
+            said = "; ".join(trial.failures) or "all current"
             waited = trial.said.count("waiting for")
             print(
                 f"{number:3d} {trial.corpus} {trial.method:5} {trial.seconds:6.1f} s, "
@@ -140,7 +140,7 @@ def main(times: int) -> int:
                 flush=True,
             )
             seconds.append(trial.seconds)
-            if trial.problems:
+            if trial.failures:
                 found += 1
                 print(trial.said, flush=True)
         with house.instance() as instance:

@@ -14,7 +14,7 @@ from sqlalchemy import Engine, event
 
 from gsum_assets.corpus.load import N_BUCKETS, bucket_of
 from gsum_assets.definitions import Pipeline, pipeline_for
-from gsum_assets.run import RunReport, drive
+from gsum_assets.run import RunReport, refresh
 from gsum_assets.tables import TABLES
 from gsum_resources.home import Home
 from gsum_resources.instance import CONFIG_FILE, prepare
@@ -105,7 +105,7 @@ class House:
 
     def run(self, methods: list[str] | None = None, corpus: str = CORPUS) -> RunReport:
         with self.instance() as instance:
-            return drive(self.pipeline(), instance, corpus, methods)
+            return refresh(self.pipeline(), instance, corpus, methods)
 
     def table(self, name: str, corpus: str = CORPUS) -> pa.Table:
         table = TABLES[name]
@@ -194,7 +194,7 @@ def made_by(report: RunReport) -> list[str]:
     """Every materialized asset partition as `asset[bucket or method]`, sorted, with repeats."""
     return sorted(
         f"{asset}[{partition.bucket or partition.method or ''}]"
-        for made in report.made
+        for made in report.results
         for asset in made.assets
         for partition in made.partitions
     )

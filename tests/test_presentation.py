@@ -15,8 +15,8 @@ from PIL import Image
 
 from gsum_assets.definitions import defs
 from gsum_assets.evaluation.leaderboard import best_methods
-from gsum_assets.execute import look_at_sources
-from gsum_assets.run import drive, register
+from gsum_assets.execute import observe_sources
+from gsum_assets.run import refresh, register
 from gsum_assets.tables import TABLES, table_of
 from gsum_resources.catalogue import define_views
 from gsum_resources.home import Home
@@ -137,7 +137,7 @@ def indexed(
         made.write_queries([query, {"query_id": "r", "text": "And the lamp?"}])
         (made.folder / "corpus.toml").write_text(WITHOUT_BERTSCORE)
         with dg.DagsterInstance.ephemeral() as instance:
-            assert not drive(made.pipeline(), instance, CORPUS, ["bm25"]).errors
+            assert not refresh(made.pipeline(), instance, CORPUS, ["bm25"]).errors
             yield made, instance
 
 
@@ -242,8 +242,8 @@ def test_buckets_and_corpora_of_one_run_are_told_apart(house: House) -> None:
     with dg.DagsterInstance.ephemeral() as instance:
         for corpus in (CORPUS, "other"):
             register(pipeline, instance, corpus)
-        look_at_sources(pipeline, instance, CORPUS, {})
-        look_at_sources(pipeline, instance, "other", {})
+        observe_sources(pipeline, instance, CORPUS, {})
+        observe_sources(pipeline, instance, "other", {})
         job = pipeline.definitions.resolve_implicit_global_asset_job_def()
         made = (*READ_TOGETHER, "chunks")
         result = job.execute_in_process(
@@ -259,7 +259,7 @@ def test_buckets_and_corpora_of_one_run_are_told_apart(house: House) -> None:
             result.output_for_node("chunks")
         told = materialized(instance, "chunks")
         house.write_document(document_in(3), "The boat met the lamp.")
-        look_at_sources(pipeline, instance, CORPUS, {})
+        observe_sources(pipeline, instance, CORPUS, {})
         edited_bucket = dg.MultiPartitionKey({"corpus": CORPUS, "bucket": "03"})
         assert job.execute_in_process(
             instance=instance,

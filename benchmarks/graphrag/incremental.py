@@ -118,7 +118,7 @@ def _calls_of_run(home: Home) -> Counter[str]:
     """Bring the corpus up to date, and count the calls that no memo answered."""
     # these read the environment when imported, where GSUM_DATASETS is no setting of gsum's own
     from gsum_assets.definitions import pipeline_for
-    from gsum_assets.run import drive
+    from gsum_assets.run import refresh
 
     before = _calls(home)
     store, embedder = ParquetStore(home.warehouse), HashEmbedder()
@@ -130,7 +130,7 @@ def _calls_of_run(home: Home) -> Counter[str]:
     )
     pipeline = pipeline_for(home, models)
     with open_instance(home) as instance:
-        report = drive(pipeline, instance, CORPUS, ["graphrag-c0"])
+        report = refresh(pipeline, instance, CORPUS, ["graphrag-c0"])
     if not report.is_complete:
         raise RuntimeError(f"{home.root}: {[*report.errors, *report.gaps][0]}")
     return _calls(home) - before

@@ -197,18 +197,18 @@ def _index() -> None:
     """In the child: make what is due of the indexes, and leave word of it."""
     # these read the environment when imported
     from gsum_assets.definitions import pipeline_for
-    from gsum_assets.run import drive
+    from gsum_assets.run import refresh
     from gsum_resources.instance import open_instance
 
     home = Home.from_environment()
     pipeline = pipeline_for(home)
     keys = _index_keys(pipeline.definitions.resolve_asset_graph().materializable_asset_keys)
     with open_instance(home) as instance:
-        report = drive(pipeline, instance, CORPUS, _METHODS, only=keys)
+        report = refresh(pipeline, instance, CORPUS, _METHODS, only=keys)
     if report.errors:
         raise RuntimeError(report.errors[0])
     told = []
-    for made in report.made:
+    for made in report.results:
         rows = {}
         for asset in made.assets:
             table = table_of(asset.split("/"))

@@ -24,7 +24,7 @@ from benchmarks import Measurement
 from benchmarks.results import parser_of, publish
 from gsum_assets.definitions import METHODS, pipeline_for
 from gsum_assets.plan import plan
-from gsum_assets.run import drive
+from gsum_assets.run import refresh
 from gsum_assets.tables import TABLES
 from gsum_resources.content_hash import hash_texts
 from gsum_resources.home import Home
@@ -191,7 +191,7 @@ def _compared(
     total = plan(home, SAMPLE.name, methods).total()
     pipeline = pipeline_for(home, with_checks=False)  # without checks, which ask nobody
     with open_instance(home) as instance:
-        report = drive(pipeline, instance, SAMPLE.name, methods)
+        report = refresh(pipeline, instance, SAMPLE.name, methods)
     if not report.is_complete:
         raise RuntimeError(f"{family}, {what}: {report.errors or report.gaps}")
     return Compared(family, what, Asked(total.n, total.tokens_in, total.tokens_out), server.taken())

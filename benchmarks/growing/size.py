@@ -217,13 +217,13 @@ def _files(folder: Path) -> list[Path]:
     return [path for path in folder.rglob("*") if path.is_file()]
 
 
-def _drive(packaged: bool) -> None:
+def _refresh(packaged: bool) -> None:
     """In the child: bring the corpus up to date, and leave word of what it took."""
     # these read the environment when imported
     from benchmarks.growing.generated import WordVectors
     from benchmarks.growing.meter import StepMeter
     from gsum_assets.definitions import pipeline_for
-    from gsum_assets.run import drive
+    from gsum_assets.run import refresh
     from gsum_assets.tables import TABLES, table_of
     from gsum_resources.appended import read_appended
     from gsum_resources.home import Home
@@ -251,11 +251,11 @@ def _drive(packaged: bool) -> None:
     before = embedded()
     pipeline = pipeline_for(home, models)
     with open_instance(home) as instance, meter.watching(instance):
-        report = drive(pipeline, instance, CORPUS, METHODS)
+        report = refresh(pipeline, instance, CORPUS, METHODS)
     if not report.is_complete:
         raise RuntimeError([*report.errors, *report.gaps][0])
     rows: dict[str, int] = {}
-    for made in report.made:
+    for made in report.results:
         for asset in made.assets:
             table = table_of(asset.split("/"))
             footers = (pipeline.store.provenance(table, p) for p in made.partitions)
@@ -275,7 +275,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--run", action="store_true", help="in a child: run, and tell of it")
     chosen = parser.parse_args(arguments)
     if chosen.run:
-        _drive(chosen.packaged)
+        _refresh(chosen.packaged)
         return
     name = "growing-size-packaged" if chosen.packaged else "growing-size"
     publish(name, measure(chosen.chunks, chosen.packaged, chosen.home), chosen.store)

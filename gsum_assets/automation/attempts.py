@@ -10,13 +10,13 @@ from functools import cached_property
 
 import dagster as dg
 
-from gsum_assets.processes import BURIED, is_held_elsewhere
+from gsum_assets.processes import ORPHANED, is_held_elsewhere
 from gsum_resources.parquet_store import Partition
 from gsum_resources.warehouse_io import partition_of
 
 TRY_AGAIN = "gsum/try_again"
 EVERY_CORPUS = "*"  # no corpus is called so
-_IN_VAIN = (dg.DagsterRunStatus.FAILURE, dg.DagsterRunStatus.CANCELED)
+_FAILED = (dg.DagsterRunStatus.FAILURE, dg.DagsterRunStatus.CANCELED)
 
 
 class Attempts:
@@ -53,7 +53,7 @@ class Attempts:
         ----------
         definition : how the asset is partitioned.
         """
-        if not self._some_were_in_vain:
+        if not self._some_failed:
             return frozenset()
         if key not in self._given_up:
             log = self._instance.event_log_storage
@@ -75,9 +75,9 @@ class Attempts:
         return self._given_up[key]
 
     @cached_property
-    def _some_were_in_vain(self) -> bool:
+    def _some_failed(self) -> bool:
         """One question instead of one for each asset, where all goes well."""
-        return bool(self._instance.get_runs(dg.RunsFilter(statuses=list(_IN_VAIN)), limit=1))
+        return bool(self._instance.get_runs(dg.RunsFilter(statuses=list(_FAILED)), limit=1))
 
     def _look_up(self, run_ids: set[str]) -> None:
         """Note when each run began, if it was in vain."""
@@ -85,17 +85,17 @@ class Attempts:
         if unknown:
             self._began |= dict.fromkeys(unknown)  # a run that was deleted counts for nothing
             for record in self._instance.get_run_records(dg.RunsFilter(run_ids=unknown)):
-                self._began[record.dagster_run.run_id] = _began_in_vain(record)
+                self._began[record.dagster_run.run_id] = _began_and_failed(record)
 
 
-def _began_in_vain(record: dg.RunRecord) -> float | None:
+def _began_and_failed(record: dg.RunRecord) -> float | None:
     """When a run that failed began, Unix time.
 
     None for one that did not fail, that was killed at the command line, or that was cancelled
     before it began: these say nothing about what they were to make.
     """
     run = record.dagster_run
-    if run.status not in _IN_VAIN or BURIED in run.tags:
+    if run.status not in _FAILED or ORPHANED in run.tags:
         return None
     if run.status == dg.DagsterRunStatus.CANCELED:
         return record.start_time

@@ -10,13 +10,13 @@ from typing import Any
 
 import dagster as dg
 
-from gsum_assets.automation.currency import Look, given_look
+from gsum_assets.automation.staleness import Snapshot, given_snapshot
 from gsum_assets.processes import WORK
 from gsum_resources.parquet_store import Partition
 from gsum_resources.warehouse_io import partition_of
 
 
-class Currency:
+class Staleness:
     """Answers the conditions; one `Look` serves one evaluation of all assets.
 
     Parameters
@@ -24,17 +24,17 @@ class Currency:
     new_look : takes a fresh look at the warehouse and at an instance's run log.
     """
 
-    def __init__(self, new_look: Callable[[dg.DagsterInstance], Look]) -> None:
-        self._new_look = new_look
-        self._look: tuple[object, Look] | None = None
+    def __init__(self, new_snapshot: Callable[[dg.DagsterInstance], Snapshot]) -> None:
+        self._new_snapshot = new_snapshot
+        self._snapshot: tuple[object, Snapshot] | None = None
 
-    def look(self, view: Any) -> Look:
+    def snapshot(self, view: Any) -> Snapshot:
         """The look that belongs to `view`, which is that of one evaluation."""
-        if given := given_look():
+        if given := given_snapshot():
             return given
-        if self._look is None or self._look[0] is not view:
-            self._look = (view, self._new_look(view.instance))
-        return self._look[1]
+        if self._snapshot is None or self._snapshot[0] is not view:
+            self._snapshot = (view, self._new_snapshot(view.instance))
+        return self._snapshot[1]
 
 
 class StoreCondition(dg.AutomationCondition):
@@ -42,12 +42,12 @@ class StoreCondition(dg.AutomationCondition):
 
     def __init__(
         self,
-        currency: Currency,
+        staleness: Staleness,
         label: str,
         meaning: str,
-        holds: Callable[[Look, dg.AssetKey, Partition], bool],
+        holds: Callable[[Snapshot, dg.AssetKey, Partition], bool],
     ) -> None:
-        self._currency = currency
+        self._staleness = staleness
         self._label = label
         self._meaning = meaning
         self._holds = holds
@@ -70,17 +70,17 @@ class StoreCondition(dg.AutomationCondition):
     def evaluate(self, context: dg.AutomationContext) -> dg.AutomationResult:  # type: ignore[override]
         """Of the candidates, those that hold; none of an observed asset."""
         view, key = context.asset_graph_view, context.key
-        look = self._currency.look(view)
+        snapshot = self._staleness.snapshot(view)
         definition = context.partitions_def
-        if key not in look.nodes or definition is None or context.candidate_subset.is_empty:
+        if key not in snapshot.nodes or definition is None or context.candidate_subset.is_empty:
             return dg.AutomationResult(context, context.get_empty_subset())
         candidates = context.candidate_subset.expensively_compute_partition_keys()
-        keys = {k for k in candidates if self._holds(look, key, partition_of(k, definition))}
+        keys = {k for k in candidates if self._holds(snapshot, key, partition_of(k, definition))}
         subset = view.get_subset_from_partition_keys(key, definition, keys)
         return dg.AutomationResult(context, subset)
 
 
-def keep_current(currency: Currency, takes_what_exists: bool = False) -> dg.AutomationCondition:
+def keep_current(staleness: Staleness, takes_what_exists: bool = False) -> dg.AutomationCondition:
     """Make what is due, once nothing that it rests on is.
 
     Parameters
@@ -89,40 +89,40 @@ def keep_current(currency: Currency, takes_what_exists: bool = False) -> dg.Auto
         failed do not hold it back.
     """
     missing = StoreCondition(
-        currency, "asked_for_and_missing", "Asked for, and has no file yet", Look.is_missing
+        staleness, "asked_for_and_missing", "Asked for, and has no file yet", Snapshot.is_missing
     )
     out_of_date = StoreCondition(
-        currency,
+        staleness,
         "out_of_date",
         "An input, a setting, a model or the code is not the one it was made from",
-        Look.is_out_of_date,
+        Snapshot.is_out_of_date,
     )
     incomplete = StoreCondition(
-        currency,
+        staleness,
         "incomplete",
         "A model failed on some rows; they are asked for once more",
-        Look.is_incomplete,
+        Snapshot.is_incomplete,
     )
     unsettled = StoreCondition(
-        currency,
+        staleness,
         "unsettled",
         "Due, or rests on something that is",
-        lambda look, key, p: (
-            p in look.unsettled(key, p.corpus)
-            and not (takes_what_exists and p.method and p in look.stuck(key, p.corpus))
+        lambda snapshot, key, p: (
+            p in snapshot.unsettled(key, p.corpus)
+            and not (takes_what_exists and p.method and p in snapshot.stuck(key, p.corpus))
         ),
     )
     given_up = StoreCondition(
-        currency,
+        staleness,
         "given_up",
         "The last attempt failed; `gsum run` or the job reindex_everything tries again",
-        Look.is_given_up,
+        Snapshot.is_given_up,
     )
     held = StoreCondition(
-        currency,
+        staleness,
         "held",
         "A `gsum run` is at work on the corpus, and makes first what it was started for",
-        Look.is_held,
+        Snapshot.is_held,
     )
     in_progress = dg.AutomationCondition.in_progress()
     any_deps = dg.AutomationCondition.any_deps_match
@@ -137,14 +137,14 @@ def keep_current(currency: Currency, takes_what_exists: bool = False) -> dg.Auto
 
 def with_conditions(
     assets: Collection[dg.AssetsDefinition | dg.SourceAsset],
-    currency: Currency,
+    staleness: Staleness,
     unite: Collection[str],
 ) -> list[dg.AssetsDefinition | dg.SourceAsset]:
     """Every materializable asset with its condition; those named in `unite` take what exists."""
 
     def conditioned(spec: dg.AssetSpec) -> dg.AssetSpec:
         takes = spec.key.to_user_string() in unite
-        return spec.replace_attributes(automation_condition=keep_current(currency, takes))
+        return spec.replace_attributes(automation_condition=keep_current(staleness, takes))
 
     return [
         asset.map_asset_specs(conditioned) if isinstance(asset, dg.AssetsDefinition) else asset

@@ -4,7 +4,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from gsum_assets.automation.currency import Requests
+from gsum_assets.automation.staleness import Requests
 from gsum_assets.corpus.find import find_corpus
 from gsum_assets.corpus.load import require_documents
 from gsum_assets.corpus.queries import may_have_questions

@@ -5,7 +5,7 @@ from collections.abc import Collection, Mapping, Sequence
 
 import dagster as dg
 
-from gsum_assets.automation.currency import Look, evaluated_by
+from gsum_assets.automation.staleness import Snapshot, evaluated_by
 from gsum_resources import dagster_private as private
 from gsum_resources.dagster_private import (
     AssetDaemonCursor,
@@ -17,7 +17,7 @@ from gsum_resources.warehouse_io import partition_of
 
 
 def due(
-    graph: AssetGraph, instance: dg.DagsterInstance, corpus: str, look: Look
+    graph: AssetGraph, instance: dg.DagsterInstance, corpus: str, snapshot: Snapshot
 ) -> list[dg.RunRequest]:
     """The runs to start now, upstream ones first.
 
@@ -25,7 +25,7 @@ def due(
     ----------
     look : a fresh look; the conditions answer from it, for assets that are due by it alone.
     """
-    keys = look.due(corpus)
+    keys = snapshot.due(corpus)
     if not keys:
         return []
     # what `dg.evaluate_automation_conditions` does, less the cursor, which took two thirds of the
@@ -39,7 +39,7 @@ def due(
         emit_backfills=False,
         logger=logging.getLogger(__name__),
     )
-    with evaluated_by(look):
+    with evaluated_by(snapshot):
         _, requested = evaluator.evaluate()
     assets_of: dict[tuple[dg.PartitionsDefinition | None, str], set[dg.AssetKey]] = {}
     for subset in requested:

@@ -11,8 +11,8 @@ from dataclasses import dataclass, field
 import dagster as dg
 
 from gsum_assets.automation.corpora import LEDGERS
-from gsum_assets.automation.currency import Look
-from gsum_assets.forgetting.departed import Departed, Departures
+from gsum_assets.automation.staleness import Snapshot
+from gsum_assets.forgetting.deletions import DeletedDocuments, Deletions
 from gsum_assets.forgetting.replies import Present, forget_names, replies_to_forget
 from gsum_assets.processes import UNDER_WAY
 from gsum_assets.tables import TABLES
@@ -62,14 +62,16 @@ class Forgetting:
 
     store: ParquetStore
     steps: Steps
-    new_look: Callable[[dg.DagsterInstance], Look]
+    new_snapshot: Callable[[dg.DagsterInstance], Snapshot]
 
     @property
-    def departures(self) -> Departures:
+    def deletions(self) -> Deletions:
         """Which documents have gone."""
-        return Departures(self.store)
+        return Deletions(self.store)
 
-    def forget_gone(self, instance: dg.DagsterInstance, at_once: bool = False) -> Forgotten | None:
+    def forget_deleted(
+        self, instance: dg.DagsterInstance, at_once: bool = False
+    ) -> Forgotten | None:
         """Forget the documents that have gone since the last time; None where none has, or later.
 
         Parameters
@@ -77,45 +79,45 @@ class Forgetting:
         at_once : also while something is due; a run that is under way puts it off all the same.
         """
         with_ledger = set(self._corpora_with_ledger())
-        known = with_ledger | self.departures.corpora()
+        known = with_ledger | self.deletions.corpora()
         looked = {
-            corpus: self.departures.look(corpus)
+            corpus: self.deletions.observe(corpus)
             for corpus in known | set(instance.get_dynamic_partitions("corpora"))
         }
         gone = {
-            corpus: departed
-            for corpus, departed in looked.items()
-            if departed.gone or (corpus in with_ledger and not departed.documents)
+            corpus: deleted
+            for corpus, deleted in looked.items()
+            if deleted.gone or (corpus in with_ledger and not deleted.documents)
         }
         if not gone or _runs_under_way(instance):
             return None
-        look = self.new_look(instance)
-        if not at_once and any(look.due(corpus) for corpus in looked):
+        snapshot = self.new_snapshot(instance)
+        if not at_once and any(snapshot.due(corpus) for corpus in looked):
             return None
-        return self._forget(instance, gone, look)
+        return self._forget(instance, gone, snapshot)
 
     def _forget(
-        self, instance: dg.DagsterInstance, gone: Mapping[str, Departed], look: Look
+        self, instance: dg.DagsterInstance, gone: Mapping[str, DeletedDocuments], snapshot: Snapshot
     ) -> Forgotten:
         export_calls(self.store, _CALLS)
         self.store.sweep(_AT_WORK_S)
         ledgers = {c: read_appended(self.store, _CALLS, c) for c in self._corpora_with_ledger()}
         left = {
-            corpus: Present(frozenset(departed.documents), self._runs(corpus, look))
-            for corpus, departed in gone.items()
+            corpus: Present(frozenset(deleted.documents), self._runs(corpus, snapshot))
+            for corpus, deleted in gone.items()
         }
-        n_previews = self._forget_previews(instance, frozenset(gone), look)
-        for corpus in (corpus for corpus, departed in gone.items() if not departed.documents):
+        n_previews = self._forget_previews(instance, frozenset(gone), snapshot)
+        for corpus in (corpus for corpus, deleted in gone.items() if not deleted.documents):
             self._remove_ledgers(corpus)
         state = state_of(self.store)
         with state.writing() as connection:
             n_replies = forget_replies(connection, replies_to_forget(ledgers, left))
-            for corpus, departed in gone.items():
-                forget_names(connection, corpus, departed.documents)
-                self.departures.clear(connection, corpus, departed)
+            for corpus, deleted in gone.items():
+                forget_names(connection, corpus, deleted.documents)
+                self.deletions.clear(connection, corpus, deleted)
         state.clear_log()
         export_calls(self.store, _CALLS)
-        documents = {corpus: list(departed.gone) for corpus, departed in gone.items()}
+        documents = {corpus: list(deleted.gone) for corpus, deleted in gone.items()}
         return Forgotten(documents, n_replies, n_previews)
 
     def _corpora_with_ledger(self) -> list[str]:
@@ -128,20 +130,22 @@ class Forgetting:
             if self.store.fs.exists(folder):
                 self.store.fs.rm(folder, recursive=True)
 
-    def _runs(self, corpus: str, look: Look) -> dict[str, frozenset[str]]:
+    def _runs(self, corpus: str, snapshot: Snapshot) -> dict[str, frozenset[str]]:
         """The runs that made what there is of a corpus, by step."""
         return {
             step: frozenset(
                 footer.run_id
                 for key in keys
-                if key in look.nodes
-                for footer in look.lineage.provenances(look.nodes[key].table.name, corpus).values()
+                if key in snapshot.nodes
+                for footer in snapshot.lineage.provenances(
+                    snapshot.nodes[key].table.name, corpus
+                ).values()
             )
             for step, keys in self.steps.items()
         }
 
     def _forget_previews(
-        self, instance: dg.DagsterInstance, corpora: frozenset[str], look: Look
+        self, instance: dg.DagsterInstance, corpora: frozenset[str], snapshot: Snapshot
     ) -> int:
         """Remove all previews of these corpora from the event log but those of today's rows."""
         from gsum_resources.event_log import EventLog, Preview  # slow: migrations of databases
@@ -151,13 +155,13 @@ class Forgetting:
             return 0
 
         def is_of_today(preview: Preview) -> bool:
-            node = look.nodes.get(dg.AssetKey(preview.asset))
+            node = snapshot.nodes.get(dg.AssetKey(preview.asset))
             if node is None or preview.partition is None:
                 return False
             partition: Partition = partition_of(preview.partition, node.definition)
             if partition.corpus not in corpora:
                 return True
-            footer = look.lineage.provenances(node.table.name, partition.corpus).get(partition)
+            footer = snapshot.lineage.provenances(node.table.name, partition.corpus).get(partition)
             # an empty bucket shows rows of another one
             return footer is not None and footer.rows > 0 and footer.run_id == preview.run_id
 

@@ -10,7 +10,7 @@ from datetime import timedelta
 
 import dagster as dg
 
-from gsum_assets.automation.currency import Look
+from gsum_assets.automation.staleness import Snapshot
 
 LATE = dg.FreshnessPolicy.time_window(
     warn_window=timedelta(hours=26), fail_window=timedelta(hours=36)
@@ -40,7 +40,7 @@ def with_freshness(
 
 
 def confirmations(
-    instance: dg.DagsterInstance, look: Look, now: float
+    instance: dg.DagsterInstance, snapshot: Snapshot, now: float
 ) -> list[dg.AssetMaterialization]:
     """The last materialization, once more, of each result that is old and yet current.
 
@@ -56,14 +56,14 @@ def confirmations(
         return []
     known = instance.get_dynamic_partitions("corpora")
     found = []
-    for key in filter(is_result, look.nodes):
+    for key in filter(is_result, snapshot.nodes):
         event = instance.get_latest_materialization_event(key)
         if event is None or event.asset_materialization is None:
             continue
-        inputs = [parent for parent in look.nodes[key].parents if parent in look.nodes]
-        if now - event.timestamp < _CONFIRM_S or any(look.unsettled(key, c) for c in known):
+        inputs = [parent for parent in snapshot.nodes[key].parents if parent in snapshot.nodes]
+        if now - event.timestamp < _CONFIRM_S or any(snapshot.unsettled(key, c) for c in known):
             continue
-        if any(look.stuck(parent, corpus) for parent in inputs for corpus in known):
+        if any(snapshot.stuck(parent, corpus) for parent in inputs for corpus in known):
             continue  # what unites methods does without those that failed, and yet lacks them
         found.append(_confirmed(event.asset_materialization, now))
     return found
@@ -80,7 +80,7 @@ def _confirmed(last: dg.AssetMaterialization, now: float) -> dg.AssetMaterializa
     )
 
 
-def confirm_results(new_look: Callable[[dg.DagsterInstance], Look]) -> dg.SensorDefinition:
+def confirm_results(new_snapshot: Callable[[dg.DagsterInstance], Snapshot]) -> dg.SensorDefinition:
     """The sensor that keeps current results from looking late."""
 
     @dg.sensor(
@@ -91,7 +91,7 @@ def confirm_results(new_look: Callable[[dg.DagsterInstance], Look]) -> dg.Sensor
         "could not be brought up to date is not confirmed, and so becomes late.",
     )
     def confirm(context: dg.SensorEvaluationContext) -> dg.SensorResult | dg.SkipReason:
-        events = confirmations(context.instance, new_look(context.instance), time.time())
+        events = confirmations(context.instance, new_snapshot(context.instance), time.time())
         if not events:
             return dg.SkipReason("nothing to confirm")
         return dg.SensorResult(asset_events=events)

@@ -13,7 +13,7 @@ from gsum_resources.dagster_private import (
 )
 from gsum_resources.settings import AutomationSettings
 
-LOOK_FOR_CHANGES = "look_for_changes"
+OBSERVE_SOURCES = "observe_sources"
 REINDEX_EVERYTHING = "reindex_everything"
 CHECK_EVERYTHING = "check_everything"
 
@@ -54,7 +54,7 @@ def jobs(observed: dg.AssetSelection) -> list[UnresolvedAssetJobDefinition]:
     """
     return [
         _ObservingJob(
-            LOOK_FOR_CHANGES,
+            OBSERVE_SOURCES,
             observed,
             description="Looks at all corpora and models; what rests on something that changed is "
             "then made anew by the sensor keep_current.",
@@ -78,8 +78,8 @@ def schedules(settings: AutomationSettings) -> list[dg.ScheduleDefinition]:
     """When unattended work begins, running unless switched off in the UI."""
     return [
         dg.ScheduleDefinition(
-            name="look_for_changes_hourly",
-            job_name=LOOK_FOR_CHANGES,
+            name="observe_sources_hourly",
+            job_name=OBSERVE_SOURCES,
             cron_schedule="30 * * * *",
             default_status=dg.DefaultScheduleStatus.RUNNING,
             description="Notices what watching the folders does not: a changed model, a file "

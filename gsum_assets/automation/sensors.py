@@ -9,13 +9,13 @@ from pathlib import Path
 import dagster as dg
 
 from gsum_assets.automation.corpora import Methods, forget_tables
-from gsum_assets.automation.currency import Requests
 from gsum_assets.automation.forget import Forgetting
-from gsum_assets.automation.jobs import LOOK_FOR_CHANGES
+from gsum_assets.automation.jobs import OBSERVE_SOURCES
+from gsum_assets.automation.staleness import Requests
 from gsum_assets.corpus.folder import is_removed, stamp_of
 from gsum_assets.corpus.settings import CorpusError
 from gsum_assets.partitions import corpora
-from gsum_assets.processes import CORPUS, bury_dead_runs, runs_on
+from gsum_assets.processes import CORPUS, fail_orphaned_runs, runs_on
 from gsum_resources.warehouse_io import WarehouseIO
 
 
@@ -78,7 +78,7 @@ def watch_corpora(
 
     @dg.sensor(
         name="watch_corpora",
-        job_name=LOOK_FOR_CHANGES,
+        job_name=OBSERVE_SOURCES,
         minimum_interval_seconds=interval_s,
         default_status=dg.DefaultSensorStatus.RUNNING,
         description="Takes in new corpus folders, looks at those whose files changed and forgets "
@@ -87,7 +87,7 @@ def watch_corpora(
     )
     def watch(context: dg.SensorEvaluationContext) -> dg.SensorResult | dg.SkipReason:
         instance = context.instance
-        bury_dead_runs(instance)
+        fail_orphaned_runs(instance)
         if not root.is_dir():  # not mounted, perhaps: no reason to forget anything
             return dg.SkipReason(f"folder {root} does not exist; create it, a folder a corpus")
         known = frozenset(instance.get_dynamic_partitions("corpora"))
@@ -103,17 +103,17 @@ def watch_corpora(
         told = [*found.left_out, *(f"{c}: removed, but runs on it must end first" for c in busy)]
         for line in told:
             context.log.warning(line)
-        looks = [*found.new, *found.changed]
-        if not looks and not gone and (forgotten := forgetting.forget_gone(instance)):
+        observed = [*found.new, *found.changed]
+        if not observed and not gone and (forgotten := forgetting.forget_deleted(instance)):
             context.log.info(str(forgotten))
         return dg.SensorResult(
-            run_requests=[dg.RunRequest(tags={CORPUS: corpus}) for corpus in looks],
+            run_requests=[dg.RunRequest(tags={CORPUS: corpus}) for corpus in observed],
             dynamic_partitions_requests=[
                 *([corpora.build_add_request(found.new)] if found.new else []),
                 *([corpora.build_delete_request(gone)] if gone else []),
             ],
             cursor=json.dumps(found.seen),
-            skip_reason=None if looks else "; ".join(told) or "no corpus folder changed",
+            skip_reason=None if observed else "; ".join(told) or "no corpus folder changed",
         )
 
     return watch

@@ -50,7 +50,7 @@ def _checks_of(
         specs=[dg.AssetCheckSpec(c.name, asset=spec.key, description=c.meaning) for c in checks],
         can_subset=True,
     )
-    def look(context: dg.AssetCheckExecutionContext) -> Iterator[dg.AssetCheckResult]:
+    def run_checks(context: dg.AssetCheckExecutionContext) -> Iterator[dg.AssetCheckResult]:
         names = {key.name for key in context.selected_asset_check_keys}
         wanted = [check for check in checks if check.name in names]
         made = _made(context, spec.partitions_def)
@@ -59,7 +59,7 @@ def _checks_of(
             yield from (_result(spec.key, verdict) for verdict in verdicts)
             _put_last(context, spec.key, verdicts)
 
-    return look
+    return run_checks
 
 
 def subject_of(spec: dg.AssetSpec) -> Subject:

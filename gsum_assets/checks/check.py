@@ -21,5 +21,5 @@ class Check:
 
     name: str
     meaning: str
-    look: Callable[[Part], Finding]
+    run: Callable[[Part], Finding]
     warns: bool = False

@@ -99,8 +99,8 @@ def evaluate(
         for check in checks:
             chosen = every if scope in before.get(check.name, ()) else part
             if chosen.looked_at:
-                findings[check.name][scope] = _look(check, chosen)
-    failing = {name: set(_problems(found)) for name, found in findings.items()}
+                findings[check.name][scope] = _run_check(check, chosen)
+    failing = {name: set(_failures(found)) for name, found in findings.items()}
     after = {name: scopes for name, scopes in (before | failing).items() if scopes}
     if after != before:
         memory.write(after)
@@ -126,38 +126,38 @@ def _scopes(partitions: Sequence[Partition]) -> Mapping[Scope, set[Partition]]:
     return scopes
 
 
-def _look(check: Check, part: Part) -> Finding:
+def _run_check(check: Check, part: Part) -> Finding:
     """What the check finds. One that breaks has failed; it must not fail the run."""
     try:
-        return check.look(part)
+        return check.run(part)
     except Exception as error:
         return Finding("", f"could not be checked: {type(error).__name__}: {error}", 1, broke=True)
 
 
-def _problems(findings: Mapping[Scope, Finding]) -> dict[Scope, Finding]:
+def _failures(findings: Mapping[Scope, Finding]) -> dict[Scope, Finding]:
     """The findings that tell of something wrong."""
     return {scope: finding for scope, finding in findings.items() if finding.problem}
 
 
 def _verdict(check: Check, findings: Mapping[Scope, Finding]) -> Verdict:
     """One verdict on the whole table."""
-    problems = _problems(findings)
-    told = {s: f.problem or f.looked_at for s, f in (problems or findings).items()}
+    failures = _failures(findings)
+    told = {s: f.problem or f.looked_at for s, f in (failures or findings).items()}
     lines = [f"{_label(scope)}: {text}" for scope, text in told.items()]
     if len(lines) > _NAMED:
         lines[_NAMED:] = [f"and {len(lines) - _NAMED} more"]
     offenders = [
         {"of": _label(scope), **offender}
-        for scope, finding in problems.items()
+        for scope, finding in failures.items()
         for offender in finding.offenders
     ]
     return Verdict(
         check,
         looked_at=len(findings),
         description="; ".join(lines) or "nothing made yet",
-        n_wrong=sum(finding.n_wrong for finding in problems.values()),
+        n_wrong=sum(finding.n_wrong for finding in failures.values()),
         offenders=offenders[:SHOWN],
-        broke=any(finding.broke for finding in problems.values()),
+        broke=any(finding.broke for finding in failures.values()),
     )
 
 

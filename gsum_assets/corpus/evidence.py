@@ -28,7 +28,7 @@ def query_rows(queries: Sequence[Query], chunks: pa.Table) -> tuple[pa.Table, li
     places: dict[str, list[tuple[int, int, str]]] = defaultdict(list)
     for row in chunks.select(["chunk_id", "document_id", "start", "end"]).to_pylist():
         places[row["document_id"]].append((row["start"], row["end"], row["chunk_id"]))
-    located, problems = [], []
+    located, failures = [], []
     for query in queries:
         found = [
             chunk_id
@@ -37,12 +37,12 @@ def query_rows(queries: Sequence[Query], chunks: pa.Table) -> tuple[pa.Table, li
             if _holds(start, end, span)
         ]
         if query.relevant_spans and not found:
-            problems.append(
+            failures.append(
                 f"query '{query.query_id}': its relevant_spans lie outside of every passage; "
                 "correct start and end (characters of the document's text)"
             )
         located.append(_Located(**vars(query), relevant_chunk_ids=list(dict.fromkeys(found))))
-    return rows_of(TABLES["queries"], located), problems
+    return rows_of(TABLES["queries"], located), failures
 
 
 def _holds(start: int, end: int, span: Span) -> bool:

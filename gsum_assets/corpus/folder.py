@@ -82,15 +82,15 @@ class Stamp:
 
 def stamp_of(folder: Path) -> Stamp:
     """Look at every file of a corpus folder, settings and questions too, without opening one."""
-    looks, youngest = [], 0.0
+    stats, youngest = [], 0.0
     for name, path in walk(folder):
         try:
             stat = path.stat()
         except FileNotFoundError:  # deleted since the folder was listed
             continue
-        looks.append((name, stat.st_size, stat.st_mtime_ns))
+        stats.append((name, stat.st_size, stat.st_mtime_ns))
         youngest = max(youngest, stat.st_mtime)
-    digest = hashlib.blake2b(repr(sorted(looks)).encode("utf-8", "backslashreplace"), digest_size=8)
+    digest = hashlib.blake2b(repr(sorted(stats)).encode("utf-8", "backslashreplace"), digest_size=8)
     return Stamp(digest.hexdigest(), youngest)
 
 

@@ -23,7 +23,7 @@ from gsum_assets.result import Markdown, Picture, Result
 from gsum_assets.tables import TABLES
 from gsum_resources.progress import reporter
 
-_PROBLEMS_SHOWN = 20
+_FAILURES_SHOWN = 20
 
 
 def _folder(inputs: Inputs) -> Path:
@@ -83,19 +83,19 @@ def _chunk_embeddings(inputs: Inputs) -> Result:
 def _queries(inputs: Inputs) -> Result:
     inputs.table("source_queries")  # lists the files that are read here
     known = set(inputs.table("documents")["document_id"].to_pylist())
-    questions, problems = load_queries(_folder(inputs), known)
+    questions, failures = load_queries(_folder(inputs), known)
     is_marked = any(question.relevant_spans for question in questions)
     passages = inputs.table("chunks") if is_marked else TABLES["chunks"].empty()
     generated = as_queries(inputs.table("generated_questions"))
     rows, unfound = query_rows([*questions, *generated], passages)
-    problems += unfound
+    failures += unfound
 
     def shown() -> Mapping[str, Any]:
-        named = {"problems": problems[:_PROBLEMS_SHOWN]} if problems else {}
-        counts = {"questions": Markdown(_counts(rows)), "left_out": len(problems)}
+        named = {"problems": failures[:_FAILURES_SHOWN]} if failures else {}
+        counts = {"questions": Markdown(_counts(rows)), "left_out": len(failures)}
         return {"queries": {**counts, **named}}
 
-    return Result(rows, problems, shown=shown)
+    return Result(rows, failures, shown=shown)
 
 
 def _counts(questions: pa.Table) -> str:

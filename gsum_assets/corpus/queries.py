@@ -136,17 +136,17 @@ def queries_in(
     """
     known = frozenset(document_ids)
     queries: list[Query] = []
-    problems: list[str] = []
+    failures: list[str] = []
     numbers: dict[str, int] = {}
     for number, content in lines:
         where = f"{source} {number}"
         try:
             query = _query(json.loads(content.decode("utf-8")))
         except ValidationError as error:
-            problems.append(f"{where}{_name(content)}: {_told(error)}")
+            failures.append(f"{where}{_name(content)}: {_told(error)}")
             continue
         except (ValueError, RecursionError) as error:
-            problems.append(f"{where}: not JSON in UTF-8 ({error}); correct the line")
+            failures.append(f"{where}: not JSON in UTF-8 ({error}); correct the line")
             continue
         where = f"{where}, query '{query.query_id}'"
         named = [*([query.document_id] if query.document_id else []), *query.relevant_document_ids]
@@ -154,16 +154,16 @@ def queries_in(
         unknown = [document_id for document_id in named if document_id not in known]
         if query.query_id in numbers:
             first = numbers[query.query_id]
-            problems.append(f"{where}: query_id already used on line {first}; rename one")
+            failures.append(f"{where}: query_id already used on line {first}; rename one")
         elif unknown:
-            problems.append(
+            failures.append(
                 f"{where}: document '{unknown[0]}' is not in the corpus or was rejected; "
                 "add it or correct document_id and relevant_document_ids"
             )
         else:
             numbers[query.query_id] = number
             queries.append(query)
-    return queries, problems
+    return queries, failures
 
 
 def may_have_questions(folder: Path, settings: CorpusSettings) -> bool:

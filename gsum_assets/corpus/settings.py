@@ -137,8 +137,8 @@ def checked_settings(values: Mapping[str, Any], source: str) -> CorpusSettings:
     try:
         return CorpusSettings.model_validate(dict(values), strict=True)
     except ValidationError as error:
-        problems = "; ".join(_told(problem, CorpusSettings) for problem in error.errors())
-        raise CorpusError(f"{source}: {problems}") from error
+        failures = "; ".join(_told(problem, CorpusSettings) for problem in error.errors())
+        raise CorpusError(f"{source}: {failures}") from error
 
 
 def checked_section(model: type[Section], name: str, values: Mapping[str, Any]) -> Section:
@@ -152,8 +152,8 @@ def checked_section(model: type[Section], name: str, values: Mapping[str, Any]) 
     try:
         return model.model_validate(dict(values), strict=True)
     except ValidationError as error:
-        problems = "; ".join(_told(problem, model) for problem in error.errors())
-        raise CorpusError(f"{SETTINGS_FILE}, table [{name}]: {problems}") from error
+        failures = "; ".join(_told(problem, model) for problem in error.errors())
+        raise CorpusError(f"{SETTINGS_FILE}, table [{name}]: {failures}") from error
 
 
 def _told(problem: Any, root: type[BaseModel]) -> str:

@@ -64,21 +64,21 @@ def answer_questions(
     replies = model.complete([request for request, _ in fitted])
     answered = list(zip(keys, replies, strict=True))
     rows = [_row(key, reply) for key, reply in answered if isinstance(reply, Completion)]
-    problems = [
+    failures = [
         f"question '{key[0]}' has no answer: {reply.message}"
         for key, reply in answered
         if isinstance(reply, CompletionError)
     ]
-    problems += [
+    failures += [
         f"question '{key[0]}': {n} of {len(passages[key])} passages are not shown, or only the "
         f"beginning of the best: the context of model '{model.identity}' has no room for more"
         for key, (_, n) in zip(keys, fitted, strict=True)
         if n
     ]
-    problems += [f"question '{q}' has no context" for q in asked if (q, 0) not in passages]
-    if not rows and problems:
-        raise AnswerError(f"none of {len(problems)} questions was answered; first: {problems[0]}")
-    return Result(pa.Table.from_pylist(rows, TABLES["summaries"].schema), problems)
+    failures += [f"question '{q}' has no context" for q in asked if (q, 0) not in passages]
+    if not rows and failures:
+        raise AnswerError(f"none of {len(failures)} questions was answered; first: {failures[0]}")
+    return Result(pa.Table.from_pylist(rows, TABLES["summaries"].schema), failures)
 
 
 def with_spent(summaries: pa.Table, steps: Sequence[pa.Table]) -> pa.Table:

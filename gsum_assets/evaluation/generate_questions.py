@@ -112,17 +112,17 @@ def generate_questions(
     wanted = settings.n**3
     written = list(_written(writer))
     if not written:
-        raise QuestionError(f"none of {wanted} questions was written; first: {writer.problems[0]}")
+        raise QuestionError(f"none of {wanted} questions was written; first: {writer.failures[0]}")
     rows = _distinct(written)
-    problems = list(writer.problems)
+    failures = list(writer.failures)
     if len(rows) < wanted:
-        problems.append(
+        failures.append(
             f"{len(rows)} of {wanted} questions: {len(written) - len(rows)} repeated another, "
             f"{wanted - len(written)} were not written"
         )
     rows.sort(key=lambda row: row["query_id"])
     schema = TABLES["generated_questions"].schema
-    return Result(pa.Table.from_pylist(rows, schema), problems)
+    return Result(pa.Table.from_pylist(rows, schema), failures)
 
 
 class _Reply(NamedTuple):
@@ -138,7 +138,7 @@ class _Writer:
         self._description = description
         self._n = n
         self._prompts = prompts
-        self.problems: list[str] = []
+        self.failures: list[str] = []
 
     def lists(
         self, schema: type[BaseModel], prompt: str, about: Sequence[tuple[str, ...]]
@@ -161,7 +161,7 @@ class _Writer:
             if isinstance(reply, Completion):
                 yield _Reply(getattr(reply.parsed, field)[: self._n], reply.model)
             else:
-                self.problems.append(f"no {field}: {reply.message}")
+                self.failures.append(f"no {field}: {reply.message}")
                 yield _Reply([], reply.model)
 
 

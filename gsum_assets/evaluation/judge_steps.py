@@ -71,7 +71,7 @@ def _judged(
     )
     rates = win_rates(found.rows)
     shown = partial(_shown, inputs.corpus, found.rows, rates)
-    return Result(found.rows, found.problems, {"win_rates": rates}, shown)
+    return Result(found.rows, found.failures, {"win_rates": rates}, shown)
 
 
 def of_methods(results: Iterable[pa.Table], table: str, variants: Sequence[str]) -> pa.Table:

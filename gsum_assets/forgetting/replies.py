@@ -29,7 +29,7 @@ class Present:
     documents: Collection[str] = frozenset()
     runs: Mapping[str, Collection[str]] = field(default_factory=dict)
 
-    def rests_on(self, row: Mapping[str, str | None]) -> bool:
+    def depends_on(self, row: Mapping[str, str | None]) -> bool:
         """Whether something that there is rests on the request of a row of `llm_calls`."""
         if row["document_id"]:
             return row["document_id"] in self.documents
@@ -51,7 +51,7 @@ def replies_to_forget(
     for corpus, rows in ledgers.items():
         columns = rows.select(["prompt_hash", "asset", "document_id", "run_id"])
         for row in columns.group_by(columns.column_names).aggregate([]).to_pylist():
-            is_alive = corpus not in present or present[corpus].rests_on(row)
+            is_alive = corpus not in present or present[corpus].depends_on(row)
             (alive if is_alive else dead).add(row["prompt_hash"])
     return frozenset(hash_ for hash_ in dead - alive if hash_)
 

@@ -7,8 +7,8 @@ from typing import Any, Literal
 import pyarrow as pa
 
 from gsum_assets.evaluation.answer import answer_request
-from gsum_assets.evaluation.asked import NOBODY_ASKED, Question, questions_with_passages
 from gsum_assets.evaluation.budget import CountTokens, Room, cut_to_tokens, lengths, room_for
+from gsum_assets.evaluation.question_contexts import NO_USAGE, Question, questions_with_passages
 from gsum_assets.gae.settings import RefineSettings
 from gsum_assets.result import Result
 from gsum_assets.tables import TABLES
@@ -36,7 +36,7 @@ class Passage:
     limit: int = 0
     fate: Fate = "dropped"
     text: str = ""
-    spent: Mapping[str, Any] = field(default_factory=lambda: NOBODY_ASKED)
+    spent: Mapping[str, Any] = field(default_factory=lambda: NO_USAGE)
 
     def show(self, text: str, fate: Fate) -> None:
         """Let it be shown with a text; one that says the same as its own is whole."""

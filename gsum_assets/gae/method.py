@@ -116,7 +116,7 @@ def _by_scope(inputs: Inputs, ask: Callable[[pa.Table, Mapping[str, int]], Resul
     clusters = _clusters_of(inputs, among)
     made = [ask(queries.filter(mask), clusters[scope]) for scope, mask in among.items()]
     rows = pa.concat_tables([one.rows for one in made]).combine_chunks()
-    return Result(rows, [problem for one in made for problem in one.problems])
+    return Result(rows, [problem for one in made for problem in one.failures])
 
 
 def _clusters_of(inputs: Inputs, scopes: Iterable[str]) -> Mapping[str, Mapping[str, int]]:

@@ -55,11 +55,11 @@ class ChosenClusters:
     def of(self, level: Level, scope: str) -> Clusters:
         """Of a level's passages in their order, for questions that search `scope`."""
         if (level.name, scope) not in self._found:
-            self._found[level.name, scope] = self._look(level.name, scope)
+            self._found[level.name, scope] = self._load(level.name, scope)
         rows, weight = self._found[level.name, scope]
         return Clusters(in_order(rows, level.ids, "gae/clusters")["cluster"].to_numpy(), weight)
 
-    def _look(self, level: str, scope: str) -> tuple[pa.Table, float]:
+    def _load(self, level: str, scope: str) -> tuple[pa.Table, float]:
         rows = of_level(self._tables.clusterings, level)
         rows = rows.filter(pc.equal(rows["scope"], scope))
         published = self._variant.is_published

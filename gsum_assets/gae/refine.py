@@ -12,8 +12,8 @@ import pyarrow as pa
 
 from gsum_assets.corpus.prompts import Prompts
 from gsum_assets.evaluation.answer import question_text
-from gsum_assets.evaluation.asked import spent, why
 from gsum_assets.evaluation.budget import CountTokens, allowances, cut_to_tokens, lengths
+from gsum_assets.evaluation.question_contexts import spent, why
 from gsum_assets.gae.drafts import Draft, Fate, Grade, Passage, drafts, fitted
 from gsum_assets.gae.prompts import NOTHING, PROMPTS
 from gsum_assets.gae.settings import RefineSettings
@@ -72,9 +72,9 @@ def refined_contexts(
             passage.score = weighted(topic, relevances[1].get((key, node_id)), settings)
             passage.grade = grade(passage.score, settings)
         _allow(draft, settings)
-    problems = _rewrite(found, model, count_tokens, prompts)
+    failures = _rewrite(found, model, count_tokens, prompts)
     made = fitted(found, count_tokens)
-    return Result(made.rows, [*problems, *made.problems])
+    return Result(made.rows, [*failures, *made.failures])
 
 
 def unrefined_contexts(
@@ -150,7 +150,7 @@ def _rewrite(
     replies = model.complete([_request(*one, prompts) for one in asked])
     texts = [_text_of(reply) for reply in replies]
     sizes = lengths(texts, count_tokens)
-    problems = []
+    failures = []
     for (draft, passage, fate), reply, text in zip(asked, replies, texts, strict=True):
         passage.spent = spent(reply)
         if fate == "reduced" and _NOTHING.fullmatch(text):
@@ -162,8 +162,8 @@ def _rewrite(
         else:
             _show_own(passage, count_tokens)
             where = f"question '{draft.question.query_id}', passage '{passage.row['node_id']}'"
-            problems.append(f"{where}: not rewritten: {why(reply)}")
-    return problems
+            failures.append(f"{where}: not rewritten: {why(reply)}")
+    return failures
 
 
 def _wanted(passage: Passage) -> Fate:

@@ -4,7 +4,7 @@ import pyarrow as pa
 
 from gsum_assets.corpus.prompts import Prompts
 from gsum_assets.evaluation.answer import question_text
-from gsum_assets.evaluation.asked import questions_with_passages, spent, why
+from gsum_assets.evaluation.question_contexts import questions_with_passages, spent, why
 from gsum_assets.gae.prompts import PROMPTS
 from gsum_assets.result import Result
 from gsum_assets.tables import TABLES
@@ -47,12 +47,12 @@ def reflections(
             for question, passage in pairs
         ]
     )
-    rows, problems = [], []
+    rows, failures = [], []
     for (question, passage), reply in zip(pairs, replies, strict=True):
         key = {"query_id": question.query_id, "node_id": passage["node_id"]}
         if isinstance(reply, Completion) and isinstance(reply.parsed, Score):
             rows.append({**key, "relevance": reply.parsed.score, **spent(reply)})
         else:
             where = f"question '{key['query_id']}', passage '{key['node_id']}'"
-            problems.append(f"{where}: not judged: {why(reply)}")
-    return Result(pa.Table.from_pylist(rows, TABLES["gae.reflections"].schema), problems)
+            failures.append(f"{where}: not judged: {why(reply)}")
+    return Result(pa.Table.from_pylist(rows, TABLES["gae.reflections"].schema), failures)

@@ -7,13 +7,13 @@ import pyarrow as pa
 
 from gsum_assets.corpus.prompts import Prompts
 from gsum_assets.evaluation.answer import question_text
-from gsum_assets.evaluation.asked import (
+from gsum_assets.evaluation.budget import CountTokens, cut_to_tokens, lengths, n_fitting, room_for
+from gsum_assets.evaluation.question_contexts import (
     Question,
     questions_with_passages,
     spent,
     why,
 )
-from gsum_assets.evaluation.budget import CountTokens, cut_to_tokens, lengths, n_fitting, room_for
 from gsum_assets.gae.prompts import PROMPTS
 from gsum_assets.gae.settings import RefineSettings
 from gsum_assets.result import Result
@@ -68,7 +68,7 @@ def topics(
     requests = [
         _request(group, sizes, settings.prompt_tokens, count_tokens, prompts) for group in groups
     ]
-    rows, problems = [], []
+    rows, failures = [], []
     for group, request, reply in zip(groups, requests, model.complete(requests), strict=True):
         if isinstance(reply, Completion) and isinstance(reply.parsed, TopicScore):
             row = {
@@ -82,8 +82,8 @@ def topics(
             rows.append({**row, **spent(reply)})
         else:
             where = f"question '{group.question.query_id}', cluster {group.cluster}"
-            problems.append(f"{where}: no topic: {why(reply)}")
-    return Result(pa.Table.from_pylist(rows, TABLES["gae.topics"].schema), problems)
+            failures.append(f"{where}: no topic: {why(reply)}")
+    return Result(pa.Table.from_pylist(rows, TABLES["gae.topics"].schema), failures)
 
 
 def _groups(question: Question, clusters: Mapping[str, int]) -> list[_Group]:

@@ -72,7 +72,7 @@ def _historical_responses(inputs: Inputs) -> Result:
         inputs.progress("questions answered"),
         inputs.prompts("gor"),
     )
-    return Result(found.rows, found.problems)
+    return Result(found.rows, found.failures)
 
 
 def _record_graph(inputs: Inputs) -> Result:

@@ -102,19 +102,19 @@ def respond(
     asked = _asked(queries, embedder)
     memories = _memories(asked, chunks, chunk_embeddings, embedder)
     rows: list[dict] = []
-    problems: list[str] = []
+    failures: list[str] = []
     n_done = 0
     for wave in _waves(asked):
         answered, failed = _answer(wave, memories, model, k, max_words, prompts)
         for row, vector in zip(answered, _embed(answered, embedder), strict=True):
             memories[row["document_id"]].keep(row["response_id"], row["text"], vector)
         rows += answered
-        problems += failed
+        failures += failed
         n_done += len(wave)
         if on_progress:
             on_progress(n_done, len(asked))
     rows.sort(key=lambda row: (row["document_id"], row["round"]))
-    return Result(_table(rows, embedder.dimension), problems)
+    return Result(_table(rows, embedder.dimension), failures)
 
 
 def _asked(queries: pa.Table, embedder: Embedder) -> list[dict]:

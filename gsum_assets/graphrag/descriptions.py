@@ -5,13 +5,13 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from gsum_assets.corpus.prompts import Prompts
-from gsum_assets.evaluation.asked import (
-    NOBODY_ASKED,
+from gsum_assets.evaluation.budget import CountTokens, cut_to_tokens, lengths, room_for
+from gsum_assets.evaluation.question_contexts import (
+    NO_USAGE,
     added,
     spent,
     why,
 )
-from gsum_assets.evaluation.budget import CountTokens, cut_to_tokens, lengths, room_for
 from gsum_assets.graphrag.packs import packs
 from gsum_assets.graphrag.prompts import MERGED_THING, PROMPTS
 from gsum_assets.graphrag.settings import MergingSettings
@@ -32,7 +32,7 @@ class Described:
 
     name: str
     texts: list[str]
-    taken: dict[str, Any] = field(default_factory=lambda: dict(NOBODY_ASKED))
+    taken: dict[str, Any] = field(default_factory=lambda: dict(NO_USAGE))
     problem: str = ""
 
     @property

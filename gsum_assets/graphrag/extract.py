@@ -14,7 +14,7 @@ from pydantic import BaseModel
 
 from gsum_assets.corpus.names import holds, name_key
 from gsum_assets.corpus.prompts import Prompts
-from gsum_assets.evaluation.asked import NOBODY_ASKED, added, spent
+from gsum_assets.evaluation.question_contexts import NO_USAGE, added, spent
 from gsum_assets.graphrag.prompts import PROMPTS, example
 from gsum_assets.graphrag.schemas import extraction_schema
 from gsum_assets.graphrag.settings import OTHER, ExtractionSettings
@@ -41,9 +41,9 @@ class ChunkGraph:
     entities: dict[str, dict] = field(default_factory=dict)
     relationships: dict[frozenset[str], dict] = field(default_factory=dict)
     claims: dict[tuple[str, str], dict] = field(default_factory=dict)
-    problems: list[str] = field(default_factory=list)
+    failures: list[str] = field(default_factory=list)
     n_rounds: int = 0
-    taken: dict[str, Any] = field(default_factory=lambda: dict(NOBODY_ASKED))
+    taken: dict[str, Any] = field(default_factory=lambda: dict(NO_USAGE))
     is_open: bool = True
 
     def __post_init__(self) -> None:
@@ -155,20 +155,20 @@ def tabulated(graphs: Sequence[ChunkGraph]) -> Result:
                 rows[table].append({**own, "position": place, **mention})
         counts = zip(("n_entities", "n_relationships", "n_claims"), map(len, found), strict=True)
         rows["extractions"].append(
-            {**own, "n_rounds": graph.n_rounds, **dict(counts), "problems": graph.problems}
+            {**own, "n_rounds": graph.n_rounds, **dict(counts), "problems": graph.failures}
             | graph.taken
         )
-    problems = [
+    failures = [
         f"document '{graph.chunk['document_id']}', chunk '{graph.chunk['chunk_id']}': "
-        f"{'; '.join(graph.problems)}"
+        f"{'; '.join(graph.failures)}"
         for graph in graphs
-        if graph.problems
+        if graph.failures
     ]
     tables = {
         name: pa.Table.from_pylist(found, TABLES[f"graphrag.{name}"].schema)
         for name, found in rows.items()
     }
-    return Result(tables.pop("extractions"), problems, tables)
+    return Result(tables.pop("extractions"), failures, tables)
 
 
 def _in_order(chunks: pa.Table) -> Iterator[dict]:
@@ -209,7 +209,7 @@ def _take(graph: ChunkGraph, reply: Reply, nth: int, schema: type[BaseModel]) ->
     graph.n_rounds += isinstance(reply, Completion)
     found: Any
     found, problem = usable(reply, schema)
-    graph.problems += [problem] if problem else []
+    graph.failures += [problem] if problem else []
     if found is not None:
         for one in found.entities:
             graph.entity(one.name, one.type, one.description, nth, reply.model)

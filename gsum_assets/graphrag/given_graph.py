@@ -71,7 +71,7 @@ class Given:
 
     entities: Mapping[str, GivenEntity]
     relationships: Sequence[GivenRelationship]
-    problems: Sequence[str]
+    failures: Sequence[str]
 
 
 def read_given(folder: Path) -> Given | None:
@@ -129,7 +129,7 @@ def extracted_from(given: Given, chunks: pa.Table, is_whole: bool = True) -> Res
             names = (one.source, one.target)
             graphs[number].relationship(names, one.description, one.strength, 0, "")
     unfound = _unfound(given, mentioned, told) if is_whole else []
-    return tabulated(graphs)._replace(problems=[*given.problems, *unfound])
+    return tabulated(graphs)._replace(failures=[*given.failures, *unfound])
 
 
 def _located(

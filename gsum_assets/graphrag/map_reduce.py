@@ -7,7 +7,6 @@ import pyarrow as pa
 
 from gsum_assets.corpus.prompts import Prompts
 from gsum_assets.evaluation.answer import answer_room, question_text
-from gsum_assets.evaluation.asked import Question, questions_with_passages, spent
 from gsum_assets.evaluation.budget import (
     MOST_MARKED,
     CountTokens,
@@ -16,6 +15,7 @@ from gsum_assets.evaluation.budget import (
     lengths,
     structured_room,
 )
+from gsum_assets.evaluation.question_contexts import Question, questions_with_passages, spent
 from gsum_assets.graphrag.packs import packs
 from gsum_assets.graphrag.prompts import PROMPTS
 from gsum_assets.graphrag.settings import AnswerSettings
@@ -66,7 +66,7 @@ def partial_answers(
         Rows of `graphrag.partial_answers` ordered by its key.
     """
     sizes = lengths(pc.unique(contexts["text"]).to_pylist(), count_tokens)
-    asked, rows, problems = [], [], []
+    asked, rows, failures = [], [], []
     for question in questions_with_passages(contexts, queries):
         room = answer_room(question.row, settings.prompt_tokens, max_words, count_tokens)
         if _fits(question, sizes, room):
@@ -74,7 +74,7 @@ def partial_answers(
         found = _packs(question, sizes, settings, count_tokens, prompts)
         asked += found
         if not found:
-            problems.append(
+            failures.append(
                 f"question '{question.query_id}': it and the instructions leave no room to "
                 "passages; set prompt_tokens higher in corpus.toml, [graphrag.answers]"
             )
@@ -96,8 +96,8 @@ def partial_answers(
         if problem:
             where = f"question '{pack.question.query_id}', pack {pack.place}"
             lost = ": no partial answer" if partial is None else ""
-            problems.append(f"{where}{lost}: {problem}")
-    return Result(pa.Table.from_pylist(rows, TABLES["graphrag.partial_answers"].schema), problems)
+            failures.append(f"{where}{lost}: {problem}")
+    return Result(pa.Table.from_pylist(rows, TABLES["graphrag.partial_answers"].schema), failures)
 
 
 def reduced_contexts(

@@ -80,7 +80,7 @@ def merge_entities(
         entity_id: Described(own[entity_id]["name"], list(entity.texts))
         for entity_id, entity in sorted(gathered.items())
     }
-    problems = merge_descriptions(things, model, settings, count_tokens, prompts)
+    failures = merge_descriptions(things, model, settings, count_tokens, prompts)
     rows = []
     for entity_id, thing in things.items():
         entity = gathered[entity_id]
@@ -101,7 +101,7 @@ def merge_entities(
                 **thing.taken,
             }
         )
-    return Result(pa.Table.from_pylist(rows, TABLES["graphrag.entities"].schema), problems)
+    return Result(pa.Table.from_pylist(rows, TABLES["graphrag.entities"].schema), failures)
 
 
 def merge_relationships(
@@ -134,7 +134,7 @@ def merge_relationships(
         name = f"{known[source]['name']} and {known[target]['name']}"
         things[relationship_id] = Described(name, list(pair.texts))
     things = dict(sorted(things.items()))
-    problems = merge_descriptions(things, model, settings, count_tokens, prompts)
+    failures = merge_descriptions(things, model, settings, count_tokens, prompts)
     rows = []
     for relationship_id, thing in things.items():
         source, target, pair = ends_of[relationship_id]
@@ -153,7 +153,7 @@ def merge_relationships(
                 **thing.taken,
             }
         )
-    return Result(pa.Table.from_pylist(rows, TABLES["graphrag.relationships"].schema), problems)
+    return Result(pa.Table.from_pylist(rows, TABLES["graphrag.relationships"].schema), failures)
 
 
 def entities_by_name(aliases: pa.Table) -> dict[str, str]:

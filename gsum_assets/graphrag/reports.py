@@ -13,8 +13,8 @@ from dataclasses import dataclass, replace
 import pyarrow as pa
 
 from gsum_assets.corpus.prompts import Prompts
-from gsum_assets.evaluation.asked import NOBODY_ASKED, spent
 from gsum_assets.evaluation.budget import MOST_MARKED, CountTokens, cut_to_tokens, structured_room
+from gsum_assets.evaluation.question_contexts import NO_USAGE, spent
 from gsum_assets.graphrag.citations import Citations
 from gsum_assets.graphrag.elements import Element, Elements, fitting, total
 from gsum_assets.graphrag.prompts import PROMPTS
@@ -93,7 +93,7 @@ class Reporter:
         for row in communities.sort_by("number").to_pylist():
             levels[row["level"]].append(row)
         written: dict[str, _Written] = {}
-        problems: list[str] = []
+        failures: list[str] = []
         for level in sorted(levels, reverse=True):
             prompts = [self._prompt(row, written) for row in levels[level] if row["size"] > 1]
             requests = [
@@ -108,11 +108,11 @@ class Reporter:
                 if problem:
                     what = f"community {prompt.community['number']} ({prompt.community['title']})"
                     has = "no report" if report is None else "a report of which a part is missing"
-                    problems.append(f"{what} has {has}: {problem}")
+                    failures.append(f"{what} has {has}: {problem}")
             for row in levels[level]:
                 if row["size"] == 1:
                     written[row["community_id"]] = self._single(row)
-        return self._tables(communities, written, problems)
+        return self._tables(communities, written, failures)
 
     def _prompt(self, community: dict, written: Mapping[str, _Written]) -> _Prompt:
         """All elements where they fit; else reports of parts for their elements, largest first."""
@@ -202,7 +202,7 @@ class Reporter:
             "prompt_tokens": 0,
             "problems": [],
         }
-        return self._written(community, row | dict(NOBODY_ASKED), [(entity.text, said, [entity])])
+        return self._written(community, row | dict(NO_USAGE), [(entity.text, said, [entity])])
 
     def _written(
         self,
@@ -232,7 +232,7 @@ class Reporter:
         return _Written(report, findings, element, frozenset(community["entity_ids"]))
 
     def _tables(
-        self, communities: pa.Table, written: Mapping[str, _Written], problems: Sequence[str]
+        self, communities: pa.Table, written: Mapping[str, _Written], failures: Sequence[str]
     ) -> Result:
         ids = communities.sort_by("number")["community_id"].to_pylist()
         every = [written[i] for i in ids if i in written]
@@ -241,7 +241,7 @@ class Reporter:
         made = pa.Table.from_pylist(findings, TABLES["graphrag.findings"].schema)
         return Result(
             pa.Table.from_pylist(reports, TABLES["graphrag.community_reports"].schema),
-            problems,
+            failures,
             {"findings": made},
         )
 

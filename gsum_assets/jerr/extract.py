@@ -45,7 +45,7 @@ def extract(
     asked = ordered.to_pylist()
     requests = [_request(row, settings, prompts) for row in asked]
     rows: dict[str, list[dict]] = {name: [] for name in TABLES_MADE}
-    problems = []
+    failures = []
     for row, reply in zip(asked, model.complete(requests), strict=True):
         found, problem = usable(reply, Extraction)
         if found is not None:
@@ -54,11 +54,11 @@ def extract(
         if problem:
             where = f"document '{row['document_id']}', line chunk {row['position']}"
             lost = ": no facts and elements" if found is None else ""
-            problems.append(f"{where}{lost}: {problem}")
+            failures.append(f"{where}{lost}: {problem}")
     facts, *others = (
         pa.Table.from_pylist(rows[name], of_one_size(f"jerr.{name}")) for name in TABLES_MADE
     )
-    return Result(facts, problems, dict(zip(TABLES_MADE[1:], others, strict=True)))
+    return Result(facts, failures, dict(zip(TABLES_MADE[1:], others, strict=True)))
 
 
 def _request(row: Mapping[str, Any], settings: IndexSettings, prompts: Prompts) -> Request:

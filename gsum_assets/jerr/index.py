@@ -49,7 +49,7 @@ def _side_by_side(tables: Iterable[str], made: Mapping[int, Result]) -> Result:
     first, *others = tables
     return Result(
         all_sizes(f"jerr.{first}", ((size, one.rows) for size, one in made.items())),
-        [problem for one in made.values() for problem in one.problems],
+        [problem for one in made.values() for problem in one.failures],
         {
             name: all_sizes(
                 f"jerr.{name}", ((size, one.beside[name]) for size, one in made.items())

@@ -4,7 +4,7 @@ import pyarrow as pa
 
 from gsum_assets.corpus.prompts import Prompts
 from gsum_assets.evaluation.answer import question_text
-from gsum_assets.evaluation.asked import spent, why
+from gsum_assets.evaluation.question_contexts import spent, why
 from gsum_assets.jerr.prompts import PROMPTS
 from gsum_assets.jerr.schemas import Keywords
 from gsum_assets.result import Result
@@ -28,16 +28,16 @@ def ask_keywords(queries: pa.Table, model: LanguageModel, prompts: Prompts = PRO
     """
     questions = queries.sort_by("query_id").to_pylist()
     replies = model.complete([_request(row, prompts) for row in questions])
-    rows, problems = [], []
+    rows, failures = [], []
     for row, reply in zip(questions, replies, strict=True):
         if isinstance(reply, Completion) and isinstance(reply.parsed, Keywords):
             said = (" ".join(keyword.split()) for keyword in reply.parsed.keywords)
             keywords = list(dict.fromkeys(keyword for keyword in said if keyword))[:_MOST]
         else:
             keywords = row["retrieval_text"].split()
-            problems.append(f"question '{row['query_id']}': no keywords: {why(reply)}")
+            failures.append(f"question '{row['query_id']}': no keywords: {why(reply)}")
         rows.append({"query_id": row["query_id"], "keywords": keywords, **spent(reply)})
-    return Result(pa.Table.from_pylist(rows, TABLES["jerr.keywords"].schema), problems)
+    return Result(pa.Table.from_pylist(rows, TABLES["jerr.keywords"].schema), failures)
 
 
 def _request(row: dict, prompts: Prompts) -> Request:

@@ -9,8 +9,8 @@ from collections.abc import Mapping, Sequence
 
 import pyarrow as pa
 
-from gsum_assets.evaluation.asked import NOBODY_ASKED, questions_with_passages
 from gsum_assets.evaluation.passages import Choose, Passage
+from gsum_assets.evaluation.question_contexts import NO_USAGE, questions_with_passages
 from gsum_assets.jerr.contexts import Room
 from gsum_assets.retrieval.bm25 import Bm25Index, Bm25Settings
 from gsum_assets.retrieval.words import Words
@@ -66,7 +66,7 @@ def first_in_full(contexts: pa.Table, queries: pa.Table, n_reread: int) -> pa.Ta
             "query_id": question.query_id,
             "chunk_ids": [row["node_id"] for row in question.passages[:n_reread]],
             "n_shown": len(question.passages),
-            **NOBODY_ASKED,
+            **NO_USAGE,
         }
         for question in questions_with_passages(contexts, queries)
     ]

@@ -6,13 +6,13 @@ import pyarrow as pa
 
 from gsum_assets.corpus.prompts import Prompts
 from gsum_assets.evaluation.answer import question_text
-from gsum_assets.evaluation.asked import (
+from gsum_assets.evaluation.budget import CountTokens, lengths, n_fitting, structured_room
+from gsum_assets.evaluation.question_contexts import (
     Question,
     questions_with_passages,
     spent,
     why,
 )
-from gsum_assets.evaluation.budget import CountTokens, lengths, n_fitting, structured_room
 from gsum_assets.jerr.prompts import PROMPTS
 from gsum_assets.jerr.schemas import LookUp
 from gsum_assets.jerr.settings import AnswerSettings
@@ -53,7 +53,7 @@ def look_ups(
         if short and settings.n_reread:
             shown, request = _request(question, short, settings, count_tokens, prompts)
             asked.append((question, shown, request))
-    rows, problems = [], []
+    rows, failures = [], []
     replies = model.complete([request for *_, request in asked])
     for (question, shown, _), reply in zip(asked, replies, strict=True):
         if isinstance(reply, Completion) and isinstance(reply.parsed, LookUp):
@@ -66,8 +66,8 @@ def look_ups(
             rows.append({**row, **spent(reply)})
         else:
             where = f"question '{question.query_id}'"
-            problems.append(f"{where}: nothing is read again: {why(reply)}")
-    return Result(pa.Table.from_pylist(rows, TABLES["jerr.look_ups"].schema), problems)
+            failures.append(f"{where}: nothing is read again: {why(reply)}")
+    return Result(pa.Table.from_pylist(rows, TABLES["jerr.look_ups"].schema), failures)
 
 
 def _request(

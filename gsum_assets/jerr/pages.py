@@ -14,7 +14,7 @@ from typing import Any
 import pyarrow as pa
 
 from gsum_assets.corpus.prompts import Prompts
-from gsum_assets.evaluation.asked import why
+from gsum_assets.evaluation.question_contexts import why
 from gsum_assets.jerr.prompts import PROMPTS
 from gsum_assets.jerr.schemas import Pause
 from gsum_assets.jerr.settings import PageSettings
@@ -113,7 +113,7 @@ def paginate(
     """
     ordered = documents.select(["document_id", "text"]).sort_by("document_id").to_pylist()
     readers = [_Reader(row, list(_units(row["text"], settings.max_words))) for row in ordered]
-    problems: list[str] = []
+    failures: list[str] = []
     reading = readers
     while reading:
         for reader in reading:
@@ -122,10 +122,10 @@ def paginate(
         requests = [_pause_request(reader, prompts) for reader in reading]
         replies = model.complete(requests) if requests else []
         for reader, reply in zip(reading, replies, strict=True):
-            problems += _pause(reader, reply)
+            failures += _pause(reader, reply)
     pages = [page for reader in readers for page in _pages(reader)]
-    problems += _add_gists(pages, model, settings, prompts)
-    return Result(pa.Table.from_pylist(pages, TABLES["jerr.pages"].schema), problems)
+    failures += _add_gists(pages, model, settings, prompts)
+    return Result(pa.Table.from_pylist(pages, TABLES["jerr.pages"].schema), failures)
 
 
 def _units(text: str, max_words: int) -> Iterator[_Unit]:
@@ -208,7 +208,7 @@ def _add_gists(
     prompts: Prompts,
 ) -> list[str]:
     """Complete the rows; a line for each page without a valid gist."""
-    asked, problems = [], []
+    asked, failures = [], []
     for page in pages:
         page |= {"gist": page["text"], "model": ""}
         if page["n_words"] > settings.gist_words:
@@ -220,8 +220,8 @@ def _add_gists(
         if not isinstance(reply, Completion) or not page["gist"]:
             page["gist"] = ""
             where = f"document '{page['document_id']}', page {page['position']}"
-            problems.append(f"{where}: no gist: {why(reply)}")
-    return problems
+            failures.append(f"{where}: no gist: {why(reply)}")
+    return failures
 
 
 def _gist_request(page: Mapping[str, Any], settings: PageSettings, prompts: Prompts) -> Request:

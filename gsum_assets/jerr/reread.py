@@ -5,8 +5,8 @@ from collections.abc import Mapping, Sequence
 import pyarrow as pa
 
 from gsum_assets.evaluation.answer import answer_room
-from gsum_assets.evaluation.asked import Question, questions_with_passages
 from gsum_assets.evaluation.budget import CountTokens, Room, cut_to_tokens, lengths
+from gsum_assets.evaluation.question_contexts import Question, questions_with_passages
 from gsum_assets.jerr.settings import AnswerSettings
 from gsum_assets.tables import TABLES
 

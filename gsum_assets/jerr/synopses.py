@@ -6,7 +6,7 @@ from typing import Any
 import pyarrow as pa
 
 from gsum_assets.corpus.prompts import Prompts
-from gsum_assets.evaluation.asked import why
+from gsum_assets.evaluation.question_contexts import why
 from gsum_assets.jerr.prompts import PROMPTS
 from gsum_assets.jerr.settings import IndexSettings
 from gsum_assets.jerr.sizes import of_one_size
@@ -39,7 +39,7 @@ def synopses(
     chunks = line_chunks.sort_by([("document_id", "ascending"), ("position", "ascending")])
     asked = [(chunk, _request(chunk, settings, prompts)) for chunk in chunks.to_pylist()]
     replies = iter(model.complete([request for _, request in asked if request]))
-    rows, problems = [], []
+    rows, failures = [], []
     for chunk, request in asked:
         if request is None:
             rows.append(_row(chunk, chunk["text"], ""))
@@ -49,8 +49,8 @@ def synopses(
             rows.append(_row(chunk, reply.text.strip(), reply.model))
         else:
             where = f"document '{chunk['document_id']}', line chunk {chunk['position']}"
-            problems.append(f"{where}: no synopsis: {why(reply)}")
-    return Result(pa.Table.from_pylist(rows, of_one_size("jerr.synopses")), problems)
+            failures.append(f"{where}: no synopsis: {why(reply)}")
+    return Result(pa.Table.from_pylist(rows, of_one_size("jerr.synopses")), failures)
 
 
 def _request(chunk: Mapping[str, Any], settings: IndexSettings, prompts: Prompts) -> Request | None:

@@ -191,11 +191,11 @@ def _list(value: Any, item: Any, name: str, slips: _Slips) -> Any:
     if not isinstance(value, list):
         value = _items_in(value, item)
     found = [_fitted(one, item, _Bounds(), name, slips) for one in value if one is not None]
-    problems = [_problem(one, item, name) for one in found]
-    valid = [one for one, problem in zip(found, problems, strict=True) if not problem]
+    failures = [_problem(one, item, name) for one in found]
+    valid = [one for one, problem in zip(found, failures, strict=True) if not problem]
     if 2 * len(valid) <= len(found) and not slips.keep_few:
         return found
-    slips.update(problem for problem in problems if problem)
+    slips.update(problem for problem in failures if problem)
     return valid
 
 

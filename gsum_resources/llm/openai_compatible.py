@@ -16,9 +16,9 @@ from gsum_resources.llm.salvage import salvage
 from gsum_resources.llm.structure import (
     DIRECTIONS_VERSION,
     StructureError,
+    correction,
     has_form,
     json_directions,
-    re_ask,
     read,
     without_reasoning,
 )
@@ -70,7 +70,7 @@ class _Spent:
     """
 
     calls: int = 0
-    in_vain: int = 0
+    failed: int = 0
     tokens_in: int = 0
     tokens_out: int = 0
     last: str = ""
@@ -161,7 +161,7 @@ class OpenAICompatibleModel:
         prices = self._settings.usd_per_million_tokens_in, self._settings.usd_per_million_tokens_out
         return {
             "calls": spent.calls,
-            "retries": spent.in_vain,
+            "retries": spent.failed,
             "tokens_in": spent.tokens_in,
             "tokens_out": spent.tokens_out,
             "latency_s": time.perf_counter() - started,
@@ -196,7 +196,7 @@ class OpenAICompatibleModel:
                 problem = error
                 turns = [
                     {"role": "assistant", "content": said.text[:_MAX_QUOTED] or "(empty)"},
-                    {"role": "user", "content": re_ask(problem) if request.schema else _EMPTY},
+                    {"role": "user", "content": correction(problem) if request.schema else _EMPTY},
                 ]
                 self._note_ignored_schema(request, said, sent)
         raise problem
@@ -288,7 +288,7 @@ class OpenAICompatibleModel:
         try:
             answer = await self._endpoint.post("/chat/completions", body, room, _said, is_final)
         except EndpointError as error:
-            spent.in_vain += 1 + error.retries
+            spent.failed += 1 + error.retries
             return error
         _count(answer, messages, spent)
         return answer.value
@@ -430,7 +430,7 @@ def _kept(said: _Said, request: Request) -> _Checked | None:
 
 def _count(answer: Answer[_Said], messages: list[dict[str, str]], spent: _Spent) -> None:
     spent.calls += 1
-    spent.in_vain += answer.retries
+    spent.failed += answer.retries
     tokens_in, tokens_out = answer.tokens_in, answer.tokens_out
     if tokens_in is None:
         tokens_in = sum(estimated_tokens(message["content"]) for message in messages)

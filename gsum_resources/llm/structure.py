@@ -20,7 +20,7 @@ Schema = TypeVar("Schema", bound=BaseModel)
 DIRECTIONS_VERSION = "2"  # raise it with every change of `json_directions`
 READING_VERSION = "3"  # raise it where a reply that could not be read before can be
 
-_MAX_PROBLEMS = 3  # told in one error: a model that is told all of fifty mends none
+_MAX_FAILURES = 3  # told in one error: a model that is told all of fifty mends none
 _MAX_PROBLEM_CHARS = 160
 _MAX_WORDS = 10  # of a field's description in the compact form
 _FENCE = re.compile(r"```\w*\n(.*?)\n?```", re.DOTALL)
@@ -136,7 +136,7 @@ def has_form(text: str, schema: type[BaseModel]) -> bool:
     return not required or (isinstance(value, dict) and value.keys() >= set(required))
 
 
-def re_ask(problem: StructureError | str) -> str:
+def correction(problem: StructureError | str) -> str:
     """The further turn that tells a model what was wrong with its reply."""
     return (
         f"Your reply cannot be used: {problem}. "
@@ -250,7 +250,7 @@ def _read_among_prose(text: str, schema: type[Schema]) -> Read[Schema]:
 
     A list in brackets may be a mark such as "[1]", so that none is mended there.
     """
-    values, problems = _values(text)
+    values, failures = _values(text)
     exact, mended = [], []
     for size, value in values:
         try:
@@ -259,12 +259,12 @@ def _read_among_prose(text: str, schema: type[Schema]) -> Read[Schema]:
             try:
                 found = _validated(value, schema)
             except StructureError as problem:
-                problems.append((size, str(problem)))
+                failures.append((size, str(problem)))
             else:
                 if isinstance(value, dict):
                     mended.append(found)
                 else:
-                    problems.append((size, f"its JSON is of type {_kind(value)}"))
+                    failures.append((size, f"its JSON is of type {_kind(value)}"))
     found = []
     for one in exact or mended:
         found += [one] if one not in found else []
@@ -273,18 +273,18 @@ def _read_among_prose(text: str, schema: type[Schema]) -> Read[Schema]:
     if found:
         return found[0]
     # the longest is the one that was meant
-    raise StructureError(max(problems)[1] if problems else "it holds no JSON")
+    raise StructureError(max(failures)[1] if failures else "it holds no JSON")
 
 
 def _values(text: str) -> tuple[list[tuple[int, Any]], list[tuple[int, str]]]:
     """Length and value of each span of JSON, and length and problem of each that is none."""
-    values, problems = [], []
+    values, failures = [], []
     for start, end in _spans(text):
         try:
             values.append((end - start, _load_or_repair(text[start:end])))
         except StructureError as problem:
-            problems.append((end - start, str(problem)))
-    return values, problems
+            failures.append((end - start, str(problem)))
+    return values, failures
 
 
 def _spans(text: str) -> Iterator[tuple[int, int]]:
@@ -346,14 +346,14 @@ def _validated(value: Any, schema: type[Schema]) -> Read[Schema]:
     try:
         return Read(schema.model_validate(mended), tuple(slips))
     except ValidationError as error:
-        problems = error.errors(include_url=False, include_input=False, include_context=False)
-    if len(problems) == 1 and not problems[0]["loc"]:
-        raise StructureError(f"its JSON is of type {_kind(value)}: {_short(problems[0]['msg'])}")
+        failures = error.errors(include_url=False, include_input=False, include_context=False)
+    if len(failures) == 1 and not failures[0]["loc"]:
+        raise StructureError(f"its JSON is of type {_kind(value)}: {_short(failures[0]['msg'])}")
     told = [
         _short(f"{'.'.join(str(part) for part in problem['loc'])}: {problem['msg']}")
-        for problem in problems[:_MAX_PROBLEMS]
+        for problem in failures[:_MAX_FAILURES]
     ]
-    more = len(problems) - len(told)
+    more = len(failures) - len(told)
     raise StructureError("; ".join(told) + (f"; and {more} more" if more else ""))
 
 

@@ -23,8 +23,8 @@ from gsum_resources.llm.packaged import PACKAGED, causal_weights
 from gsum_resources.llm.structure import (
     Read,
     StructureError,
+    correction,
     json_directions,
-    re_ask,
     read,
     without_reasoning,
 )
@@ -173,21 +173,21 @@ class TransformersModel:
         self, request: Request, generated: list[Generated]
     ) -> tuple[str, Read[BaseModel] | None]:
         """The first reply that can be used; all are appended to `generated`."""
-        instructions, re_asks = request.instructions, 0
+        instructions, corrections = request.instructions, 0
         if request.schema:
             instructions += "\n\n" + json_directions(request.schema)
-            re_asks = self._settings.max_repairs
+            corrections = self._settings.max_repairs
         messages = [message("system", instructions), message("user", request.render())]
         while True:
             generated.append(self._loaded.generate(messages, request))
             try:
                 return _usable(generated[-1], request)
             except StructureError as problem:
-                if len(generated) > re_asks:
+                if len(generated) > corrections:
                     raise
                 messages += [
                     message("assistant", generated[-1].text),
-                    message("user", re_ask(problem)),
+                    message("user", correction(problem)),
                 ]
 
 

@@ -142,7 +142,7 @@ def _table(name: str, values: Sequence[tuple]) -> pa.Table:
     return pa.Table.from_pylist(told, schema)
 
 
-def look(check: str, **changed: list[tuple]) -> Finding:
+def snapshot(check: str, **changed: list[tuple]) -> Finding:
     """What a check finds once the rows of some tables are others."""
     wanted = {name if name == "chunks" else f"graphrag.{name}": v for name, v in changed.items()}
     return CHECKS[check](tables(GOOD | wanted))
@@ -157,7 +157,7 @@ def with_row(name: str, number: int, *row: object) -> list[tuple]:
 
 @pytest.mark.parametrize("check", CHECKS)
 def test_good_rows_pass_in_any_order(check):
-    finding = look(check)
+    finding = snapshot(check)
     assert not finding.problem
     assert finding.looked_at[0] != "0"
     assert not CHECKS[check](tables({name: rows[::-1] for name, rows in GOOD.items()})).problem
@@ -172,7 +172,7 @@ def test_no_rows_pass(check):
 
 def test_malformed_replies_are_told_with_the_remedy():
     rows = with_row("extractions", 1, "a1", "a", ["cut off " * 99, "no list"])
-    finding = look("malformed", extractions=rows)
+    finding = snapshot("malformed", extractions=rows)
     assert finding.problem.startswith("1 of 3 chunks got malformed replies")
     assert "(first: cut off cut off" in finding.problem
     assert "`gsum run tales` asks for these once more" in finding.problem
@@ -189,8 +189,8 @@ def mentions(*verbatim: bool, model: str = "m") -> list[tuple]:
 
 
 def test_more_than_half_of_the_names_stand_in_no_text():
-    assert not look("in_text", entity_mentions=mentions(True, False)).problem
-    finding = look("in_text", entity_mentions=mentions(True, False, False))
+    assert not snapshot("in_text", entity_mentions=mentions(True, False)).problem
+    finding = snapshot("in_text", entity_mentions=mentions(True, False, False))
     assert finding.problem.startswith("2 of 3 mentions have a name that the text")
     assert "choose another one in gsum.toml, [llm]" in finding.problem
     assert [row["name"] for row in finding.offenders] == ["1", "2"]
@@ -198,8 +198,8 @@ def test_more_than_half_of_the_names_stand_in_no_text():
 
 def test_a_given_graph_may_name_what_no_text_holds():
     given = mentions(False, False, model="")
-    assert not look("in_text", entity_mentions=given).problem
-    assert look("in_text", entity_mentions=given + mentions(False)).n_wrong == 1
+    assert not snapshot("in_text", entity_mentions=given).problem
+    assert snapshot("in_text", entity_mentions=given + mentions(False)).n_wrong == 1
 
 
 LIN = ("LIN", "Dr Lin", 1, "A biologist who swims.")
@@ -305,23 +305,23 @@ DEFECTS: dict[tuple[str, str], list[tuple]] = {
 @pytest.mark.parametrize(
     ("check", "table", "number", "row", "problems"),
     [
-        (*which, number, row, problems)
+        (*which, number, row, failures)
         for which, cases in DEFECTS.items()
-        for number, row, *problems in cases
+        for number, row, *failures in cases
     ],
 )
-def test_a_defect_is_told_and_nothing_else(check, table, number, row, problems):
-    finding = look(check, **{table: with_row(table, number, *row)})
+def test_a_defect_is_told_and_nothing_else(check, table, number, row, failures):
+    finding = snapshot(check, **{table: with_row(table, number, *row)})
     told = finding.problem.split(" again")[:-1]  # each ends with what to materialize
-    assert len(told) == len(problems)
-    for one, words in zip(told, problems, strict=True):
+    assert len(told) == len(failures)
+    for one, words in zip(told, failures, strict=True):
         assert one.removeprefix("; ").startswith(words)
-    assert finding.n_wrong == sum(int(words.split()[0]) for words in problems)
+    assert finding.n_wrong == sum(int(words.split()[0]) for words in failures)
     assert len(finding.offenders) == finding.n_wrong
 
 
 def test_the_offender_is_shown():
-    finding = look(
+    finding = snapshot(
         "join_entities", relationships=with_row("relationships", 0, "r1", "LIN", "BAY", 3)
     )
     assert finding.offenders == [
@@ -330,7 +330,7 @@ def test_the_offender_is_shown():
 
 
 def test_a_community_without_a_report():
-    finding = look("reported", community_reports=with_row("community_reports", 1))
+    finding = snapshot("reported", community_reports=with_row("community_reports", 1))
     assert finding.problem.startswith("1 of 4 communities have no report")
     assert "`gsum run tales` asks the model again" in finding.problem
     assert finding.offenders[0]["title"] == "sea"

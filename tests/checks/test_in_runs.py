@@ -153,7 +153,7 @@ def test_a_rejected_document_is_told_and_the_rest_is_made(house: House) -> None:
     (house.folder / "latin.txt").write_bytes("Käse | <b>".encode("latin-1"))
     report = house.run()
     assert report.errors == []
-    assert report.made
+    assert report.results
     told = by_name(recorded(house))
     failing = {name for name, evaluation in told.items() if not evaluation.passed}
     assert failing == {"rejected_documents:none_rejected"}
@@ -204,7 +204,7 @@ def test_a_check_that_breaks_fails_and_not_the_run(
     house.write_document(ASKED_ABOUT[0], "A lighthouse saw the boat. " * 40)
     report = house.run()
     assert report.errors == []
-    made = {asset for made in report.made for asset in made.assets}
+    made = {asset for made in report.results for asset in made.assets}
     assert made >= {"chunks", "chunk_embeddings", "retrieval/rankings", "retrieval/scores"}
     told = by_name(recorded(house))
     assert {name for name, evaluation in told.items() if not evaluation.passed} == {"chunks:lucky"}
@@ -224,7 +224,7 @@ class Torn:
     def __init__(self, house: House, monkeypatch: pytest.MonkeyPatch) -> None:
         self.over, self._came, self._looks = threading.Event(), threading.Event(), 0
         self._house = house
-        check = Check("whole", "It is whole.", self.look)
+        check = Check("whole", "It is whole.", self.run)
         monkeypatch.setattr(registry, "CHECKS", {"chunks": [check]})
 
     def is_first(self) -> bool:
@@ -233,7 +233,7 @@ class Torn:
         self._came.set()
         return not was_there
 
-    def look(self, _: Part) -> Finding:
+    def run(self, _: Part) -> Finding:
         self._looks += 1
         return Finding("", "torn", 1) if self._looks == 1 else Finding("")
 
@@ -258,8 +258,8 @@ class Torn:
 
 def test_a_later_look_waits_for_a_slow_one(house: House, monkeypatch: pytest.MonkeyPatch) -> None:
     class Slow(Torn):
-        def look(self, part: Part) -> Finding:
-            found = super().look(part)
+        def run(self, part: Part) -> Finding:
+            found = super().run(part)
             if self.is_first():
                 self.over.wait(3)  # the other run comes to its end meanwhile, unless it waits
             return found

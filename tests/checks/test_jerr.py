@@ -141,7 +141,7 @@ def _table(name: str, values: Sequence[tuple]) -> pa.Table:
     return pa.Table.from_pylist(told, schema)
 
 
-def look(check: str, **changed: list[tuple]) -> Finding:
+def snapshot(check: str, **changed: list[tuple]) -> Finding:
     """What a check finds once the rows of some tables are others."""
     wanted = {name if name in COLUMNS else f"jerr.{name}": rows for name, rows in changed.items()}
     return CHECKS[check](tables(GOOD | wanted))
@@ -156,7 +156,7 @@ def with_row(name: str, number: int, *row: object) -> list[tuple]:
 
 @pytest.mark.parametrize("check", CHECKS)
 def test_good_rows_pass_in_any_order(check):
-    finding = look(check)
+    finding = snapshot(check)
     assert not finding.problem
     assert finding.looked_at[0] != "0"
     assert not CHECKS[check](tables({name: rows[::-1] for name, rows in GOOD.items()})).problem
@@ -193,7 +193,7 @@ def test_every_check_is_registered():
 )
 def test_line_chunks_of_one_size_that_do_not_fit(row, first, n_wrong):
     number, values = row
-    finding = look("line_chunks", line_chunks=with_row("line_chunks", number, *values))
+    finding = snapshot("line_chunks", line_chunks=with_row("line_chunks", number, *values))
     assert finding.looked_at.endswith("line chunks of 2 documents")
     assert f"where line chunks and documents do not fit (first: {first})" in finding.problem
     assert finding.problem.endswith("; materialize jerr/line_chunks again")
@@ -202,23 +202,23 @@ def test_line_chunks_of_one_size_that_do_not_fit(row, first, n_wrong):
 
 
 def test_no_line_chunks_leave_all_documents_uncovered():
-    finding = look("line_chunks", line_chunks=[])
+    finding = snapshot("line_chunks", line_chunks=[])
     assert finding.problem.startswith("0 line chunks of 2 documents: 2 places where line chunks")
     assert "(first: document 'a', character 0: text in no chunk)" in finding.problem
 
 
 def test_pages_that_do_not_fit():
-    finding = look("pages", pages=with_row("pages", 1))
+    finding = snapshot("pages", pages=with_row("pages", 1))
     assert finding.problem == (
         "2 pages of 2 documents: 1 place where pages and documents do not fit (first: document "
         "'a', character 10: text in no chunk); materialize jerr/pages again"
     )
-    assert look("pages", pages=with_row("pages", 2)).n_wrong == 1
-    assert look("pages", pages=with_row("pages", 2, "y", 0, 1, "W")).n_wrong == 2
+    assert snapshot("pages", pages=with_row("pages", 2)).n_wrong == 1
+    assert snapshot("pages", pages=with_row("pages", 2, "y", 0, 1, "W")).n_wrong == 2
 
 
 def test_a_method_that_makes_no_pages_passes():
-    finding = look("pages", pages=[])
+    finding = snapshot("pages", pages=[])
     assert (finding.problem, finding.looked_at) == ("", "0 pages of 0 documents")
 
 
@@ -332,38 +332,38 @@ DEFECTS: dict[tuple[str, str], list[tuple]] = {
 @pytest.mark.parametrize(
     ("check", "table", "number", "row", "problems"),
     [
-        (*which, number, row, problems)
+        (*which, number, row, failures)
         for which, cases in DEFECTS.items()
-        for number, row, *problems in cases
+        for number, row, *failures in cases
     ],
 )
-def test_a_defect_is_told_and_nothing_else(check, table, number, row, problems):
-    finding = look(check, **{table: with_row(table, number, *row)})
+def test_a_defect_is_told_and_nothing_else(check, table, number, row, failures):
+    finding = snapshot(check, **{table: with_row(table, number, *row)})
     told = [one for one in finding.problem.split("; ") if one[:1].isdigit()]  # without remedies
-    assert len(told) == len(problems)
-    for one, words in zip(told, problems, strict=True):
+    assert len(told) == len(failures)
+    for one, words in zip(told, failures, strict=True):
         assert one.startswith(words)
-    assert finding.n_wrong == sum(int(words.split()[0]) for words in problems)
+    assert finding.n_wrong == sum(int(words.split()[0]) for words in failures)
     assert len(finding.offenders) == finding.n_wrong
 
 
 def test_the_offender_is_shown_and_the_remedy():
     rows = with_row("edges", 3, 600, "LIN", "X")
-    finding = look("edges", edges=rows)
+    finding = snapshot("edges", edges=rows)
     assert finding.offenders == [{"max_tokens": "600", "source_id": "LIN", "target_id": "X"}]
     assert finding.problem.endswith("materialize jerr/nodes and jerr/edges again")
 
 
 @pytest.mark.parametrize("check", ["synopses", "elements"])
 def test_what_the_model_left_out_is_asked_for_again(check):
-    finding = look(check, **{check: with_row(check, 4)})
+    finding = snapshot(check, **{check: with_row(check, 4)})
     assert "`gsum run tales` asks again" in finding.problem
     assert "choose another model in gsum.toml, [llm]" in finding.problem
 
 
 def test_searches_are_of_one_graph_whatever_its_size():
     of_large = [("q", "DAM", "dam", 1, 1, 1.0), ("q", "BAY", "bay", 2, 2, 0.5)]
-    assert not look("searches", searches=of_large).problem
+    assert not snapshot("searches", searches=of_large).problem
     of_both = [*of_large, ("p", "LIN", "Lin", 1, 1, 1.0)]  # LIN leads to BAY in the small one
-    assert look("searches", searches=of_both).n_wrong == 1
-    assert look("searches", searches=of_large, nodes=[], edges=[]).n_wrong == 3
+    assert snapshot("searches", searches=of_both).n_wrong == 1
+    assert snapshot("searches", searches=of_large, nodes=[], edges=[]).n_wrong == 3

@@ -25,9 +25,9 @@ def _import(name, source, corpora):
     report = import_benchmark(name, path, corpora)
     folder = corpora / name
     documents, rejected = load(folder, load_settings(folder))
-    queries, problems = load_queries(folder, [document.document_id for document in documents])
+    queries, failures = load_queries(folder, [document.document_id for document in documents])
     assert rejected == []
-    assert problems == []
+    assert failures == []
     assert (report.n_documents, report.n_queries) == (len(documents), len(queries))
     return report, {document.document_id: document for document in documents}, queries
 

@@ -43,10 +43,10 @@ def test_spans_of_several_documents_come_together_once():
 
 
 def test_evidence_outside_of_every_passage_is_told():
-    rows, problems = query_rows([asked(Span("d", 900, 990)), asked()], PASSAGES)
+    rows, failures = query_rows([asked(Span("d", 900, 990)), asked()], PASSAGES)
     assert rows["relevant_chunk_ids"].to_pylist() == [[], []]
-    assert len(problems) == 1
-    assert "'q'" in problems[0]
+    assert len(failures) == 1
+    assert "'q'" in failures[0]
 
 
 def test_rows_are_those_of_the_table():

@@ -58,7 +58,7 @@ def test_what_is_rejected_is_warned_of_unless_it_is_of_another_type(folder: Path
         "photo.jpg",
         "torn.txt",
     ]
-    (problem,) = found.problems
+    (problem,) = found.failures
     assert problem.startswith("tales/torn.txt: rejected: ")
     assert {*found.beside, "documents"} == set(STEPS["documents"].writes)
 
@@ -104,7 +104,7 @@ def test_all_steps_from_a_folder_to_vectors(folder: Path) -> None:
     assert made["chunk_embeddings"]["chunk_id"] == made["chunks"]["chunk_id"]
     assert made["query_embeddings"]["query_id"].to_pylist() == ["q"]
     found = STEPS["queries"].result(inputs.with_made(made))
-    (problem,) = found.problems
+    (problem,) = found.failures
     assert "ship" in problem
     shown = found.shown()["queries"]
     assert shown["left_out"] == 1

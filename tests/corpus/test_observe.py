@@ -4,7 +4,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from gsum_assets.corpus import observe
-from gsum_assets.execute import look_at_sources
+from gsum_assets.execute import observe_sources
 from gsum_resources.warehouse_io import WarehouseIO
 from tests.conftest import CORPUS, House
 
@@ -54,9 +54,9 @@ def test_the_version_of_a_graph_changes_with_its_files_alone(house: House) -> No
 def test_a_look_at_the_sources_notes_a_graph_and_nothing_else_changes(house: House) -> None:
     pipeline = house.pipeline()
     with house.instance() as instance:
-        look_at_sources(pipeline, instance, CORPUS, {})
+        observe_sources(pipeline, instance, CORPUS, {})
         before = {name: house.table(name) for name in ("source_documents", "source_queries")}
         write(house.folder / ENTITIES, b"one")
-        look_at_sources(pipeline, instance, CORPUS, {})
+        observe_sources(pipeline, instance, CORPUS, {})
     assert house.table("source_graph")["file"].to_pylist() == [ENTITIES]
     assert {name: house.table(name) for name in before} == before

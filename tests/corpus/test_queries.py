@@ -17,13 +17,13 @@ def test_no_file_means_no_queries(tmp_path):
 
 
 def test_defaults(tmp_path):
-    queries, problems = _load(
+    queries, failures = _load(
         tmp_path,
         "\ufeff" + json.dumps({"query_id": "q1", "text": "Why?", "document_id": "d1"}),
         "",
         {"query_id": "q2", "text": "Who?", "author": "kept out"},
     )
-    assert problems == []
+    assert failures == []
     assert queries == [
         Query("q1", "Why?", "Why?", "general", "d1", [], ["d1"], "test"),
         Query("q2", "Who?", "Who?", "general", None, [], [], "test"),
@@ -44,8 +44,8 @@ def test_everything_given(tmp_path):
         "options": ["r", "s"],
         "relevant_spans": [{"document_id": "d1", "start": 3, "end": 9}],
     }
-    queries, problems = _load(tmp_path, row)
-    assert problems == []
+    queries, failures = _load(tmp_path, row)
+    assert failures == []
     row["relevant_document_ids"] = ["d2", "d1"]
     row["relevant_spans"] = [Span("d1", 3, 9)]
     assert queries == [Query(**row)]
@@ -89,15 +89,15 @@ def test_bad_queries_are_told_and_left_out(tmp_path):
             ["'d7'", "not in the corpus"],
         ),
     }
-    queries, problems = _load(
+    queries, failures = _load(
         tmp_path,
         {"query_id": "good", "text": "x"},
         *(line for line, _ in bad.values()),
         {"query_id": "last", "text": "x"},
     )
     assert [query.query_id for query in queries] == ["good", "last"]
-    assert len(problems) == len(bad)
-    for problem, (number, (_, parts)) in zip(problems, bad.items(), strict=True):
+    assert len(failures) == len(bad)
+    for problem, (number, (_, parts)) in zip(failures, bad.items(), strict=True):
         assert f"queries.jsonl line {number}" in problem
         for part in parts:
             assert part in problem

@@ -79,8 +79,8 @@ def test_a_failure_costs_its_row_and_is_told() -> None:
     model = FirstWords(refuses="dynamite")
     answers = answer_questions(queries("good", "bad", "none"), found, model, 100)
     assert answers.rows["query_id"].to_pylist() == ["good"]
-    assert [p.split("'")[1] for p in answers.problems] == ["bad", "none"]
-    assert "refused" in answers.problems[0]
+    assert [p.split("'")[1] for p in answers.failures] == ["bad", "none"]
+    assert "refused" in answers.failures[0]
 
 
 def test_no_answer_at_all_is_an_error() -> None:

@@ -49,7 +49,7 @@ def test_every_persona_and_task(tmp_path: Path) -> None:
         found = generate_questions(SETTINGS, model)
         assert len(server.lines()) == 1 + 2 + 4
         assert generate_questions(SETTINGS, model) == found
-    assert found.problems == []
+    assert found.failures == []
     assert found.rows.schema == TABLES["generated_questions"].schema
     rows = found.rows.to_pylist()
     assert sorted(row["text"] for row in rows) == sorted(f"How did {t} change?" for t in TOPICS)
@@ -71,7 +71,7 @@ def test_repetitions_are_dropped_and_told(tmp_path: Path) -> None:
 
     found = generated(tmp_path, repeating)
     assert found.rows["text"].to_pylist() == ["What recurs in the tales?"]
-    assert found.problems == ["1 of 8 questions: 7 repeated another, 0 were not written"]
+    assert found.failures == ["1 of 8 questions: 7 repeated another, 0 were not written"]
 
 
 def test_questions_without_blanks_between_words_are_told_apart(tmp_path: Path) -> None:
@@ -89,7 +89,7 @@ def test_more_than_asked_for_is_left_and_less_is_told(tmp_path: Path) -> None:
     assert generated(tmp_path, writer, one).rows.num_rows == 1
     three = QuestionsSettings(description=SETTINGS.description, n=3)
     found = generated(tmp_path, writer, three)
-    assert found.problems == ["8 of 27 questions: 0 repeated another, 19 were not written"]
+    assert found.failures == ["8 of 27 questions: 0 repeated another, 19 were not written"]
 
 
 def test_a_failure_costs_its_questions_and_is_told(tmp_path: Path) -> None:
@@ -98,8 +98,8 @@ def test_a_failure_costs_its_questions_and_is_told(tmp_path: Path) -> None:
 
     found = generated(tmp_path, failing)
     assert found.rows.num_rows == 6
-    assert found.problems[0].startswith("no questions: judge: the question request")
-    assert found.problems[1] == "6 of 8 questions: 0 repeated another, 2 were not written"
+    assert found.failures[0].startswith("no questions: judge: the question request")
+    assert found.failures[1] == "6 of 8 questions: 0 repeated another, 2 were not written"
 
 
 @pytest.mark.parametrize("blank", ['{"questions": [" ", ""]}', '{"questions": []}', "{}", "no"])

@@ -10,9 +10,9 @@ from click.testing import CliRunner
 from gsum_assets import cli
 from gsum_assets.automation.forget import Forgotten
 from gsum_assets.corpus.settings import CorpusError
-from gsum_assets.forget import Oblivion, forget
+from gsum_assets.forget import ForgetReport, forget
+from gsum_assets.forgetting.leftovers import find_leftovers, sentences_of
 from gsum_assets.forgetting.replies import FORGOTTEN
-from gsum_assets.forgetting.traces import find_traces, sentences_of
 from gsum_assets.run import forget_corpus
 from gsum_assets.tables import TABLES
 from gsum_resources.appended import read_appended
@@ -46,7 +46,7 @@ def first(tmp_path_factory: pytest.TempPathFactory) -> Iterator[House]:
         )
         (house.folder / "corpus.toml").write_text(WITHOUT_BERTSCORE)
         assert house.run(["bm25"]).is_complete
-        assert forget_gone(house) is None
+        assert forget_deleted(house) is None
         yield house
 
 
@@ -56,39 +56,39 @@ def indexed(first: House, tmp_path: Path) -> Iterator[House]:
         yield copy
 
 
-def forget_gone(house: House) -> Forgotten | None:
+def forget_deleted(house: House) -> Forgotten | None:
     with house.instance() as instance:
-        return house.pipeline().forgetting.forget_gone(instance)
+        return house.pipeline().forgetting.forget_deleted(instance)
 
 
-def forgotten(house: House, document_id: str, retrain: bool = False) -> Oblivion:
+def forgotten(house: House, document_id: str, retrain: bool = False) -> ForgetReport:
     with house.instance() as instance:
         return forget(house.pipeline(), instance, CORPUS, document_id, retrain)
 
 
-def traces(house: House) -> set[str]:
+def leftovers(house: House) -> set[str]:
     """Places under the home that hold a sentence of the document: `state.db`, `documents`, …"""
-    found = find_traces(house.home, CORPUS, sentences_of(TEXT))
-    parts = [Path(trace.path).relative_to(house.home.root).parts[:2] for trace in found]
+    found = find_leftovers(house.home, CORPUS, sentences_of(TEXT))
+    parts = [Path(leftover.path).relative_to(house.home.root).parts[:2] for leftover in found]
     return {part[-1] for part in parts}
 
 
 def test_a_deleted_file_leaves_no_trace_after_the_next_run(indexed: House) -> None:
-    assert traces(indexed) >= {"documents", "chunks", "summaries", "state.db", "history"}
+    assert leftovers(indexed) >= {"documents", "chunks", "summaries", "state.db", "history"}
     (indexed.folder / f"{SECRET}.txt").unlink()
     (indexed.folder / f"{OTHER}.txt").rename(indexed.folder / "renamed.txt")
     queries = indexed.folder / "queries.jsonl"
     queries.write_text(queries.read_text().replace(OTHER, "renamed"))
-    assert forget_gone(indexed) is None  # nothing is looked at yet
+    assert forget_deleted(indexed) is None  # nothing is looked at yet
     before = asked_of(indexed).total()
     assert indexed.run().is_complete
-    assert traces(indexed) == {"state.db", "history"}
-    done = forget_gone(indexed)
+    assert leftovers(indexed) == {"state.db", "history"}
+    done = forget_deleted(indexed)
     assert done
     assert done.documents == {CORPUS: sorted([SECRET, OTHER])}
     assert done.n_replies == 2  # of a question about it, and of one about all that showed it
-    assert traces(indexed) == set()
-    assert forget_gone(indexed) is None
+    assert leftovers(indexed) == set()
+    assert forget_deleted(indexed) is None
     # one about all was asked without it, and the renamed one not at all; what was paid before
     # stays on record, without a name
     assert asked_of(indexed).total() == before + 1
@@ -105,7 +105,7 @@ def test_the_command_forgets_at_once_and_says_what_it_cannot(
     assert said.exit_code == 0, said.output
     assert "none is left under the home" in said.output
     assert "1 questions in queries.jsonl name it" in said.output
-    assert traces(indexed) == set()
+    assert leftovers(indexed) == set()
     assert not (indexed.folder / f"{SECRET}.txt").exists()
     for document_id in ("stranger", SECRET):
         said = CliRunner().invoke(cli.main, ["forget", CORPUS, document_id])
@@ -131,7 +131,7 @@ def test_what_cannot_be_made_anew_is_removed(indexed: House) -> None:
     assert "the server is away" in (done.problem or "")
     assert done.removed
     assert done.n_replies == 2
-    assert traces(indexed) == set()
+    assert leftovers(indexed) == set()
     assert indexed.table("summaries").num_rows == 0
     indexed.model = model
     indexed.write_document(SECRET, f"{TEXT} {text_of(SECRET)}")
@@ -152,8 +152,8 @@ def test_a_corpus_whose_folder_is_removed_leaves_no_trace(indexed: House) -> Non
     pipeline = indexed.pipeline()
     with indexed.instance() as instance:
         forget_corpus(pipeline, instance, CORPUS)
-        assert pipeline.forgetting.forget_gone(instance)
-    assert traces(indexed) == set()
+        assert pipeline.forgetting.forget_deleted(instance)
+    assert leftovers(indexed) == set()
     assert not list(Path(indexed.store.root).glob(f"*/corpus={CORPUS}"))
 
 

@@ -55,7 +55,7 @@ def refine(
         n_word_pieces,
     )
     assert len(model.calls) == 1
-    return made.rows.to_pylist(), list(made.problems), model.asked
+    return made.rows.to_pylist(), list(made.failures), model.asked
 
 
 def column(rows: list[dict], name: str) -> list:
@@ -77,7 +77,7 @@ def test_grades_part_at_the_settings() -> None:
 
 
 def test_each_grade_is_asked_for_what_it_keeps() -> None:
-    rows, problems, asked = refine([BRIDGE, LONG, COOKING], [9, 5, 2], topic={1: 8, 2: 4, 3: 1})
+    rows, failures, asked = refine([BRIDGE, LONG, COOKING], [9, 5, 2], topic={1: 8, 2: 4, 3: 1})
     assert column(rows, "score") == [8.5, 4.5, 1.5]
     assert column(rows, "grade") == ["high", "medium", "low"]
     assert column(rows, "fate") == ["edited", "condensed", "reduced"]
@@ -94,7 +94,7 @@ def test_each_grade_is_asked_for_what_it_keeps() -> None:
     assert column(rows, "tokens_before") == n_word_pieces([BRIDGE, LONG, COOKING])
     assert column(rows, "tokens_after") == n_word_pieces(["Something new."]) * 3
     assert column(rows, "calls") == [1, 1, 1]
-    assert problems == []
+    assert failures == []
 
 
 def test_ranks_stay_though_scores_differ() -> None:
@@ -106,14 +106,14 @@ def test_ranks_stay_though_scores_differ() -> None:
 
 @pytest.mark.parametrize("nothing", ["NONE", "none.", ' "None" ', "**NONE**"])
 def test_a_low_one_of_which_nothing_matters_is_dropped(nothing: str) -> None:
-    rows, problems, _ = refine(
+    rows, failures, _ = refine(
         [BRIDGE, COOKING], [9, 1], lambda r: nothing if COOKING in r.passages else "Edited."
     )
     assert column(rows, "fate") == ["edited", "dropped"]
     assert column(rows, "text") == ["Edited.", ""]
     assert rows[1]["tokens_after"] == 0
     assert rows[1]["calls"] == 1
-    assert problems == []
+    assert failures == []
 
 
 def test_a_dropped_passage_is_not_shown_to_the_model() -> None:
@@ -140,32 +140,32 @@ def test_the_best_passage_is_shown_where_nothing_would_be() -> None:
 
 
 def test_a_failed_request_keeps_the_beginning_and_is_told() -> None:
-    rows, problems, _ = refine([BRIDGE, LONG, COOKING], [9, 5, 2], lambda r: None)
+    rows, failures, _ = refine([BRIDGE, LONG, COOKING], [9, 5, 2], lambda r: None)
     assert column(rows, "fate") == ["whole", "cut", "cut"]
     assert rows[0]["text"] == BRIDGE
     assert LONG.startswith(rows[1]["text"].rstrip("…"))
     assert COOKING.startswith(rows[2]["text"].rstrip("…"))
     assert len(rows[1]["text"].split()) <= len(LONG.split()) / 2
     assert len(rows[2]["text"].split()) <= 25
-    assert problems == [
+    assert failures == [
         f"question 'q', passage 'c{i}': not rewritten: the server is tired" for i in (1, 2, 3)
     ]
 
 
 @pytest.mark.parametrize("reply", ["", "  \n", "[1]\n", "None"])
 def test_an_empty_reply_is_a_failure(reply: str) -> None:
-    rows, problems, _ = refine([BRIDGE], [9], lambda r: reply)
+    rows, failures, _ = refine([BRIDGE], [9], lambda r: reply)
     assert (rows[0]["fate"], rows[0]["text"]) == ("whole", BRIDGE)
-    assert "not rewritten: the reply is empty" in problems[0]
+    assert "not rewritten: the reply is empty" in failures[0]
 
 
 def test_what_nobody_judged_stays_as_it_is() -> None:
-    rows, problems, asked = refine([BRIDGE, COOKING], [None, 8])
+    rows, failures, asked = refine([BRIDGE, COOKING], [None, 8])
     assert (rows[0]["score"], rows[0]["grade"], rows[0]["fate"]) == (None, None, "whole")
     assert rows[0]["text"] == BRIDGE
     assert (rows[0]["model"], rows[0]["calls"]) == ("", 0)
     assert len(asked) == 1
-    assert problems == []
+    assert failures == []
 
 
 def test_a_reply_equal_to_the_passage_is_whole_and_a_number_before_it_is_not_shown() -> None:
@@ -243,7 +243,7 @@ def test_a_question_that_leaves_no_room_is_told() -> None:
     made = unrefined_contexts(found, asked, settings, MAX_WORDS, n_word_pieces)
     assert made.rows["fate"].to_pylist() == ["cut", "dropped"]
     assert made.rows["text"][0].as_py() == "The…"
-    assert "set prompt_tokens higher" in made.problems[0]
+    assert "set prompt_tokens higher" in made.failures[0]
 
 
 def test_the_embedded_model_reduces_what_does_not_matter() -> None:
@@ -266,4 +266,4 @@ def test_the_embedded_model_reduces_what_does_not_matter() -> None:
     assert bridge["grade"] == "high"
     assert bridge["fate"] in ("whole", "edited")
     assert bridge["tokens_after"] > 0.9 * bridge["tokens_before"]
-    assert made.problems == []
+    assert made.failures == []

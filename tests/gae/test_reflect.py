@@ -22,7 +22,7 @@ def test_every_pair_is_asked_at_once_and_a_failure_is_told() -> None:
     assert made.rows.select(["query_id", "node_id", "relevance", "model"]).to_pylist() == [
         {"query_id": q, "node_id": "c1", "relevance": 6, "model": "scripted"} for q in ("q1", "q2")
     ]
-    assert made.problems == ["question 'q1', passage 'c2': not judged: the server is tired"]
+    assert made.failures == ["question 'q1', passage 'c2': not judged: the server is tired"]
 
 
 def test_a_choice_is_shown_with_its_options() -> None:

@@ -48,7 +48,7 @@ def test_a_low_one_is_reduced_and_a_bad_reply_costs_its_row_alone(tmp_path: Path
         {"cluster": 1, "relevance": 2, "n_read": 1},
     ]
     assert own.rows["node_id"].to_pylist() == ["c1", "c2"]
-    (problem,) = own.problems
+    (problem,) = own.failures
     assert problem.startswith("question 'q', passage 'c3': not judged: ")
     assert "it holds no JSON" in problem
     rows = made.rows.to_pylist()

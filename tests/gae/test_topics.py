@@ -36,14 +36,14 @@ def test_every_cluster_of_a_question_is_asked_about_at_once() -> None:
             ("q2", 4, "A topic", 1, 1, 1, 1),
         )
     ]
-    assert made.problems == []
+    assert made.failures == []
 
 
 def test_a_failure_costs_its_row_and_is_told() -> None:
     model = Scripted(lambda request: None if len(request.passages) == 2 else reply())
     made = topics(FOUND, CLUSTERS, ASKED, model, SETTINGS, n_word_pieces)
     assert made.rows["cluster"].to_pylist() == [0, 4]
-    assert made.problems == ["question 'q1', cluster 4: no topic: the server is tired"]
+    assert made.failures == ["question 'q1', cluster 4: no topic: the server is tired"]
 
 
 @pytest.mark.parametrize("prompt_tokens", [250, 400, 1000, 6000])
@@ -87,4 +87,4 @@ def test_the_embedded_model_names_and_tells_apart() -> None:
     assert "bridge" in bridge["topic"].lower()
     assert cooking["relevance"] < SETTINGS.medium
     assert bridge["relevance"] >= SETTINGS.high
-    assert made.problems == []
+    assert made.failures == []

@@ -114,12 +114,12 @@ def test_nothing_of_it_is_missed_unless_asked_for(house: House) -> None:
         # results are wanted once there is a question
         for method, families in (("bm25", {"retrieval"}), ("node2vec", {"retrieval", "gor"})):
             pipeline.requests.add(CORPUS, [method])
-            look = pipeline.new_look(instance)
+            snapshot = pipeline.new_snapshot(instance)
             missed = {
                 key.path[0]
-                for key, node in look.nodes.items()
+                for key, node in snapshot.nodes.items()
                 for partition in node.partitions(CORPUS)
-                if len(key.path) > 1 and look.is_missing(key, partition)
+                if len(key.path) > 1 and snapshot.is_missing(key, partition)
             }
             assert missed == families
 
@@ -180,7 +180,7 @@ def test_later_documents_get_embeddings_from_the_model_there_is(
             (NEW, False),
         }
         assert ask(house.pipeline(), CORPUS, "Thanks?", "gor", MUTE).text == "Thank you. Goodbye."
-        assert house.run().made == []
+        assert house.run().results == []
 
 
 @pytest.mark.usefixtures("tables_alone_here")
@@ -271,7 +271,7 @@ def test_a_table_of_the_settings_concerns_the_assets_that_read_it(
 
         def due(text: str) -> set[str]:
             settings.write_text(SETTINGS + text)
-            lineage = house.pipeline().new_look(instance).lineage
+            lineage = house.pipeline().new_snapshot(instance).lineage
             return {name for name, current in made.items() if lineage.changes(name, *current)}
 
         assert due("") == set()

@@ -89,14 +89,14 @@ def test_a_failed_round_leaves_a_gap_and_the_others_go_on():
     found = respond(queries(), chunks, embeddings, model, embedder, k=2)
     assert found.rows["round"].to_pylist() == [1, 3]
     assert texts_of(found.rows, chunks)[1] == ["south", "answer to Q1"]
-    assert found.problems == ["document 'a', round 2: no response: the server is tired"]
+    assert found.failures == ["document 'a', round 2: no response: the server is tired"]
 
 
 def test_an_empty_reply_is_no_response():
     chunks, embeddings, embedder = house()
     found = respond(queries(), chunks, embeddings, Scripted(lambda request: " \n"), embedder)
     assert found.rows.num_rows == 0
-    assert len(found.problems) == 3
+    assert len(found.failures) == 3
     assert found.rows.schema.field("query_embedding").type.list_size == 4
 
 
@@ -160,7 +160,7 @@ def test_no_questions():
     chunks, embeddings, embedder = house()
     found = respond(queries(()), chunks, embeddings, Scripted(answering), embedder)
     assert found.rows.num_rows == 0
-    assert found.problems == []
+    assert found.failures == []
 
 
 def test_the_embedded_model_answers_its_own_questions():
@@ -171,7 +171,7 @@ def test_the_embedded_model_answers_its_own_questions():
     found = respond(asked, chunks, embeddings, model, embedder, k=3, max_words=40)
     rows = found.rows.to_pylist()
     assert len(rows) == asked.num_rows
-    assert found.problems == []
+    assert found.failures == []
     assert all(0 < len(row["text"].split()) <= 42 for row in rows)
     assert all(len(row["node_ids"]) == 3 for row in rows)
     earlier = set(chunks["chunk_id"].to_pylist())

@@ -114,7 +114,7 @@ def test_four_tables_of_one_chunk(tmp_path: Path) -> None:
         found = extract(chunks_of("DR LIN came to Yorkshire."), model, ONCE)
     for name, table in tables_of(found).items():
         assert table.schema == TABLES[f"graphrag.{name}"].schema
-    assert found.problems == []
+    assert found.failures == []
     own = {"chunk_id": "c0", "document_id": "d0", "round": 0, "model": "judge"}
     (first, *others) = found.beside["entity_mentions"].to_pylist()
     assert first == own | {
@@ -216,12 +216,12 @@ MENDED = {
 
 @pytest.mark.parametrize("name", MENDED)
 def test_slips_are_mended_without_a_further_request(tmp_path: Path, name: str) -> None:
-    said, names, problems = MENDED[name]
+    said, names, failures = MENDED[name]
     with judging(tmp_path, speaking(lambda text, nth: said)) as (model, server):
         found = extract(chunks_of("Lin"), model, ONCE)
         assert len(server.lines()) == 1
     assert names_in(found, "c0") == names
-    assert names_in(found, "c0", "extractions", "problems") == [problems]
+    assert names_in(found, "c0", "extractions", "problems") == [failures]
 
 
 # a malformed reply among good ones
@@ -253,7 +253,7 @@ def test_of_a_malformed_reply_the_good_part_is_kept(asked_twice, name: str) -> N
     chunk = f"c{TEXTS.index(name)}"
     _, names, told = MALFORMED[name]
     assert names_in(found, chunk) == names
-    (line,) = [line for line in found.problems if f"chunk '{chunk}'" in line]
+    (line,) = [line for line in found.failures if f"chunk '{chunk}'" in line]
     (problem,) = names_in(found, chunk, "extractions", "problems")
     assert line == f"document 'd{TEXTS.index(name) // 2}', chunk '{chunk}': {problem[0]}"
     assert re.search(told, line)
@@ -268,7 +268,7 @@ def test_other_chunks_are_as_without_malformed_replies(asked_twice, tmp_path: Pa
     good = [f"c{place}" for place, text in enumerate(TEXTS) if text not in MALFORMED]
     assert [found[chunk] for chunk in good] == [clean[chunk] for chunk in good]
     assert list(found) == list(clean)
-    assert len(asked_twice[0][0].problems) == len(MALFORMED)
+    assert len(asked_twice[0][0].failures) == len(MALFORMED)
 
 
 def test_malformed_replies_alone_are_asked_for_again(asked_twice) -> None:
@@ -276,7 +276,7 @@ def test_malformed_replies_alone_are_asked_for_again(asked_twice) -> None:
     n_malformed = 2 * len(MALFORMED) - len(CIRCLES)  # each of them was asked once more
     assert n_first == len(TEXTS) - len(MALFORMED) + n_malformed
     assert n_second == n_malformed
-    assert second.problems == first.problems
+    assert second.failures == first.failures
     for table in TABLE_NAMES[1:]:
         assert tables_of(second)[table] == tables_of(first)[table]
 
@@ -364,7 +364,7 @@ def test_a_malformed_gleaning_keeps_the_first_round(tmp_path: Path) -> None:
     assert names_in(found, "c0") == ["Lin", "Boat", "Ann"]
     assert names_in(found, "c0", column="round") == [0, 0, 1]
     assert names_in(found, "c0", "extractions", "n_rounds") == [1]
-    assert len(found.problems) == 1
+    assert len(found.failures) == 1
 
 
 def test_the_order_of_chunks_does_not_matter(tmp_path: Path) -> None:
@@ -379,7 +379,7 @@ def test_the_order_of_chunks_does_not_matter(tmp_path: Path) -> None:
         turned = extract(chunks.take([3, 6, 0, 5, 1, 4, 2]), model, ONCE)
     assert list(by_chunk(turned).items()) == list(by_chunk(found).items())
     assert found.rows["chunk_id"].to_pylist() == chunks["chunk_id"].to_pylist()
-    assert turned.problems == found.problems
+    assert turned.failures == found.failures
 
 
 def test_settings_say_what_is_asked(tmp_path: Path) -> None:
@@ -401,7 +401,7 @@ def test_a_server_that_fails_for_one_chunk(tmp_path: Path) -> None:
     with judging(tmp_path, says, always_fail="poison") as (model, _):
         found = extract(chunks_of("Lin", "poison", "Ann"), model, ONCE)
     assert found.rows["n_entities"].to_pylist() == [2, 0, 2]
-    (problem,) = found.problems
+    (problem,) = found.failures
     assert "chunk 'c1'" in problem
     assert "tried 2 times" in problem
 
@@ -430,7 +430,7 @@ def test_the_embedded_model_fills_all_four_tables() -> None:
         )
     # asked for what it missed, it says the same again
     assert names_in(found, "c0", "extractions", "n_rounds") == [2]
-    (problem,) = found.problems
+    (problem,) = found.failures
     assert "c1" in problem
 
 

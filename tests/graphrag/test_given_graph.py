@@ -89,7 +89,7 @@ def test_what_the_package_writes_is_located_by_name(tmp_path: Path) -> None:
     put(tmp_path, [e | theirs for e in ENTITIES], [r | theirs for r in RELATIONSHIPS])
     found = extracted_from(graph_in(tmp_path), chunks_of(TEXTS))
     first, second, third = chunk_of("d0", 0), chunk_of("d0", 1), chunk_of("d1", 0)
-    assert found.problems == []
+    assert found.failures == []
     assert mentions(found) == {
         (first, "lin"),
         (first, "the boat"),
@@ -182,12 +182,12 @@ def test_what_is_found_nowhere_is_left_out_and_reported(tmp_path: Path) -> None:
     found = extracted_from(graph, chunks)
     assert {key for _, key in mentions(found)} == {"lin", "the boat", "ann"}
     assert {(source, target) for _, source, target in told(found)} == {("lin", "the boat")}
-    entities, relationships = found.problems
+    entities, relationships = found.failures
     assert "graph/entities.parquet: 1 of 4 entities" in entities
     assert "'Zorn'" in entities
     assert "graph/relationships.parquet: 2 of 3 relationships" in relationships
     assert "'Ann' and 'The Boat'; 'Lin' and 'Zorn'" in relationships
-    assert extracted_from(graph, chunks, is_whole=False).problems == []
+    assert extracted_from(graph, chunks, is_whole=False).failures == []
 
 
 def test_an_end_without_a_row_is_named_by_its_relationship_alone(tmp_path: Path) -> None:
@@ -217,10 +217,10 @@ def test_a_bad_entity_loses_itself_alone(tmp_path: Path, bad: dict, said: str) -
     put(tmp_path, table.set_column(0, "title", named), RELATIONSHIPS)
     graph = graph_in(tmp_path)
     assert list(graph.entities) == ["ann", "lin", "the boat"]
-    (problem,) = graph.problems
+    (problem,) = graph.failures
     assert "graph/entities.parquet: 1 of 4 rows left out (row 4: " in problem
     assert said in problem
-    assert problem in extracted_from(graph, chunks_of(TEXTS)).problems
+    assert problem in extracted_from(graph, chunks_of(TEXTS)).failures
 
 
 @pytest.mark.parametrize(
@@ -236,7 +236,7 @@ def test_a_bad_relationship_loses_itself_alone(tmp_path: Path, bad: dict, said: 
     put(tmp_path, ENTITIES, [RELATIONSHIPS[0] | bad, *RELATIONSHIPS])
     graph = graph_in(tmp_path)
     assert len(graph.relationships) == 1
-    (problem,) = graph.problems
+    (problem,) = graph.failures
     assert "graph/relationships.parquet: 1 of 2 rows left out (row 1: " in problem
     assert said in problem
 
@@ -246,17 +246,17 @@ def test_a_column_of_the_wrong_type_loses_its_rows_and_not_the_other_file(tmp_pa
     graph = graph_in(tmp_path)
     assert len(graph.entities) == 3
     assert graph.relationships == []
-    assert "1 of 1 rows left out (row 1: 'weight'" in graph.problems[0]
+    assert "1 of 1 rows left out (row 1: 'weight'" in graph.failures[0]
     put(tmp_path, [e | {"title": n} for n, e in enumerate(ENTITIES)], RELATIONSHIPS)
     graph = graph_in(tmp_path)
     assert graph.entities == {}
     assert len(graph.relationships) == 1
-    assert "3 of 3 rows left out" in graph.problems[0]
+    assert "3 of 3 rows left out" in graph.failures[0]
 
 
 def test_many_bad_rows_are_counted_and_some_shown(tmp_path: Path) -> None:
     put(tmp_path, [*ENTITIES, *[ENTITIES[0] | {"title": "?"}] * 2000], RELATIONSHIPS)
-    (problem,) = graph_in(tmp_path).problems
+    (problem,) = graph_in(tmp_path).failures
     assert "2,000 of 2,003 rows" in problem
     assert "row 4: " in problem
     assert len(problem) < 500

@@ -33,7 +33,7 @@ class Run:
     """What a run wrote, and what the model was asked: the maps, then the final questions."""
 
     partial: pa.Table
-    problems: list[str]
+    failures: list[str]
     reduced: pa.Table
     maps: Scripted
     finals: Scripted
@@ -64,7 +64,7 @@ def run(
     )
     answers = answer_questions(pa.concat_tables([asked, also]), shown, finals, MAX_WORDS)
     finals.calls = [[r for r in call if r.question != "?"] for call in finals.calls]
-    return Run(mapped.rows, list(mapped.problems), reduced, maps, finals, list(answers.problems))
+    return Run(mapped.rows, list(mapped.failures), reduced, maps, finals, list(answers.failures))
 
 
 def sentence(i: int, words: int = 20) -> str:
@@ -200,7 +200,7 @@ def test_a_failing_pack_costs_itself_alone() -> None:
         return None if sentence(30) in request.passages else helping(50)
 
     done = run(passages(60), say)
-    (problem,) = done.problems
+    (problem,) = done.failures
     place = int(problem.split("pack ")[1].split(":")[0])
     assert problem == f"question 'q', pack {place}: no partial answer: the server is tired"
     assert done.partial["pack"].to_pylist() == [i for i in range(8) if i != place]
@@ -214,8 +214,8 @@ def test_of_a_reply_that_was_cut_off_the_partial_answer_is_kept_if_it_is_whole()
         return cut[:30] if sentence(30) in request.passages else f"{whole[:-1]}, "
 
     done = run(passages(60), say)
-    lost = [problem for problem in done.problems if "no partial answer" in problem]
-    assert (done.partial.num_rows, len(done.problems), len(lost)) == (7, 8, 1)
+    lost = [problem for problem in done.failures if "no partial answer" in problem]
+    assert (done.partial.num_rows, len(done.failures), len(lost)) == (7, 8, 1)
     assert "nothing of it could be used" in lost[0]
     assert set(done.partial["answer"].to_pylist()) == {"It was Lin."}
     kept = [["it was cut off (what can be read is kept)"]]
@@ -224,7 +224,7 @@ def test_of_a_reply_that_was_cut_off_the_partial_answer_is_kept_if_it_is_whole()
 
 def test_where_every_pack_fails_there_is_no_answer() -> None:
     done = run(passages(60), lambda request: None)
-    assert (done.partial.num_rows, done.reduced.num_rows, len(done.problems)) == (0, 0, 8)
+    assert (done.partial.num_rows, done.reduced.num_rows, len(done.failures)) == (0, 0, 8)
     assert done.unanswered == ["question 'q' has no context"]
 
 
@@ -258,7 +258,7 @@ def test_a_question_that_leaves_no_room_is_told_and_costs_itself_alone() -> None
     long = queries({"long": "Which?"}, form="choice", options=options)
     contexts = pa.concat_tables([passages(60, "long"), passages(60)])
     done = run(contexts, lambda request: helping(50), asked=pa.concat_tables([long, ONE]))
-    assert done.problems == [
+    assert done.failures == [
         "question 'long': it and the instructions leave no room to passages; set prompt_tokens "
         "higher in corpus.toml, [graphrag.answers]"
     ]

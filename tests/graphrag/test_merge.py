@@ -77,7 +77,7 @@ def relationships(mentions: Rows, related: Rows) -> tuple[dict[tuple[str, str], 
         SETTINGS,
         n_word_pieces,
     )
-    assert not merged.problems
+    assert not merged.failures
     return {(row["source_id"], row["target_id"]): row for row in merged.rows.to_pylist()}, model
 
 
@@ -298,7 +298,7 @@ def test_without_a_reply_descriptions_are_joined_and_cut(reply: str | None) -> N
     assert 30 < n_word_pieces([rows["e-boat"]["description"]])[0] <= 60
     assert rows["e-lamp"]["description"] == "Merged."
     cause = "the server is tired" if reply is None else "the reply is empty"
-    assert merged.problems == [
+    assert merged.failures == [
         f"descriptions of '{name}' are not merged: {cause}" for name in ("Boat", "Lin")
     ]
 

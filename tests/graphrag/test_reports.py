@@ -204,7 +204,7 @@ def test_a_part_without_a_report_is_told_by_its_elements() -> None:
         return None if is_first else _of_part(request)
 
     done = run(given, say, ReportSettings(prompt_tokens=2000), found=found)
-    assert done.written.problems == ["community 1 (b) has no report: the server is tired"]
+    assert done.written.failures == ["community 1 (b) has no report: the server is tired"]
     assert set(done.reports) == {"whole", "m", "s"}
     shown = done.model.calls[-1][0].passages
     assert {text[3] for text in shown if text.startswith("On ")} == {"m"}
@@ -218,12 +218,12 @@ def test_of_a_report_that_was_cut_off_the_whole_findings_are_kept() -> None:
     (row,) = done.written.rows.to_pylist()
     assert (row["title"], row["n_findings"], row["n_unsupported"]) == ("A report", 1, 0)
     assert row["problems"] == ["it was cut off (what can be read is kept)"]
-    (problem,) = done.written.problems
+    (problem,) = done.written.failures
     assert problem.endswith("has a report of which a part is missing: " + row["problems"][0])
 
     early = run(graph([("a", "b"), ("b", "c")]), lambda request: cut[: cut.index("findings")])
     assert early.written.rows.num_rows == 0
-    (problem,) = early.written.problems
+    (problem,) = early.written.failures
     assert "has no report: it was cut off (nothing" in problem
 
 

@@ -81,7 +81,7 @@ def test_each_step_reads_what_it_names_and_makes_rows_of_its_tables(tmp_path: Pa
         for name, rows in made.items():
             assert conform(TABLES[f"graphrag.{name}"], rows, name).num_rows or name == "claims"
         inputs = inputs.with_made(made)
-        assert not result.problems
+        assert not result.failures
         if step.table == "communities":
             shown = result.shown()["communities"]
             assert isinstance(shown["plot"], Picture)
@@ -120,10 +120,10 @@ def test_a_given_graph_is_read_in_place_of_a_model(tmp_path: Path) -> None:
     found = EXTRACTION.result(Inputs(tables, "tales", folder=tmp_path))
     assert found.beside["entity_mentions"]["name"].to_pylist() == ["Dov Hallam"] * len(TEXTS)
     assert tables.read == {"chunks", "source_graph"}
-    (problem,) = found.problems
+    (problem,) = found.failures
     assert "'Zorn'" in problem
     # Zorn may stand in another bucket
-    assert EXTRACTION.result(inputs_in(tmp_path, buckets=["03"])).problems == []
+    assert EXTRACTION.result(inputs_in(tmp_path, buckets=["03"])).failures == []
 
 
 def test_a_given_graph_without_its_folder_is_an_error() -> None:

@@ -15,7 +15,7 @@ import dagster as dg
 import pyarrow as pa
 from dagster._core.execution.context.compute import current_execution_context
 
-from gsum_assets.automation.currency import Node
+from gsum_assets.automation.staleness import Node
 from gsum_assets.corpus import observe
 from gsum_assets.definitions import Pipeline
 from gsum_assets.partitions import partitions_of, variant_key
@@ -49,7 +49,7 @@ class Workshop:
     def __init__(self, pipeline: Pipeline) -> None:
         self._warehouse = pipeline.warehouse
         self._graph = pipeline.definitions.resolve_asset_graph()
-        self.nodes: dict[dg.AssetKey, Node] = dict(pipeline.new_look(None).nodes)  # type: ignore[arg-type]
+        self.nodes: dict[dg.AssetKey, Node] = dict(pipeline.new_snapshot(None).nodes)  # type: ignore[arg-type]
         reads = pipeline.warehouse.reads
         self._doors: dict[str, Any] = {
             "models": ModelsIO(pipeline.models, reads, TABLES["embedding_calls"]),

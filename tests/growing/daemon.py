@@ -14,7 +14,7 @@ from dagster._core.definitions.partitions.context import partition_loading_conte
 from dagster._core.definitions.sensor_definition import SensorExecutionData
 
 from gsum_assets.automation.due import _independent
-from gsum_assets.automation.jobs import LOOK_FOR_CHANGES, REINDEX_EVERYTHING
+from gsum_assets.automation.jobs import OBSERVE_SOURCES, REINDEX_EVERYTHING
 from gsum_assets.definitions import Pipeline
 
 _MOST_TICKS = 60  # a chain of assets needs no more
@@ -49,9 +49,9 @@ class Daemon:
             else:
                 for corpus in request.partition_keys:
                     instance.delete_dynamic_partition("corpora", corpus)
-        look = pipeline.definitions.resolve_job_def(LOOK_FOR_CHANGES)
+        snapshot = pipeline.definitions.resolve_job_def(OBSERVE_SOURCES)
         for request in watched.run_requests or ():
-            looked = look.execute_in_process(
+            looked = snapshot.execute_in_process(
                 instance=instance, tags=dict(request.tags), run_config=_QUIET
             )
             assert looked.success

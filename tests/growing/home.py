@@ -13,9 +13,9 @@ from typing import NamedTuple
 import dagster as dg
 
 from gsum_assets.automation.corpora import forget_tables
-from gsum_assets.automation.currency import Look
+from gsum_assets.automation.staleness import Snapshot
 from gsum_assets.definitions import Pipeline, pipeline_for
-from gsum_assets.run import drive
+from gsum_assets.run import refresh
 from gsum_assets.tables import TABLES, table_of
 from gsum_resources import state
 from gsum_resources.content_hash import content_hash
@@ -129,13 +129,13 @@ def make_what_is_due(pipeline: Pipeline, corpus: str, together: bool = True) -> 
     workshop = Workshop(pipeline)
     n_calls = 0
     for asset in workshop.assets():
-        look = _look(pipeline)
+        snapshot = _snapshot(pipeline)
         due = sorted(
             {
                 partition
                 for key in asset.keys
                 for partition in workshop.nodes[key].partitions(corpus)
-                if look.is_due(key, partition)
+                if snapshot.is_due(key, partition)
             }
         )
         if due and due[0].bucket and together:
@@ -148,31 +148,31 @@ def make_what_is_due(pipeline: Pipeline, corpus: str, together: bool = True) -> 
     return n_calls
 
 
-def _look(pipeline: Pipeline) -> Look:
+def _snapshot(pipeline: Pipeline) -> Snapshot:
     """What is due now; all that failed is tried again."""
-    look = pipeline.new_look(None)  # type: ignore[arg-type]
-    look.attempts = SimpleNamespace(try_again_at=lambda _: float("inf"))  # type: ignore[assignment]
-    return look
+    snapshot = pipeline.new_snapshot(None)  # type: ignore[arg-type]
+    snapshot.attempts = SimpleNamespace(try_again_at=lambda _: float("inf"))  # type: ignore[assignment]
+    return snapshot
 
 
 def what_is_due(pipeline: Pipeline, corpus: str) -> list[str]:
     """Every asset partition that is not current, with what changed."""
-    look = _look(pipeline)
+    snapshot = _snapshot(pipeline)
     return [
-        f"{key.to_user_string()} {partition.path}: {look.changes(key, partition) or 'missing'}"
-        for key, node in look.nodes.items()
+        f"{key.to_user_string()} {partition.path}: {snapshot.changes(key, partition) or 'missing'}"
+        for key, node in snapshot.nodes.items()
         for partition in node.partitions(corpus)
-        if look.is_due(key, partition)
+        if snapshot.is_due(key, partition)
     ]
 
 
-def drive_once(place: Place, chosen: Chosen, corpus: str, methods: Sequence[str] = ()) -> int:
+def refresh_once(place: Place, chosen: Chosen, corpus: str, methods: Sequence[str] = ()) -> int:
     """What `gsum run` does; how many runs it took."""
     with place.instance() as instance:
-        report = drive(place.pipeline(chosen), instance, corpus, methods)
+        report = refresh(place.pipeline(chosen), instance, corpus, methods)
     if not report.is_complete:
-        raise MisfitError("; ".join([*report.errors, *report.gaps, *report.not_made]))
-    return len(report.made)
+        raise MisfitError("; ".join([*report.errors, *report.gaps, *report.not_materialized]))
+    return len(report.results)
 
 
 def made_from_nothing(place: Place, grown: Place, chosen: Chosen, corpus: str) -> None:
@@ -189,8 +189,10 @@ def made_from_nothing(place: Place, grown: Place, chosen: Chosen, corpus: str) -
     workshop = Workshop(pipeline)
     for asset in workshop.assets():
         node = workshop.nodes[min(asset.keys)]
-        look = _look(pipeline)  # once `queries` is made, what is made for questions is wanted
-        wanted = [p for p in node.partitions(corpus) if look.is_wanted(node.key, p)]
+        snapshot = _snapshot(
+            pipeline
+        )  # once `queries` is made, what is made for questions is wanted
+        wanted = [p for p in node.partitions(corpus) if snapshot.is_wanted(node.key, p)]
         if wanted and table_of(node.key.path).name not in GIVEN:
             for partitions in [wanted] if wanted[0].bucket else [[one] for one in wanted]:
                 workshop.make(asset, partitions)

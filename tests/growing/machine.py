@@ -24,10 +24,10 @@ from tests.growing.home import (
     MisfitError,
     Place,
     contents,
-    drive_once,
     forget,
     made_from_nothing,
     make_what_is_due,
+    refresh_once,
     tables_that_mention,
     what_is_due,
 )
@@ -289,7 +289,7 @@ class Growing(RuleBasedStateMachine):
 
     def _bring_up_to_date(self, name: str, way: str) -> None:
         if way == "gsum run":
-            drive_once(self.grown, self.chosen, name)
+            refresh_once(self.grown, self.chosen, name)
         else:
             make_what_is_due(self.grown.pipeline(self.chosen), name, way == "by hand")
 

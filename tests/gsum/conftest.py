@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from gsum_assets.definitions import pipeline_for
-from gsum_assets.run import drive
+from gsum_assets.run import refresh
 from gsum_resources.home import Home
 from gsum_resources.instance import open_instance
 from tests.conftest import keep_no_step_logs
@@ -25,7 +25,7 @@ def harbour(tmp_path_factory: pytest.TempPathFactory) -> Path:
     with pytest.MonkeyPatch.context() as patch, without_what_no_table_shows():
         patch.setenv("DAGSTER_HOME", str(home.dagster))
         with open_instance(home) as instance:
-            report = drive(pipeline_for(home), instance, "harbour", METHODS)
+            report = refresh(pipeline_for(home), instance, "harbour", METHODS)
     assert report.errors == []
     return root
 

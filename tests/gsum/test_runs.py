@@ -138,12 +138,12 @@ def test_other_bad_input() -> None:
     assert run().tables.get("chunk") is None
 
 
-def test_a_failed_request_is_a_problem() -> None:
+def test_a_failed_request_is_named() -> None:
     models = {**MODELS, "language_model": FirstWords(refuses="pump")}
     asked = [{"query_id": name, "text": "What?", "document_id": name} for name in TEXTS]
     found = gsum.run("bm25", TEXTS, asked, models=models)
     assert found.answers["query_id"].tolist() == ["mill"]
-    assert any("question 'ferry' has no answer: refused" in one for one in found.problems)
+    assert any("question 'ferry' has no answer: refused" in one for one in found.failures)
 
 
 def _longest_first(inputs: Inputs) -> pa.Table:

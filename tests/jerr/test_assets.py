@@ -11,7 +11,7 @@ import pytest
 from gsum_assets.answer_lines import answer_lines
 from gsum_assets.ask import ask
 from gsum_assets.corpus.settings import CorpusError
-from gsum_assets.run import RunReport, drive
+from gsum_assets.run import RunReport, refresh
 from gsum_assets.tables import TABLES
 from gsum_resources.llm.extractive import ExtractiveModel
 from tests.checks.indexed import evaluations, failing
@@ -81,7 +81,7 @@ def make_only(house: House, methods: list[str], tables: list[str]) -> RunReport:
     """Make some tables of methods: what follows would take most of the time."""
     keys = [dg.AssetKey(name.split(".")) for name in tables]
     with house.instance() as instance:
-        return drive(house.pipeline(), instance, CORPUS, methods, only=keys)
+        return refresh(house.pipeline(), instance, CORPUS, methods, only=keys)
 
 
 @pytest.fixture(scope="module")

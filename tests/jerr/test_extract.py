@@ -54,7 +54,7 @@ def test_a_failure_is_told_and_the_rest_is_kept() -> None:
     replies = iter([None, reply(["A fact."], ["storm"]), reply([], [])])
     found = extract(SYNOPSES, Scripted(lambda _: next(replies)), SETTINGS)
     assert found.beside["elements"]["chunk_id"].to_pylist() == ["a2"]
-    assert found.problems == [
+    assert found.failures == [
         "document 'a', line chunk 0: no facts and elements: the server is tired"
     ]
 

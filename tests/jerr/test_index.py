@@ -61,10 +61,10 @@ def test_what_is_missing_is_told_for_every_size() -> None:
     there = inputs(FirstWords(refuses="bridge"), 50, 100)
     found = step.result(there.with_made(run(INDEX[:1], there)))
     chunks = run(INDEX[:1], there)["line_chunks"]
-    assert len(found.problems) == chunks.num_rows - found.rows.num_rows > 0
+    assert len(found.failures) == chunks.num_rows - found.rows.num_rows > 0
     refused = [row["max_tokens"] for row in chunks.to_pylist() if "bridge" in row["text"]]
     assert set(refused) == {50, 100}
-    assert len(found.problems) == len(refused)
+    assert len(found.failures) == len(refused)
 
 
 def test_a_picture_of_each_size() -> None:

@@ -31,4 +31,4 @@ def test_it_is_the_text_for_retrieval_that_is_searched_for() -> None:
 def test_without_a_valid_reply_a_question_is_searched_for_by_its_words() -> None:
     found = ask_keywords(queries({"q": "Who broke it?"}), Scripted(lambda _: None))
     assert found.rows["keywords"].to_pylist() == [["Who", "broke", "it?"]]
-    assert found.problems == ["question 'q': no keywords: the server is tired"]
+    assert found.failures == ["question 'q': no keywords: the server is tired"]

@@ -79,7 +79,7 @@ def test_a_page_ends_after_the_passage_that_is_named(said: int, between: str) ->
     text = paragraphs(10, between=between)
     reader = Reader(lambda _: said)
     paged = paginate(documents(text), reader, SMALL)
-    assert paged.problems == []
+    assert paged.failures == []
     # Two paragraphs are the least of a page, four the most.
     parts = text.split(between)
     assert texts_of(paged)[0] == between.join(parts[: said + 1])
@@ -92,7 +92,7 @@ def test_a_page_ends_after_the_passage_that_is_named(said: int, between: str) ->
 def test_without_a_valid_pause_a_page_is_as_long_as_can_be_and_said_to_be(said: int | None) -> None:
     paged = paginate(documents(paragraphs(6)), Reader(lambda _: said), SMALL)
     assert paged.rows["n_words"].to_pylist() == [12, 6]
-    (problem,) = paged.problems
+    (problem,) = paged.failures
     assert "document 'd0', page 0" in problem
     assert ("no number in it" if said is None else f"names passage {LAST} of 3") in problem
 
@@ -142,7 +142,7 @@ def test_gists_are_asked_for_where_a_page_is_longer_than_one() -> None:
     paged = paginate(documents(text), Silent(), SMALL)
     assert paged.rows["gist"].to_pylist() == ["w0.0 w0.1 w0.2", "", "the short end"]
     assert paged.rows["model"].to_pylist() == ["reader", "reader", ""]
-    (problem,) = paged.problems
+    (problem,) = paged.failures
     assert "document 'd0', page 1: no gist: the reply is empty" in problem
 
 
@@ -152,7 +152,7 @@ def test_the_extractive_model_paginates_without_problems() -> None:
     settings = PageSettings(min_words=10, max_words=40, gist_words=10)
     model = ExtractiveModel(WordEmbedder())
     paged = paginate(documents("\n\n".join(boat + moon)), model, settings)
-    assert paged.problems == []
+    assert paged.failures == []
     assert texts_of(paged) == ["\n\n".join(boat), "\n\n".join(moon)]
     assert all(len(gist.split()) <= 11 for gist in paged.rows["gist"].to_pylist())
 
@@ -192,4 +192,4 @@ def test_pages_are_exact_slices_that_cover_everything_once(
             assert 1 <= page["n_words"] == len(page["text"].split()) <= settings.max_words
             end = page["end"]
         assert not text[end:].strip()
-    assert sum("no pause" in problem for problem in paged.problems) == reader.n_wrong
+    assert sum("no pause" in problem for problem in paged.failures) == reader.n_wrong

@@ -90,7 +90,7 @@ def test_where_not_all_fit_the_best_are_shown() -> None:
 def test_without_a_valid_reply_nothing_is_read_again() -> None:
     found = look_ups(contexts(), ASKED, Scripted(lambda _: None), AnswerSettings(), n_word_pieces)
     assert found.rows.num_rows == 0
-    assert found.problems == ["question 'q': nothing is read again: the server is tired"]
+    assert found.failures == ["question 'q': nothing is read again: the server is tired"]
     rows = reread(
         contexts(), found.rows, TEXTS, ASKED, AnswerSettings(), MAX_WORDS, n_word_pieces
     ).to_pylist()

@@ -50,8 +50,8 @@ def test_without_a_valid_reply_there_is_no_row_and_the_rest_is_kept() -> None:
         line_chunks([LONG + "1", LONG + "2", LONG]), Scripted(lambda _: next(replies)), SETTINGS
     )
     assert found.rows["chunk_id"].to_pylist() == ["c2"]
-    assert [problem.split(":")[0] for problem in found.problems] == [
+    assert [problem.split(":")[0] for problem in found.failures] == [
         "document 'd', line chunk 0",
         "document 'd', line chunk 1",
     ]
-    assert "the server is tired" in found.problems[0]
+    assert "the server is tired" in found.failures[0]

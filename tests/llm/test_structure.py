@@ -14,10 +14,10 @@ from gsum_assets.graphrag.settings import ExtractionSettings
 from gsum_resources.llm.results import Entities, Score, TopicScore
 from gsum_resources.llm.structure import (
     StructureError,
+    correction,
     has_form,
     json_directions,
     parse,
-    re_ask,
     read,
     without_reasoning,
 )
@@ -104,7 +104,7 @@ def test_what_is_wrong_is_told_in_short(text: str, told: str) -> None:
     with pytest.raises(StructureError, match=told) as error:
         parse(text, Note, truncated=False)
     assert len(str(error.value)) < 600
-    assert str(error.value) in re_ask(error.value)
+    assert str(error.value) in correction(error.value)
 
 
 def test_instructions_in_a_reply_change_nothing() -> None:

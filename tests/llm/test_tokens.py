@@ -124,9 +124,9 @@ def test_answers_are_written_from_as_many_passages_as_fit(texts: list[str], cont
     answers = answer_questions(queries, contexts, model, 20)
     assert answers.rows.num_rows == 1
     if model.shown == tuple(texts):
-        assert not answers.problems or context < 400
+        assert not answers.failures or context < 400
     else:
-        assert "the context of model 'first-words'" in answers.problems[0]
+        assert "the context of model 'first-words'" in answers.failures[0]
         assert all(one in texts for one in model.shown[1:])
 
 

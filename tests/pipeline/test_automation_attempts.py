@@ -3,8 +3,8 @@
 import dagster as dg
 import pytest
 
-from gsum_assets.execute import look_at_sources
-from gsum_assets.run import drive
+from gsum_assets.execute import observe_sources
+from gsum_assets.run import refresh
 from gsum_resources.parquet_store import Partition
 from tests.conftest import CORPUS, House, made_by
 from tests.models import FirstWords
@@ -22,13 +22,13 @@ def test_a_failure_is_tried_once_after_each_wish(changeable: House) -> None:
         assert requested(pipeline, instance) == {SUMMARIES}
         assert not start(pipeline, instance, SUMMARIES).success
         assert requested(pipeline, instance) == set()  # given up
-        look_at_sources(pipeline, instance, CORPUS, {})
+        observe_sources(pipeline, instance, CORPUS, {})
         assert requested(pipeline, instance) == set()  # looking is no wish to try again
         reindex(pipeline, instance)
         assert requested(pipeline, instance) == {SUMMARIES}
         assert not start(pipeline, instance, SUMMARIES).success
         assert requested(pipeline, instance) == set()
-        (made,) = drive(pipeline, instance, CORPUS).made
+        (made,) = refresh(pipeline, instance, CORPUS).results
         assert made.error
         assert requested(pipeline, instance) == set()
         changeable.model.refuses = None
@@ -54,7 +54,7 @@ def test_what_a_run_of_the_daemon_failed_at_is_tried_by_the_drive_that_waited_fo
     monkeypatch.setattr("gsum_assets.run.others_at_work", at_work)
     monkeypatch.setattr("gsum_assets.run._WAIT_S", 0.0)
     with changeable.instance() as instance:
-        report = drive(pipeline, instance, CORPUS)
+        report = refresh(pipeline, instance, CORPUS)
         assert "retrieval/summaries[bm25]" in made_by(report)
         assert report.is_complete
         assert requested(pipeline, instance) == set()
@@ -64,7 +64,7 @@ def test_an_incomplete_partition_is_tried_once_after_each_wish(changeable: House
     changeable.model = FirstWords("changed", refuses=f"met {BAD}.")
     pipeline = changeable.pipeline()
     with changeable.instance() as instance:
-        report = drive(pipeline, instance, CORPUS)
+        report = refresh(pipeline, instance, CORPUS)
         assert report.errors == []
         (gap,) = report.gaps
         for part in ("retrieval/summaries", "1 request ", "refused: ", "run it again"):
@@ -74,7 +74,7 @@ def test_an_incomplete_partition_is_tried_once_after_each_wish(changeable: House
         assert requested(pipeline, instance) == set()
 
         asked = changeable.model.n_asked
-        report = drive(pipeline, instance, CORPUS)
+        report = refresh(pipeline, instance, CORPUS)
         assert made_by(report) == ["retrieval/summaries[bm25]"]
         assert len(report.gaps) == 1
         assert changeable.model.n_asked == asked + 1  # the one that failed, no other
@@ -83,10 +83,10 @@ def test_an_incomplete_partition_is_tried_once_after_each_wish(changeable: House
         reindex(pipeline, instance)
         assert requested(pipeline, instance) == {SUMMARIES}
         changeable.model.refuses = None
-        report = drive(pipeline, instance, CORPUS)
+        report = refresh(pipeline, instance, CORPUS)
         assert report.is_complete
         assert len(changeable.table("summaries")) == 2
-        assert drive(pipeline, instance, CORPUS).made == []
+        assert refresh(pipeline, instance, CORPUS).results == []
 
 
 def test_what_was_cancelled_is_left_alone_until_somebody_wants_it(changeable: House) -> None:

@@ -13,7 +13,7 @@ from dagster._core.loader import LoadingContextForTest
 from gsum_assets.automation import freshness
 from gsum_assets.automation.freshness import confirmations
 from gsum_assets.definitions import FAMILIES
-from gsum_assets.execute import look_at_sources
+from gsum_assets.execute import observe_sources
 from tests.conftest import CORPUS, House, document_in
 from tests.models import FirstWords
 from tests.pipeline.daemon import requested
@@ -31,8 +31,8 @@ def looked_lately(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def confirmed(house: House, instance: dg.DagsterInstance, hours: float) -> set[str]:
     """The assets confirmed when that much time has passed."""
-    look = house.pipeline().new_look(instance)
-    found = confirmations(instance, look, time.time() + hours * HOUR)
+    snapshot = house.pipeline().new_snapshot(instance)
+    found = confirmations(instance, snapshot, time.time() + hours * HOUR)
     return {event.asset_key.to_user_string() for event in found}
 
 
@@ -67,8 +67,8 @@ def test_an_old_result_is_confirmed_and_nothing_else_changes(changeable: House) 
         assert confirmed(changeable, instance, hours=13) == RESULTS
         before = instance.get_latest_materialization_event(SCORES)
         runs = instance.get_runs_count()
-        look = pipeline.new_look(instance)
-        for event in confirmations(instance, look, time.time() + 13 * HOUR):
+        snapshot = pipeline.new_snapshot(instance)
+        for event in confirmations(instance, snapshot, time.time() + 13 * HOUR):
             instance.report_runless_asset_event(event)
         after = instance.get_latest_materialization_event(SCORES)
         assert before and before.asset_materialization  # noqa: PT018
@@ -94,7 +94,7 @@ def test_nothing_is_confirmed_unless_somebody_looked_lately(
 def test_what_is_due_is_not_confirmed(changeable: House) -> None:
     changeable.write_document(document_in(0), "A lighthouse. " * 20)
     with changeable.instance() as instance:
-        look_at_sources(changeable.pipeline(), instance, CORPUS, {})
+        observe_sources(changeable.pipeline(), instance, CORPUS, {})
         assert confirmed(changeable, instance, hours=13) == set()
 
 

@@ -13,7 +13,7 @@ def test_jobs_are_named_and_say_what_they_do(house: House) -> None:
     definitions = house.pipeline().definitions
     named = [job for job in definitions.resolve_all_job_defs() if not job.name.startswith("__")]
     assert {job.name for job in named} == {
-        "look_for_changes",
+        "observe_sources",
         "reindex_everything",
         "check_everything",
         "retrain_models",
@@ -34,7 +34,7 @@ def test_everything_unattended_is_on_and_at_the_time_of_the_settings(house: Hous
     retrain = schedules["retrain_weekly"]
     assert isinstance(retrain, dg.ScheduleDefinition)
     assert (retrain.cron_schedule, retrain.execution_timezone) == ("0 5 1 * *", "Europe/Berlin")
-    assert set(schedules) == {"look_for_changes_hourly", "retrain_weekly"}
+    assert set(schedules) == {"observe_sources_hourly", "retrain_weekly"}
     running = {s.default_status.value for s in [nightly, *schedules.values()]}  # type: ignore[union-attr]
     running |= {s.default_status.value for s in definitions.sensors or ()}
     assert running == {"RUNNING"}

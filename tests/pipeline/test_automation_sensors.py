@@ -9,7 +9,7 @@ from pathlib import Path
 import dagster as dg
 import pytest
 
-from gsum_assets.automation.jobs import LOOK_FOR_CHANGES
+from gsum_assets.automation.jobs import OBSERVE_SOURCES
 from gsum_assets.definitions import METHODS
 from gsum_assets.tables import TABLES
 from tests.conftest import CORPUS, House, document_in
@@ -172,7 +172,7 @@ def test_nothing_is_forgotten_while_the_folder_of_all_is_away(house: House, daem
 def test_a_look_is_taken_by_the_job_at_the_corpus_of_its_tag(house: House, daemon: Daemon) -> None:
     shutil.copytree(house.folder, house.home.corpora / "second")
     assert daemon.looks() == ["second", CORPUS]
-    job = daemon.pipeline.definitions.resolve_job_def(LOOK_FOR_CHANGES)
+    job = daemon.pipeline.definitions.resolve_job_def(OBSERVE_SOURCES)
     assert job.execute_in_process(instance=daemon.instance, tags={"gsum/corpus": CORPUS}).success
     assert house.table("source_documents").num_rows == 9
     assert house.table("source_documents", "second").num_rows == 0

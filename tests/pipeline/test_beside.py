@@ -12,9 +12,9 @@ from dagster._daemon.types import DaemonHeartbeat
 from gsum_assets import run as runs
 from gsum_assets.processes import (
     BORN,
-    DRIVING,
     ENDED,
     PID,
+    REFRESHING,
     WORK,
     end_runs_of_this_process,
     set_aside,
@@ -22,7 +22,7 @@ from gsum_assets.processes import (
     waited_for,
 )
 from gsum_assets.processes import CORPUS as CORPUS_TAG
-from gsum_assets.run import drive
+from gsum_assets.run import refresh
 from tests.conftest import CORPUS, House, made_by
 from tests.pipeline.daemon import requested
 from tests.pipeline.homes import GOOD
@@ -61,7 +61,7 @@ def test_a_run_that_begins_between_two_looks_does_not_end_it(
     monkeypatch.setattr(runs, "due", taken_up)
     monkeypatch.setattr(runs, "_WAIT_S", 0.0)
     edit(changeable)
-    report = drive(changeable.pipeline(), instance, CORPUS)
+    report = refresh(changeable.pipeline(), instance, CORPUS)
     assert report.is_complete
     assert "retrieval/scores[bm25]" in made_by(report)
 
@@ -72,8 +72,8 @@ def test_what_cannot_be_made_is_named(
     monkeypatch.setattr(runs, "due", lambda *_: [])
     monkeypatch.setattr(runs, "_WAIT_S", 0.0)
     edit(changeable)
-    report = drive(changeable.pipeline(), instance, CORPUS)
-    assert report.made == []
+    report = refresh(changeable.pipeline(), instance, CORPUS)
+    assert report.results == []
     assert not report.is_complete
     assert report.missing["documents"] == 1
     assert report.missing["retrieval/scores"] == 1  # of bm25: nobody requested the others
@@ -85,9 +85,9 @@ def test_methods_that_others_requested_are_left_to_a_daemon(
     alive(instance)
     pipeline = changeable.pipeline()
     pipeline.requests.add(CORPUS, ["tfidf"])
-    report = drive(pipeline, instance, CORPUS, ["random"])
+    report = refresh(pipeline, instance, CORPUS, ["random"])
     assert report.is_complete
-    assert {p.method for made in report.made for p in made.partitions} <= {None, "random"}
+    assert {p.method for made in report.results for p in made.partitions} <= {None, "random"}
     assert "leaderboard[]" in made_by(report)
     assert (report.others, report.n_others) == (["tfidf"], 4)
     assert {partition.method for _, partition in requested(pipeline, instance)} == {"tfidf"}
@@ -96,8 +96,8 @@ def test_methods_that_others_requested_are_left_to_a_daemon(
 def test_without_a_daemon_they_follow(changeable: House, instance: dg.DagsterInstance) -> None:
     pipeline = changeable.pipeline()
     pipeline.requests.add(CORPUS, ["tfidf"])
-    report = drive(pipeline, instance, CORPUS, ["random"])
-    methods = [p.method for made in report.made for p in made.partitions if p.method]
+    report = refresh(pipeline, instance, CORPUS, ["random"])
+    methods = [p.method for made in report.results for p in made.partitions if p.method]
     assert methods == ["random", "tfidf"]
     assert made_by(report).count("leaderboard[]") == 1
     assert (report.is_complete, report.n_others) == (True, 0)
@@ -110,11 +110,11 @@ def test_a_daemon_requests_nothing_while_a_run_of_another_process_is_at_work(
     pipeline.requests.add(CORPUS, ["tfidf"])
     parent = os.getppid()
     born = str(psutil.Process(parent).create_time())
-    tags = {**tags_of_this_process(CORPUS), DRIVING: CORPUS, PID: str(parent), BORN: born}
+    tags = {**tags_of_this_process(CORPUS), REFRESHING: CORPUS, PID: str(parent), BORN: born}
     job = pooled(None).resolve_implicit_global_asset_job_def()
     run = instance.create_run_for_job(job, status=dg.DagsterRunStatus.SUCCESS, tags=tags)
     assert requested(pipeline, instance) == set()
-    instance.add_run_tags(run.run_id, {DRIVING: ENDED})
+    instance.add_run_tags(run.run_id, {REFRESHING: ENDED})
     assert requested(pipeline, instance) != set()
 
 
@@ -137,10 +137,10 @@ def test_only_what_the_daemon_queued_by_itself_is_set_aside(
 def test_an_interrupted_process_ends_its_runs(instance: dg.DagsterInstance) -> None:
     job = pooled(None).resolve_implicit_global_asset_job_def()
     mine, started = tags_of_this_process(CORPUS), dg.DagsterRunStatus.STARTED
-    own = instance.create_run_for_job(job, status=started, tags={**mine, DRIVING: CORPUS})
+    own = instance.create_run_for_job(job, status=started, tags={**mine, REFRESHING: CORPUS})
     other = instance.create_run_for_job(job, status=started, tags={CORPUS_TAG: CORPUS})
     end_runs_of_this_process(instance)
     found = {run.run_id: run for run in instance.get_runs(limit=2)}
     assert found[own.run_id].status == dg.DagsterRunStatus.CANCELED
-    assert found[own.run_id].tags[DRIVING] == ENDED
+    assert found[own.run_id].tags[REFRESHING] == ENDED
     assert found[other.run_id].status == started

@@ -21,8 +21,8 @@ from dagster._core.storage.asset_check_execution_record import (
 
 from gsum_assets.automation.due import due
 from gsum_assets.definitions import Pipeline, pipeline_for
-from gsum_assets.execute import Made
-from gsum_assets.run import drive
+from gsum_assets.execute import RunResult
+from gsum_assets.run import refresh
 from gsum_assets.tables import TABLES
 from gsum_resources.parquet_store import Partition
 from tests.conftest import CORPUS, READ_TOGETHER, House, document_in, keep_no_step_logs
@@ -78,7 +78,7 @@ def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
         house_at(home.root) as house,
         house.instance() as instance,
     ):
-        assert drive(home.pipeline, instance, CORPUS, ["bm25", "dense"]).is_complete
+        assert refresh(home.pipeline, instance, CORPUS, ["bm25", "dense"]).is_complete
         return contents(house)
 
 
@@ -113,7 +113,7 @@ def tick(pipeline: Pipeline, instance: dg.DagsterInstance) -> None:
     """What the sensor requests now, made as the daemon's workers make it."""
     graph = pipeline.definitions.resolve_asset_graph()
     job = pipeline.definitions.resolve_implicit_global_asset_job_def()
-    for request in due(graph, instance, CORPUS, pipeline.new_look(instance)):
+    for request in due(graph, instance, CORPUS, pipeline.new_snapshot(instance)):
         made = job.execute_in_process(
             instance=instance,
             asset_selection=list(request.asset_selection or ()),
@@ -190,7 +190,7 @@ def test_files_may_change_while_a_run_is_at_work(changeable: House, tmp_path: Pa
             changeable.write_document(GOOD, "A heron met the lamp. " * 30)
             changeable.write_document(new, "A clerk met the river. " * 30)
 
-    def change_back(made: Made) -> None:
+    def change_back(made: RunResult) -> None:
         if "documents" in made.assets:
             changeable.write_document(GOOD, texts[GOOD])
 
@@ -198,8 +198,8 @@ def test_files_may_change_while_a_run_is_at_work(changeable: House, tmp_path: Pa
     changeable.write_document(GOOD, "An orchard met the bridge. " * 30)
     with changeable.instance() as instance:
         pipeline = changeable.pipeline()
-        drive(pipeline, instance, CORPUS, None, change, change_back, only=DOCUMENTS)
-        assert drive(pipeline, instance, CORPUS, only=DOCUMENTS).is_complete
+        refresh(pipeline, instance, CORPUS, None, change, change_back, only=DOCUMENTS)
+        assert refresh(pipeline, instance, CORPUS, only=DOCUMENTS).is_complete
     documents = changeable.table("documents").to_pylist()
     present = {f.stem: f.read_text().rstrip() for f in changeable.folder.glob("*.txt")}
     assert {row["document_id"]: row["text"] for row in documents} == present

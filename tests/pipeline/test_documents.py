@@ -12,7 +12,7 @@ from gsum_assets.corpus.intake import stored_intake
 from gsum_assets.corpus.locations import location_of
 from gsum_assets.definitions import SETTINGS_TABLES
 from gsum_assets.forget import forget
-from gsum_assets.run import drive
+from gsum_assets.run import refresh
 from tests.conftest import READ_TOGETHER, House
 from tests.corpus.office_files import docx, encrypted_pdf, pdf
 from tests.pipeline.homes import contents, house_at
@@ -63,7 +63,7 @@ def read(house: House) -> None:
     graph = pipeline.definitions.resolve_asset_graph()
     only = [k for k in graph.get_all_asset_keys() if k.path[-1] in (*READ_TOGETHER, "chunks")]
     with house.instance() as instance:
-        assert drive(pipeline, instance, CORPUS, ["bm25"], only=only).is_complete
+        assert refresh(pipeline, instance, CORPUS, ["bm25"], only=only).is_complete
 
 
 def test_a_mixed_folder_is_read_through_a_link_and_each_file_once(
@@ -124,6 +124,6 @@ def test_a_converted_document_is_forgotten_with_its_text(house: House, tmp_path:
     with house.instance() as instance:
         done = forget(house.pipeline(), instance, CORPUS, "a.pdf")
     assert done.n_sentences == 2
-    assert list(done.traces) == []
+    assert list(done.leftovers) == []
     assert not (tmp_path / "papers" / "a.pdf").exists()
     assert "a.pdf" not in house.table("converted_documents", CORPUS)["document_id"].to_pylist()

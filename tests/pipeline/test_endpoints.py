@@ -14,7 +14,7 @@ import duckdb
 import pytest
 
 from gsum_assets.definitions import pipeline_for
-from gsum_assets.run import drive
+from gsum_assets.run import refresh
 from gsum_assets.tables import TABLES
 from gsum_resources.catalogue import define_views
 from tests.conftest import CORPUS, House
@@ -51,7 +51,7 @@ def embedded(tmp_path_factory: pytest.TempPathFactory) -> House:
         served_by(made, server)
         patch.setenv("MARKED_KEY", MARKED_KEY)
         with made.instance() as instance:
-            assert drive(pipeline_for(made.home), instance, CORPUS, []).is_complete
+            assert refresh(pipeline_for(made.home), instance, CORPUS, []).is_complete
         assert chats(server) == []
     return made
 

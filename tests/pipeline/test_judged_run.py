@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from gsum_assets.definitions import Pipeline, pipeline_for
-from gsum_assets.run import RunReport, drive
+from gsum_assets.run import RunReport, refresh
 from gsum_assets.tables import TABLES
 from gsum_resources.models import Models
 from gsum_resources.settings import JudgeSettings, LlmSettings, Settings
@@ -62,7 +62,7 @@ def run(
     judge: str = "judge",
 ) -> RunReport:
     with house.instance() as instance:
-        return drive(pipeline(house, server, judge), instance, "tales", methods)
+        return refresh(pipeline(house, server, judge), instance, "tales", methods)
 
 
 @pytest.fixture(scope="module")

@@ -10,7 +10,7 @@ import dagster as dg
 import pytest
 
 from gsum_assets.definitions import pipeline_for
-from gsum_assets.run import RunReport, drive
+from gsum_assets.run import RunReport, refresh
 from gsum_assets.tables import TABLES
 from gsum_resources.appended import read_appended
 from tests.conftest import CORPUS, House, keep_no_step_logs
@@ -84,7 +84,7 @@ def run(house: House) -> RunReport:
     answers = dg.AssetSelection.assets("graphrag/summaries")
     needed = answers.upstream().required_multi_asset_neighbors()
     with house.instance() as instance:
-        return drive(pipeline, instance, CORPUS, [METHOD], only=needed.resolve(graph))
+        return refresh(pipeline, instance, CORPUS, [METHOD], only=needed.resolve(graph))
 
 
 def answered(server: ScriptedServer, path: str) -> Counter[str]:

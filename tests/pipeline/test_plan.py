@@ -13,14 +13,14 @@ from gsum_assets.corpus.settings import CorpusError
 from gsum_assets.definitions import METHODS, pipeline_for
 from gsum_assets.plan import Plan, plan
 from gsum_assets.plan_lines import EARLIER, ESTIMATE, Spoken, call_line
-from gsum_assets.run import drive
+from gsum_assets.run import refresh
 from gsum_assets.tables import TABLES
 from gsum_resources.appended import read_appended
-from gsum_resources.llm.rehearsal import UNDERSTUDY, Recalled
+from gsum_resources.llm.stub_model import STUB, Recalled
 from gsum_resources.models import Models
-from gsum_resources.rehearsal import LetterHashes
 from gsum_resources.settings import LlmSettings, Settings
 from gsum_resources.state import state_of
+from gsum_resources.stub_models import LetterHashes
 from tests.conftest import CORPUS, House, document_in, keep_no_step_logs
 from tests.models import FirstWords
 from tests.pipeline.homes import BAD, WITHOUT_BERTSCORE, house_at, write_lines
@@ -114,7 +114,7 @@ def spent_in_a_run(
     """Calls and tokens that the server counts, and the money that the ledger does."""
     with house.instance() as instance:
         pipeline = pipeline_for(house.home, models_of(house), with_checks=False)  # no checks
-        report = drive(pipeline, instance, CORPUS, methods)
+        report = refresh(pipeline, instance, CORPUS, methods)
     assert report.is_complete, report
     lines = server.lines("/chat/completions")
     usd = sum(call["cost_usd"] for call in paid_calls(house))
@@ -194,7 +194,7 @@ def test_a_longer_prompt_has_a_longer_reply_where_it_had_before() -> None:
 
 def test_tokens_are_put_right_by_what_was_counted_before() -> None:
     """Ten requests of 100 estimated tokens each, of which a server counts 130."""
-    asked = {"cached": False, "model": UNDERSTUDY, "tokens_in": 100, "tokens_out": 5, "cost_usd": 0}
+    asked = {"cached": False, "model": STUB, "tokens_in": 100, "tokens_out": 5, "cost_usd": 0}
     rows = [asked] * 10 + [asked | {"cached": True}] * 4
     settings = LlmSettings(
         backend="openai_compatible",

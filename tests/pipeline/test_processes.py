@@ -18,11 +18,11 @@ from gsum_assets import processes
 from gsum_assets.automation.attempts import Attempts
 from gsum_assets.processes import (
     BORN,
-    DRIVING,
     ENDED,
     PID,
-    bury_dead_runs,
-    burying_dead_runs,
+    REFRESHING,
+    fail_orphaned_runs,
+    failing_orphaned_runs,
     in_turn,
     others_at_work,
     tags_of_this_process,
@@ -74,12 +74,12 @@ def test_a_killed_run_ends_and_gives_its_place_back(
     instance: dg.DagsterInstance, tmp_path: Path, tagged: bool
 ) -> None:
     process = holder(tmp_path, tagged)
-    bury_dead_runs(instance)
+    fail_orphaned_runs(instance)
     assert n_held(instance) == 1
     assert only_run(instance).status == dg.DagsterRunStatus.STARTED  # alive: left alone
     kill(process)
     assert n_held(instance) == 1
-    bury_dead_runs(instance)
+    fail_orphaned_runs(instance)
     assert n_held(instance) == 0
     assert only_run(instance).status == dg.DagsterRunStatus.FAILURE
     partitions = dg.StaticPartitionsDefinition([CORPUS])
@@ -93,16 +93,16 @@ def test_a_step_that_waits_gets_the_place_of_a_killed_process(
 ) -> None:
     monkeypatch.setattr(processes, "_BURY_EVERY_S", 0.5)
     process = holder(tmp_path, tagged=True)
-    with burying_dead_runs(instance):
+    with failing_orphaned_runs(instance):
         threading.Timer(1.0, kill, [process]).start()
         assert run(instance, None, tagged=True)
     assert n_held(instance) == 0
     assert process.returncode is not None  # it did wait: one place, one step
 
 
-def drive_of(instance: dg.DagsterInstance, pid: int) -> str:
+def refresh_of(instance: dg.DagsterInstance, pid: int) -> str:
     """The run by which a `gsum run` of that process begins."""
-    tags = {**tags_of_this_process(CORPUS), DRIVING: CORPUS, PID: str(pid)}
+    tags = {**tags_of_this_process(CORPUS), REFRESHING: CORPUS, PID: str(pid)}
     tags[BORN] = str(psutil.Process(pid).create_time()) if psutil.pid_exists(pid) else "0"
     job = pooled(None).resolve_implicit_global_asset_job_def()
     return instance.create_run_for_job(job, status=dg.DagsterRunStatus.SUCCESS, tags=tags).run_id
@@ -113,13 +113,13 @@ def test_drives_of_a_corpus_take_turns(
 ) -> None:
     monkeypatch.setattr(processes, "_WAIT_S", 0.0)
     me, nobody = os.getpid(), 1 << 22  # more than any process's number
-    drive_of(instance, nobody)
-    first, second = drive_of(instance, me), drive_of(instance, me)
+    refresh_of(instance, nobody)
+    first, second = refresh_of(instance, me), refresh_of(instance, me)
     told = []
 
     def end_first(others: Sequence[str]) -> None:
         told.append(list(others))
-        instance.add_run_tags(first, {DRIVING: ENDED})
+        instance.add_run_tags(first, {REFRESHING: ENDED})
 
     with in_turn(instance, CORPUS, first, told.append) as waited:
         assert not waited  # the later one waits, and nobody for a process that was killed

@@ -31,11 +31,11 @@ def put(house: House, name: str, text: str, for_all: bool = False) -> None:
 
 
 def assets_of(report: RunReport) -> set[str]:
-    return {asset for one in report.made for asset in one.assets}
+    return {asset for one in report.results for asset in one.assets}
 
 
 def test_an_edited_prompt_makes_anew_what_is_written_with_it(house: House) -> None:
-    assert house.run(METHODS).made
+    assert house.run(METHODS).results
     before = asked_of(house)
 
     put(house, "jerr/gist.md", "Say it in {max_words} words.")

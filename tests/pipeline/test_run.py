@@ -7,17 +7,17 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from gsum_assets.automation.currency import Requests
+from gsum_assets.automation.staleness import Requests
 from gsum_assets.corpus.settings import CorpusError
 from gsum_assets.definitions import METHODS, pipeline_for
-from gsum_assets.execute import look_at_sources
+from gsum_assets.execute import observe_sources
 from gsum_assets.retrieval.collection import Collection
 from gsum_assets.retrieval.dense import Dense
 from gsum_assets.retrieval.variants import RETRIEVERS
 from gsum_assets.run import (
-    DriveError,
+    RefreshError,
     RunReport,
-    drive,
+    refresh,
 )
 from gsum_assets.tables import TABLES
 from gsum_assets.terminal import Console
@@ -79,7 +79,7 @@ def two(two_corpora: tuple[House, RunReport], tmp_path: Path) -> Iterator[House]
 
 def in_order(report: RunReport) -> list[AssetPartition]:
     """What was made, run after run."""
-    return [(a, p) for made in report.made for a in made.assets for p in made.partitions]
+    return [(a, p) for made in report.results for a in made.assets for p in made.partitions]
 
 
 def test_corpora_do_not_touch_one_another(
@@ -102,7 +102,7 @@ def test_broken_settings_of_one_corpus_do_not_stop_another(two: House) -> None:
     (two.folder / "corpus.toml").write_text("colour = 'red'")
     report = two.run(["random"], "second")
     assert not report.errors
-    assert report.made
+    assert report.results
     with pytest.raises(CorpusError, match="unknown key 'colour'"):
         two.run()
 
@@ -223,9 +223,9 @@ def test_the_daemon_requests_what_a_drive_makes_first(changeable: House) -> None
         pipeline.requests.add(CORPUS, ["dense"])
         assert requested(pipeline, instance) == dense
         changeable.write_document(document_in(3), "A lighthouse saw the boat. " * 40)
-        look_at_sources(pipeline, instance, CORPUS, {})
+        observe_sources(pipeline, instance, CORPUS, {})
         assert requested(pipeline, instance) == edited  # the rest waits for what comes of it
-        made = in_order(drive(pipeline, instance, CORPUS))
+        made = in_order(refresh(pipeline, instance, CORPUS))
         assert set(made[: len(edited)]) == edited
         assert dense < set(made)
         assert len(made) == len(set(made))  # nothing is made twice in one drive
@@ -239,7 +239,7 @@ def test_the_daemon_gives_up_what_failed_and_a_drive_tries_again(changeable: Hou
     with changeable.instance() as instance:
         assert requested(pipeline, instance) == {failed}
         for _ in range(2):
-            report = drive(pipeline, instance, CORPUS)
+            report = refresh(pipeline, instance, CORPUS)
             assert in_order(report) == [failed]
             assert len(report.errors) == 1
             assert requested(pipeline, instance) == set()
@@ -259,7 +259,7 @@ def test_an_unavailable_model_is_asked_once_and_the_rest_is_made(changeable: Hou
     (error,) = report.errors
     assert error == "retrieval/summaries: server 'away' does not answer; start it"
     assert changeable.model.n_asked == 1
-    assert report.not_made == {"retrieval/summaries", "retrieval/scores"}
+    assert report.not_materialized == {"retrieval/summaries", "retrieval/scores"}
     assert not report.is_complete
     ranked = set(changeable.table("rankings")["method"].to_pylist())
     assert ranked == {"bm25", "tfidf", "random"}
@@ -284,7 +284,7 @@ def test_an_unavailable_embedder_does_not_stop_what_asks_the_language_model(
     report = changeable.run(["readagent"])
     said = "server 'away' does not answer; start it"
     assert report.errors == [f"chunk_embeddings: {said}", f"query_embeddings: {said}"]
-    assert report.not_made == set()
+    assert report.not_materialized == set()
     assert changeable.table("jerr.pages").num_rows > 0
     assert asked_of(changeable)["jerr/pages"] > 0
 
@@ -294,8 +294,8 @@ def test_an_unavailable_embedder_is_told_once(
 ) -> None:
     changeable.embedder = AwayEmbedder("away")
     with Console() as console, changeable.instance() as instance:
-        report = drive(
-            changeable.pipeline(), instance, CORPUS, ["dense", "hybrid"], on_made=console.made
+        report = refresh(
+            changeable.pipeline(), instance, CORPUS, ["dense", "hybrid"], on_end=console.ended
         )
     told = " ".join(capsys.readouterr().out.split())
     assert len(report.errors) > 1
@@ -320,6 +320,6 @@ def test_a_model_that_cannot_be_had_is_told_before_any_work(changeable: House) -
     pipeline = pipeline_for(changeable.home, models)
     with changeable.instance() as instance:
         before = len(changeable.table("llm_calls"))
-        with pytest.raises(DriveError, match=r"127\.0\.0\.1:9"):
-            drive(pipeline, instance, CORPUS)
+        with pytest.raises(RefreshError, match=r"127\.0\.0\.1:9"):
+            refresh(pipeline, instance, CORPUS)
         assert len(changeable.table("llm_calls")) == before

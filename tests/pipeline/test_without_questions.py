@@ -51,7 +51,7 @@ def test_it_gets_an_index_and_its_first_question_the_results(silent: House) -> N
     assert silent.run().is_complete
     assert silent.pipeline().requests.of(CORPUS) == {DEFAULT_METHOD}
     assert tables_of(silent) == CORPUS_TABLES | OF_QUESTIONS | OBSERVED
-    assert not silent.run().made
+    assert not silent.run().results
     assert ask(silent.pipeline(), CORPUS, "Who met the boat?", DEFAULT_METHOD).passages
 
     silent.write_queries([QUESTION])
@@ -64,7 +64,7 @@ def test_it_gets_an_index_and_its_first_question_the_results(silent: House) -> N
     assert silent.run().is_complete
     results = ("queries", "rankings", "contexts", "summaries", "scores", "leaderboard", "costs")
     assert rows_of(silent, *results) == [0] * len(results)
-    assert not silent.run().made
+    assert not silent.run().results
 
 
 def test_a_method_that_is_named_gets_its_index_and_can_be_asked(silent: House) -> None:

@@ -3,7 +3,7 @@
 import pytest
 
 from gsum_assets.definitions import pipeline_for
-from gsum_assets.run import RunReport, drive
+from gsum_assets.run import RunReport, refresh
 from gsum_assets.tables import TABLES
 from gsum_resources.appended import read_appended
 from gsum_resources.models import Models
@@ -18,17 +18,19 @@ def run_with(house: House, **overrides: FirstWords) -> RunReport:
     given = {"embedding_model": house.embedder, "language_model": house.model} | overrides
     models = Models(Settings(), house.store, TABLES["llm_calls"], given)  # type: ignore[arg-type]
     with house.instance() as instance:
-        return drive(pipeline_for(house.home, models), instance, "tales", ["bm25"])
+        return refresh(pipeline_for(house.home, models), instance, "tales", ["bm25"])
 
 
 def test_a_model_for_answers_makes_answers_anew_and_nothing_else(house: House) -> None:
-    assert run_with(house).made
-    assert not run_with(house, reports=FirstWords("writer"), extraction=FirstWords("reader")).made
-    made = run_with(house, answers=FirstWords("speaker")).made
+    assert run_with(house).results
+    assert not run_with(
+        house, reports=FirstWords("writer"), extraction=FirstWords("reader")
+    ).results
+    made = run_with(house, answers=FirstWords("speaker")).results
     assets = {asset for one in made for asset in one.assets}
     assert {"retrieval/summaries", "retrieval/scores"} <= assets
     assert not assets & {"documents", "chunks", "retrieval/rankings", "retrieval/contexts"}
     assert set(house.table("summaries")["model"].to_pylist()) == {"speaker"}
     calls = read_appended(house.store, TABLES["llm_calls"], "tales").to_pylist()
     assert {row["model"] for row in calls} == {"first-words", "speaker"}
-    assert not run_with(house, answers=FirstWords("speaker")).made
+    assert not run_with(house, answers=FirstWords("speaker")).results

@@ -249,8 +249,8 @@ def test_leftovers_of_killed_writers_are_swept_up_when_old(tmp_path: Path) -> No
     store.write(DOCUMENTS, HERE, documents("kept"), BY)
     folder = Path(store.path(DOCUMENTS, HERE)).parent
     old, young = folder / "data.parquet.0.part", folder / "data.parquet.1.part"
-    for leftover in (old, young):
-        leftover.touch()
+    for trace in (old, young):
+        trace.touch()
     os.utime(old, (0, 0))
     store.sweep()
     assert sorted(path.name for path in folder.iterdir()) == ["data.parquet", young.name]

@@ -13,14 +13,14 @@ from gsum_resources.embedding.openai_compatible import OpenAICompatibleEmbedder
 from gsum_resources.endpoint import Endpoint
 from gsum_resources.llm.ledger import Ledger
 from gsum_resources.llm.ledgered_model import LedgeredModel
-from gsum_resources.llm.rehearsal import UNDERSTUDY, Recalled, RehearsedModel, Understudy
 from gsum_resources.llm.results import Score
+from gsum_resources.llm.stub_model import STUB, DryRunModel, Recalled, StubModel
 from gsum_resources.models import Models
 from gsum_resources.parquet_store import ParquetStore
 from gsum_resources.protocols import Completion, CompletionError, Request
-from gsum_resources.rehearsal import rehearsed
 from gsum_resources.scoring.prompt_logprobs import ServedScorer
 from gsum_resources.settings import EmbeddingSettings, LlmSettings, ScorerSettings, Settings
+from gsum_resources.stub_models import stub_models
 from tests.models import FirstWords
 from tests.servers.scripted import ScriptedServer, scripted_server
 
@@ -41,15 +41,15 @@ def asking(text: str, schema: type | None = None) -> Request:
 def test_a_prompt_is_counted_with_the_directions_that_it_is_sent_with() -> None:
     """ "Say it." and "[1]\\nboat" have 7 and 8 bytes."""
     plain, structured = asking("boat"), asking("boat", Score)
-    assert Understudy(SERVED, "m", FirstWords()).prompt_tokens(plain) == 4
-    assert Understudy(SERVED, "m", FirstWords()).prompt_tokens(structured) == 4
+    assert StubModel(SERVED, "m", FirstWords()).prompt_tokens(plain) == 4
+    assert StubModel(SERVED, "m", FirstWords()).prompt_tokens(structured) == 4
     prompted = SERVED.model_copy(update={"structured_output": "prompt"})
-    assert Understudy(prompted, "m", FirstWords()).prompt_tokens(structured) > 30
+    assert StubModel(prompted, "m", FirstWords()).prompt_tokens(structured) > 30
 
 
 def test_what_the_writer_cannot_say_still_counts() -> None:
-    understudy = Understudy(SERVED, "m", FirstWords(refuses="boat"))
-    free, structured = understudy.complete([asking("one boat"), asking("one boat", Score)])
+    stub = StubModel(SERVED, "m", FirstWords(refuses="boat"))
+    free, structured = stub.complete([asking("one boat"), asking("one boat", Score)])
     assert isinstance(free, Completion)
     assert free.text == "[1] one boat"
     assert isinstance(structured, CompletionError)
@@ -62,16 +62,16 @@ def test_the_memo_tells_what_the_real_model_took(tmp_path: Path) -> None:
     real = FirstWords("m")
     LedgeredModel(real, store, ledger).complete([asking(text) for text in TEXTS[:2]])
     heard: list[Recalled] = []
-    understudy = Understudy(SERVED, "m", FirstWords("writer"))
-    rehearsed_model = RehearsedModel(understudy, store, ledger, None, None, heard.append)
+    stub = StubModel(SERVED, "m", FirstWords("writer"))
+    dry_run_model = DryRunModel(stub, store, ledger, None, None, heard.append)
     for _ in range(2):  # what was rehearsed is in the memo by then, and is no reply of the real one
-        replies = rehearsed_model.complete([asking(text) for text in TEXTS])
-        estimated = [understudy.prompt_tokens(asking(text)) for text in TEXTS]
-        assert [reply.model for reply in replies] == ["m"] * 2 + [UNDERSTUDY] * 3
+        replies = dry_run_model.complete([asking(text) for text in TEXTS])
+        estimated = [stub.prompt_tokens(asking(text)) for text in TEXTS]
+        assert [reply.model for reply in replies] == ["m"] * 2 + [STUB] * 3
         assert heard == [Recalled(1, 1, len(TEXTS[0]), n) for n in estimated[:2]]
         heard.clear()
     rows = read_appended(store, TABLES["llm_calls"], "c").to_pylist()
-    paid = [row for row in rows if not row["cached"] and row["model"] == UNDERSTUDY]
+    paid = [row for row in rows if not row["cached"] and row["model"] == STUB]
     assert sorted(row["tokens_in"] for row in paid) == sorted(estimated[2:])
 
 
@@ -87,8 +87,8 @@ def test_what_a_model_failed_at_for_sure_is_not_planned_again(tmp_path: Path) ->
     LedgeredModel(Greedy("m"), store, ledger).complete([asking(TEXTS[0])])
     for scope, n_asked in [("repairs=3", 1), ("repairs=2", 0)]:
         ledger = Ledger(store, TABLES["llm_calls"], scope, "a")
-        understudy = Understudy(SERVED, "m", FirstWords("writer", refuses="the"), scope)
-        model = RehearsedModel(understudy, store, ledger, None, None, lambda one: None)
+        stub = StubModel(SERVED, "m", FirstWords("writer", refuses="the"), scope)
+        model = DryRunModel(stub, store, ledger, None, None, lambda one: None)
         model.complete([asking(TEXTS[0])])
         rows = read_appended(store, TABLES["llm_calls"], scope).to_pylist()
         assert [row["cached"] for row in rows] == [not n_asked]
@@ -111,14 +111,14 @@ def test_an_understudy_of_an_embedder_fits_what_the_memo_has(
     real = OpenAICompatibleEmbedder(settings.embedding, endpoint)
     MemoizedEmbedder(real, store).embed(TEXTS[:1])
     models = Models(settings, store, TABLES["llm_calls"])
-    understudy = rehearsed(models, store)
-    vectors = understudy.embedder.embed(TEXTS)  # one remembered, the others filled up or cut
+    stub = stub_models(models, store)
+    vectors = stub.embedder.embed(TEXTS)  # one remembered, the others filled up or cut
     endpoint.close()
-    assert understudy.identity("embedding_model") == real.identity
+    assert stub.identity("embedding_model") == real.identity
     assert vectors.shape == (len(TEXTS), real.dimension)
     np.testing.assert_allclose(np.linalg.norm(vectors, axis=1), 1, atol=1e-5)
     assert len(server.lines()) == 1
-    played = understudy.overrides["embedding_model"]
+    played = stub.overrides["embedding_model"]
     counted = real.tokens_read * (len(TEXTS) - 1)
     assert played.tokens_read == pytest.approx(counted, rel=0.05)  # type: ignore[union-attr]
 
@@ -132,9 +132,9 @@ def test_an_understudy_of_a_scorer_reads_as_much(server: ScriptedServer, tmp_pat
     real.score(TEXTS[:2], [TEXTS[1:4], TEXTS[2:5]])
     endpoint.close()
     models = Models(Settings(scorer=settings), ParquetStore(str(tmp_path)), TABLES["llm_calls"])
-    understudy = rehearsed(models, models.store).overrides["passage_scorer"]
-    scores = understudy.score(TEXTS[:2], [TEXTS[1:4], TEXTS[2:5]])  # type: ignore[union-attr]
+    stub = stub_models(models, models.store).overrides["passage_scorer"]
+    scores = stub.score(TEXTS[:2], [TEXTS[1:4], TEXTS[2:5]])  # type: ignore[union-attr]
     assert [row.shape for row in scores] == [(3,), (3,)]
-    assert understudy.tokens_read == pytest.approx(  # type: ignore[union-attr]
+    assert stub.tokens_read == pytest.approx(  # type: ignore[union-attr]
         real.tokens_read, rel=0.05
     )

@@ -147,12 +147,12 @@ def test_a_save_survives_a_kill(store: ParquetStore, monkeypatch: pytest.MonkeyP
     monkeypatch.setattr(memoized, "_SAVE_EVERY_S", 0.0)
     seen: list[int] = []
 
-    def look(place: int, scores: np.ndarray) -> None:
+    def snapshot(place: int, scores: np.ndarray) -> None:
         other = MemoizedScorer(CountingScorer(), store)  # another process, in the middle of it
         other.score(["0", "1", "2"], [["x"]] * 3)
         seen.append(other.n_remembered)
 
-    MemoizedScorer(CountingScorer(), store).score(["0"], [["x"]], look)
+    MemoizedScorer(CountingScorer(), store).score(["0"], [["x"]], snapshot)
     assert seen == [1]
 
 

@@ -59,7 +59,7 @@ def test_a_judge_that_babbles_is_counted(served: tuple[str, str]) -> None:
     assert set(found.rows["verdict"].to_pylist()) == {"unparsed"}
     assert set(found.rows["model"].to_pylist()) == {model}
     assert found.rows.num_rows == 2 * 6 + 4 + 3
-    assert [problem.split(" replies")[0] for problem in found.problems[1:]] == [
+    assert [problem.split(" replies")[0] for problem in found.failures[1:]] == [
         "g_eval: 3 of 3",
         "llm_rater: 4 of 4",
         "pairwise: 2 of 2",

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 import sqlalchemy as sa
 
-from gsum_assets.forgetting.departed import Departures
+from gsum_assets.forgetting.deletions import Deletions
 from gsum_assets.forgetting.replies import FORGOTTEN, forget_names
 from gsum_assets.tables import TABLES
 from gsum_resources.appended import read_appended
@@ -175,9 +175,9 @@ def test_calls_of_a_corpus_without_documents_are_removed(store: ParquetStore) ->
 
 
 def test_deleted_documents_are_known_until_they_are_forgotten(store: ParquetStore) -> None:
-    departures = Departures(store)
-    assert departures.corpora() == set()
-    found = departures.look("tales")
+    deletions = Deletions(store)
+    assert deletions.corpora() == set()
+    found = deletions.observe("tales")
     assert (found.documents, found.gone) == ([], [])
 
 

@@ -11,8 +11,8 @@ import pyarrow.parquet as pq
 import pytest
 import sqlalchemy as sa
 
-from gsum_assets.automation.currency import Requests
-from gsum_assets.forgetting.departed import Departures
+from gsum_assets.automation.staleness import Requests
+from gsum_assets.forgetting.deletions import Deletions
 from gsum_assets.tables import TABLES
 from gsum_resources import take_over as module
 from gsum_resources.appended import read_appended
@@ -100,7 +100,7 @@ def check(root: Path) -> None:
     model = FirstWords()
     requests = Requests(store)
     assert (requests.of("tales"), requests.of("others")) == ({"bm25"}, frozenset())
-    assert Departures(store).look("tales").gone == ["deleted", "kept"]  # it has no documents now
+    assert Deletions(store).observe("tales").gone == ["deleted", "kept"]  # it has no documents now
     export_calls(store, TABLE)
     rows = [row for c in ("tales", "others") for row in read_appended(store, TABLE, c).to_pylist()]
     rows = [row for row in rows if not row["cached"]]

@@ -17,7 +17,7 @@ from dagster._core.instance.utils import RUNLESS_JOB_NAME, RUNLESS_RUN_ID
 
 from gsum_assets.definitions import pipeline_for
 from gsum_assets.processes import HOST
-from gsum_assets.run import drive
+from gsum_assets.run import refresh
 from gsum_assets.tables import TABLES
 from gsum_resources.catalogue import define_views
 from gsum_resources.home import Home
@@ -68,7 +68,7 @@ def house(tmp_path_factory: pytest.TempPathFactory) -> Iterator[House]:
         (made.folder / "corpus.toml").write_text(SETTINGS)
         with made.instance() as instance:
             make_long_ago(instance, LATE, hours=40)
-            (error,) = drive(pipeline_for(made.home), instance, CORPUS).errors
+            (error,) = refresh(pipeline_for(made.home), instance, CORPUS).errors
         assert "unknown key 'wrong'" in error
         yield made
 

@@ -104,8 +104,8 @@ def write_corpus(benchmark: Benchmark, contents: Contents, folder: Path) -> Impo
     if old.exists() and not folder.exists():  # an earlier import was killed between renames
         old.rename(folder)
     _refuse_foreign(folder)
-    for leftover in (fresh, old):
-        shutil.rmtree(leftover, ignore_errors=True)
+    for trace in (fresh, old):
+        shutil.rmtree(trace, ignore_errors=True)
     fresh.mkdir(parents=True)
     try:
         report = _fill(fresh, benchmark, contents, folder.name)
@@ -151,8 +151,8 @@ def _fill(folder: Path, benchmark: Benchmark, contents: Contents, corpus: str) -
     loaded, rejected = load(folder, load_settings(folder))
     if not loaded:
         raise CorpusError(f"'{corpus}': no document could be taken in; {benchmark.expects}")
-    queries, problems = load_queries(folder, {document.document_id for document in loaded})
-    notes = [*contents.notes, *(f"{r.document_id}: {r.reason}" for r in rejected), *problems]
+    queries, failures = load_queries(folder, {document.document_id for document in loaded})
+    notes = [*contents.notes, *(f"{r.document_id}: {r.reason}" for r in rejected), *failures]
     return ImportReport(corpus, len(loaded), len(queries), notes)
 
 

@@ -84,8 +84,8 @@ def judge_answers(
     rows += [row for case in compared if case.is_settled for row in case.settled_rows()]
     accept_what_is_strictly_right(rows)
     rows.sort(key=lambda row: tuple(row[name] or "" for name in _TABLE.key))
-    problems = [*_unanswered(questions, settings), *_cut(rated, settings), *_unparsed(judged)]
-    return Result(pa.Table.from_pylist(rows, _TABLE.schema), problems)
+    failures = [*_unanswered(questions, settings), *_cut(rated, settings), *_unparsed(judged)]
+    return Result(pa.Table.from_pylist(rows, _TABLE.schema), failures)
 
 
 def _unanswered(questions: Sequence[Question], settings: JudgesSettings) -> Iterator[str]:

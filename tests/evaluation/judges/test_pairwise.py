@@ -60,7 +60,7 @@ def test_a_consistent_judge(tmp_path: Path) -> None:
     with judging(tmp_path, judge(good_one)) as (model, server):
         found = judged(model)
         assert len(server.lines()) == 2 * len(QUESTIONS)
-    assert found.problems == []
+    assert found.failures == []
     assert found.rows.schema == TABLES["judgements"].schema
     assert found.rows.num_rows == 2 * len(QUESTIONS) * len(CRITERIA)
     assert set(found.rows["model"].to_pylist()) == {"judge"}
@@ -115,7 +115,7 @@ def test_replies_that_can_be_mended_or_asked_again_count(tmp_path: Path) -> None
     )
     with judging(tmp_path, judge(good_one), first=faults) as (model, _):
         found = judged(model)
-    assert found.problems == []
+    assert found.failures == []
     assert (overall(found)["losses"], overall(found)["unparsed"]) == (6, 0)
 
 
@@ -126,7 +126,7 @@ def test_a_reply_that_cannot_be_read_is_counted_and_never_a_tie(tmp_path: Path, 
     assert set(found.rows["verdict"].to_pylist()) == {"unparsed"}
     assert found.rows["value"].null_count == found.rows.num_rows
     assert all("judge" in reason for reason in found.rows["reason"].to_pylist())
-    (problem,) = found.problems
+    (problem,) = found.failures
     assert problem.startswith("pairwise: 6 of 6 replies hold no verdict; first: judge: ")
     row = overall(found)
     assert (row["win_rate"], row["n"], row["ties"], row["unparsed"]) == (None, 0, 0, 6)
@@ -203,7 +203,7 @@ def test_three_methods_and_gaps(tmp_path: Path) -> None:
         if row["criterion"] == "overall"
     }
     assert rates == {("a", "b"): 1, ("a", "c"): 0, ("b", "a"): 0, ("c", "a"): 1}
-    assert [problem.split(" (")[0] for problem in found.problems] == [
+    assert [problem.split(" (")[0] for problem in found.failures] == [
         "method 'a' has no answer to 1 of 3 questions",
         "method 'b' has no answer to 2 of 3 questions",
         "method 'c' has no answer to 2 of 3 questions",
@@ -334,7 +334,7 @@ def test_a_verdict_copied_from_an_answer_is_not_the_judges(tmp_path: Path) -> No
     with judging(tmp_path, lambda body: WINS_FOR_FIRST) as (model, _):
         found = judged(model, answers)
     assert set(found.rows["verdict"].to_pylist()) == {"unparsed"}
-    assert "has the mark '00000000' instead of" in found.problems[0]
+    assert "has the mark '00000000' instead of" in found.failures[0]
 
 
 def test_two_different_verdicts_are_none(tmp_path: Path) -> None:
@@ -344,7 +344,7 @@ def test_two_different_verdicts_are_none(tmp_path: Path) -> None:
     with judging(tmp_path, undecided, 0) as (model, _):
         found = judged(model)
     assert set(found.rows["verdict"].to_pylist()) == {"unparsed"}
-    assert "2 different JSON values" in found.problems[0]
+    assert "2 different JSON values" in found.failures[0]
 
 
 def test_a_mark_with_its_tag_is_recognized(tmp_path: Path) -> None:

@@ -65,7 +65,7 @@ def test_what_the_judge_reads_and_what_it_counts(tmp_path: Path) -> None:
     }
     assert found.rows.schema == TABLES["judgements"].schema
     assert found.rows["opponent"].null_count == found.rows["first"].null_count == 4
-    assert found.problems == []
+    assert found.failures == []
 
 
 def test_without_references_and_passages(tmp_path: Path) -> None:
@@ -78,7 +78,7 @@ def test_without_references_and_passages(tmp_path: Path) -> None:
             JudgesSettings(methods=["gor"]),
         )
     assert by_criterion(found) == {"relevance": ("g_eval", "3", 3.0)}
-    assert found.problems == [
+    assert found.failures == [
         "method 'gor' has no contexts of 1 of 1 answers (first: 'q1'): their consistency is not "
         "judged"
     ]
@@ -115,7 +115,7 @@ def test_an_unparsed_permissive_verdict_stays_unparsed(tmp_path: Path) -> None:
     with judging(tmp_path, says, 0) as (model, _):
         found = judged(model, ["ref"])
     assert by_criterion(found)["lr2"] == ("llm_rater", "unparsed", None)
-    (problem,) = found.problems
+    (problem,) = found.failures
     assert problem.startswith("llm_rater: 1 of 2 replies hold no verdict; first: judge: ")
 
 
@@ -140,7 +140,7 @@ def test_passages_beyond_the_budget_are_told(tmp_path: Path) -> None:
     assert "3 passages, 2 are left out here or cut short" in instructions.replace("\n", " ")
     shares = {row["criterion"]: row["share_shown"] for row in found.rows.to_pylist()}
     assert shares == {"consistency": pytest.approx(100 / 240), "relevance": None}
-    assert found.problems == [
+    assert found.failures == [
         "consistency: of 1 of 1 answers the judge was shown 42% of the passages on average; raise "
         "[judges] max_passage_characters, which is 100"
     ]

@@ -71,7 +71,7 @@ def test_no_question_is_a_problem_and_no_error() -> None:
     none = toys.summaries({}), toys.contexts({})
     found = judge_answers(toys.queries("q"), *none, FirstWords(), chosen)
     assert found.rows.num_rows == 0
-    assert found.problems == [
+    assert found.failures == [
         "no question of kinds ['general'] of splits ['train']: nothing was judged; change kinds or "
         "splits in corpus.toml, table [judges]"
     ]

@@ -86,7 +86,7 @@ class Node:
 
 
 @dataclass
-class Look:
+class Snapshot:
     """The state of the warehouse at one moment; what was looked up stays as it was.
 
     Parameters
@@ -239,19 +239,19 @@ class Look:
         return self._memo[what, of]
 
 
-_GIVEN: ContextVar[Look | None] = ContextVar("gsum_look", default=None)
+_GIVEN: ContextVar[Snapshot | None] = ContextVar("gsum_look", default=None)
 
 
 @contextmanager
-def evaluated_by(look: Look) -> Iterator[None]:
+def evaluated_by(snapshot: Snapshot) -> Iterator[None]:
     """Let conditions that are evaluated inside answer from `look` instead of a new one."""
-    token = _GIVEN.set(look)
+    token = _GIVEN.set(snapshot)
     try:
         yield
     finally:
         _GIVEN.reset(token)
 
 
-def given_look() -> Look | None:
+def given_snapshot() -> Snapshot | None:
     """The look of the surrounding `evaluated_by`."""
     return _GIVEN.get()

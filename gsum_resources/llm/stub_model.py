@@ -24,12 +24,12 @@ from gsum_resources.protocols import (
 )
 from gsum_resources.settings import LlmSettings
 
-UNDERSTUDY = "understudy"
+STUB = "stub"
 """Name of the model in its replies, which tells them from what the memo has of the real one."""
 _TOKENS_PER_WORD = 1.3  # of English
 
 
-class Understudy:
+class StubModel:
     """A `LanguageModel` that stands in for another.
 
     Where the writer has nothing to say the beginning of the prompt is the reply. A schema that it
@@ -83,11 +83,11 @@ class Understudy:
             if request.schema:
                 tokens_out = round(request.max_words * _TOKENS_PER_WORD)
                 why = written.message
-                return CompletionError(why, UNDERSTUDY, tokens_in=tokens_in, tokens_out=tokens_out)
-            written = Completion("", UNDERSTUDY, 0, 0, 0.0)
+                return CompletionError(why, STUB, tokens_in=tokens_in, tokens_out=tokens_out)
+            written = Completion("", STUB, 0, 0, 0.0)
         text = written.text or " ".join(request.render().split()[: request.max_words])
         tokens_out = estimated_tokens(text)
-        return Completion(text, UNDERSTUDY, tokens_in, tokens_out, 0.0, written.parsed)
+        return Completion(text, STUB, tokens_in, tokens_out, 0.0, written.parsed)
 
 
 @dataclass
@@ -116,7 +116,7 @@ class Recalled:
         )
 
 
-class RehearsedModel(LedgeredModel):
+class DryRunModel(LedgeredModel):
     """An understudy with memo and ledger, that tells which real replies the memo had.
 
     Parameters
@@ -126,7 +126,7 @@ class RehearsedModel(LedgeredModel):
 
     def __init__(
         self,
-        understudy: Understudy,
+        stub: StubModel,
         store: ParquetStore,
         ledger: Ledger,
         on_progress: OnProgress | None,
@@ -134,15 +134,15 @@ class RehearsedModel(LedgeredModel):
         on_recalled: Callable[[Recalled], None],
         window: Callable[[], Window] | None = None,
     ) -> None:
-        super().__init__(understudy, store, ledger, on_progress, on_failure, window)
-        self._understudy = understudy
+        super().__init__(stub, store, ledger, on_progress, on_failure, window)
+        self._stub = stub
         self._on_recalled = on_recalled
 
     def complete(self, requests: Sequence[Request], on_reply: OnReply | None = None) -> list[Reply]:
         """As `LedgeredModel` does."""
         replies = super().complete(requests, on_reply)
         for request, reply in zip(requests, replies, strict=True):
-            if isinstance(reply, Completion) and reply.cached and reply.model != UNDERSTUDY:
-                estimated = self._understudy.prompt_tokens(request)
+            if isinstance(reply, Completion) and reply.cached and reply.model != STUB:
+                estimated = self._stub.prompt_tokens(request)
                 self._on_recalled(Recalled(1, reply.calls, reply.tokens_in, estimated))
         return replies

@@ -17,7 +17,7 @@ from gsum_resources.llm.classical.vocabulary import content_stems
 from gsum_resources.llm.ledger import Ledger
 from gsum_resources.llm.ledgered_model import LedgeredModel, OnProgress
 from gsum_resources.llm.openai_compatible import estimated_tokens
-from gsum_resources.llm.rehearsal import Recalled, RehearsedModel, Understudy
+from gsum_resources.llm.stub_model import DryRunModel, Recalled, StubModel
 from gsum_resources.llm.tokens import Window, window_of
 from gsum_resources.memo import memo_folder
 from gsum_resources.models import LANGUAGE_MODELS, WORK, Models
@@ -30,7 +30,7 @@ _MEMOS = "_memo"
 
 
 @dataclass(frozen=True)
-class RehearsedModels(Models):
+class DryRunModels(Models):
     """Models of which those that cost money or hours have an understudy.
 
     Attributes
@@ -56,17 +56,17 @@ class RehearsedModels(Models):
     ) -> LedgeredModel:
         """As `Models` does, noting what the memo had."""
         model = self._language_model(name)
-        if not isinstance(model, Understudy):
+        if not isinstance(model, StubModel):
             return super().language_model(ledger, on_progress, on_failure, name)
 
         def recall(one: Recalled) -> None:
             self.recalled[ledger.asset] += one
 
         window = partial(self.window, name)
-        return RehearsedModel(model, self.store, ledger, on_progress, on_failure, recall, window)
+        return DryRunModel(model, self.store, ledger, on_progress, on_failure, recall, window)
 
 
-def rehearsed(models: Models, store: ParquetStore) -> RehearsedModels:
+def stub_models(models: Models, store: ParquetStore) -> DryRunModels:
     """Understudies of `models` that read and write `store`.
 
     Embedders that run in this process, and classical models, play themselves.
@@ -83,10 +83,10 @@ def rehearsed(models: Models, store: ParquetStore) -> RehearsedModels:
         is_own = name == "language_model" or own is not settings.llm
         if is_own and name not in cast and own.backend != "extractive":
             scope = getattr(models.bare(name), "failure_scope", "")
-            cast[name] = Understudy(own, models.identity(name), writer, scope)
+            cast[name] = StubModel(own, models.identity(name), writer, scope)
     if "embedding_model" not in cast and settings.embedding.backend == "openai_compatible":
         identity = models.identity("embedding_model")
-        cast["embedding_model"] = UnderstudyEmbedder(
+        cast["embedding_model"] = StubEmbedder(
             identity,
             settings.embedding.usd_per_million_tokens,
             plain.embedder,
@@ -94,8 +94,8 @@ def rehearsed(models: Models, store: ParquetStore) -> RehearsedModels:
         )
     if "passage_scorer" not in cast and settings.scorer.backend != "unigram":
         identity = models.identity("passage_scorer")
-        cast["passage_scorer"] = UnderstudyScorer(settings.scorer, identity, plain.scorer)
-    return RehearsedModels(settings, store, models.ledger_table, cast)
+        cast["passage_scorer"] = StubScorer(settings.scorer, identity, plain.scorer)
+    return DryRunModels(settings, store, models.ledger_table, cast)
 
 
 class LetterHashes:
@@ -133,7 +133,7 @@ def _trigrams(text: str) -> list[str]:
     return [f" {word} "[at : at + 3] for word in content_stems(text) for at in range(len(word))]
 
 
-class UnderstudyEmbedder:
+class StubEmbedder:
     """An `Embedder` that stands in for a served one.
 
     Parameters
@@ -169,7 +169,7 @@ class UnderstudyEmbedder:
         return self.embed(texts)
 
 
-class UnderstudyScorer:
+class StubScorer:
     """A `PassageScorer` that stands in for a language model.
 
     Parameters

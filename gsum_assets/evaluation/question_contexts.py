@@ -62,7 +62,7 @@ def added(one: Mapping[str, Any], other: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-NOBODY_ASKED: Mapping[str, Any] = {
+NO_USAGE: Mapping[str, Any] = {
     "model": "",
     "calls": 0,
     "tokens_in": 0,

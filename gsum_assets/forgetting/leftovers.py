@@ -17,7 +17,7 @@ _END = re.compile(r"(?<=[.!?])\s+|\n+")
 _BREAK = re.compile(r"\\[nrt]")
 
 
-class Trace(NamedTuple):
+class Leftover(NamedTuple):
     """A file that holds a sentence, and the first one that it holds."""
 
     path: str
@@ -34,12 +34,12 @@ def sentences_of(text: str, others: Iterable[str] = ()) -> list[str]:
     return own
 
 
-def find_traces(
+def find_leftovers(
     home: Home,
     corpus: str,
     sentences: Sequence[str],
     on_file: Callable[[int, int], None] = lambda done, total: None,
-) -> list[Trace]:
+) -> list[Leftover]:
     """The files in which a sentence stands: the store, Dagster's databases and logs, settings.
 
     The corpus folders are left out, and so are the tables of other corpora.
@@ -58,7 +58,7 @@ def find_traces(
         except FileNotFoundError:  # merged or ended meanwhile
             continue
         if held is not None:
-            found.append(Trace(path, held))
+            found.append(Leftover(path, held))
         on_file(done, len(files))
     return found
 

@@ -13,7 +13,7 @@ _DOCUMENTS = TABLES["documents"]
 
 
 @dataclass(frozen=True)
-class Departed:
+class DeletedDocuments:
     """One corpus at one moment.
 
     Attributes
@@ -28,7 +28,7 @@ class Departed:
     gone: Collection[str] = ()
 
 
-class Departures:
+class Deletions:
     """The deleted documents of every corpus, kept in the state database."""
 
     def __init__(self, store: ParquetStore) -> None:
@@ -39,7 +39,7 @@ class Departures:
         with state_of(self._store).reading() as connection:
             return set(connection.execute(sa.select(SEEN.c.corpus)).scalars())
 
-    def look(self, corpus: str) -> Departed:
+    def observe(self, corpus: str) -> DeletedDocuments:
         """Compare a corpus with the last time; what is deleted stays so until `clear`."""
         known = self._read(corpus)
         partitions = self._store.partitions(_DOCUMENTS, corpus)
@@ -50,17 +50,17 @@ class Departures:
         rows, hashes = self._store.read(_DOCUMENTS, partitions, ["document_id"])
         present = set(rows["document_id"].to_pylist())
         gone = (set(known.documents) | set(known.gone)) - present
-        found = Departed(version_of(hashes), sorted(present), sorted(gone))
+        found = DeletedDocuments(version_of(hashes), sorted(present), sorted(gone))
         with state_of(self._store).writing() as connection:
             note_documents(connection, corpus, found.version, found.documents, found.gone)
         return found
 
     @staticmethod
-    def clear(connection: sa.Connection, corpus: str, forgotten: Departed) -> None:
+    def clear(connection: sa.Connection, corpus: str, forgotten: DeletedDocuments) -> None:
         """Note that nothing is left of what was deleted."""
         note_documents(connection, corpus, forgotten.version, forgotten.documents)
 
-    def _read(self, corpus: str) -> Departed:
+    def _read(self, corpus: str) -> DeletedDocuments:
         version = sa.select(SEEN.c.version).where(SEEN.c.corpus == corpus)
         columns = SEEN_DOCUMENTS.c
         seen = sa.select(columns.document_id, columns.is_deleted).where(columns.corpus == corpus)
@@ -69,4 +69,4 @@ class Departures:
             rows = connection.execute(seen.order_by(columns.document_id)).all()
         gone = [document_id for document_id, is_deleted in rows if is_deleted]
         present = [document_id for document_id, is_deleted in rows if not is_deleted]
-        return Departed(known or "", present, gone)
+        return DeletedDocuments(known or "", present, gone)
