@@ -11,7 +11,7 @@ from gsum_resources.llm.extractive import NAME as EXTRACTIVE
 _WIDTH = 96
 
 
-def answer_lines(answer: Answer, settings_file: Path, ids: bool = False) -> Iterator[str]:
+def answer_lines(answer: Answer, settings_file: Path | str, ids: bool = False) -> Iterator[str]:
     """Yield the answer, its explanation if there is one, its sources, and the model that wrote it.
 
     Parameters
@@ -33,7 +33,7 @@ def answer_lines(answer: Answer, settings_file: Path, ids: bool = False) -> Iter
     yield from ("", f"found by {answer.method}; {_writer(answer.model, settings_file)}")
 
 
-def _writer(model: str, settings_file: Path) -> str:
+def _writer(model: str, settings_file: Path | str) -> str:
     if not model:
         return "no model was called"
     if model != EXTRACTIVE:

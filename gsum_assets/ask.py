@@ -1,8 +1,9 @@
 """Answers to one question, computed from the stored tables by any method; no table is rebuilt."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
+from typing import Any
 
 import pyarrow as pa
 
@@ -23,6 +24,8 @@ from gsum_resources.suggest import did_you_mean
 
 _QUERY_ID = "ask"
 NOTHING_FOUND = "The documents do not say."
+ReadTable = Callable[[str, Sequence[str] | None], pa.Table]
+"""Table and columns, None: all of them, to rows."""
 _WITHOUT_TEXT = ("chunk_id", "document_id", "position", "start", "end")
 
 
@@ -48,14 +51,20 @@ class Answer:
     method: str = ""
 
 
-class _Sections:
-    """Sections of `corpus.toml`, read without recording their versions."""
+class Sections:
+    """Sections of `corpus.toml`, read without recording their versions.
 
-    def __init__(self, workspace: Workspace) -> None:
-        self._workspace = workspace
+    Parameters
+    ----------
+    read : returns a section of a corpus by name.
+    """
 
-    def section(self, corpus: str, name: str) -> object:
-        return self._workspace.section(corpus, name)
+    def __init__(self, read: Callable[[str, str], Any]) -> None:
+        self._read = read
+
+    def section(self, corpus: str, name: str) -> Any:
+        """Return a section as plain values."""
+        return self._read(corpus, name)
 
 
 def ask(
@@ -78,22 +87,35 @@ def ask(
         If corpus, method or document is unknown, a table that the method reads is missing, or
         the method has no explanation beyond its passages.
     """
-    family = _family_of(method)
-    if explain and family.explain is None:
-        able = ", ".join(v for f in FAMILIES if f.explain for v in f.variants)
-        raise CorpusError(
-            f"method '{method}' has no explanation beyond its passages; leave --explain out, or "
-            f"use one of: {able}"
-        )
-    if not question.strip():
-        raise CorpusError("the question is empty; write one")
+    family = family_of(method)
+    _check_question(family, method, question, explain)
     tables = _stored(workspace, corpus, family, method)
-    documents = tables["documents"].get()
-    if document_id is not None:
-        _check_document(documents, corpus, document_id)
     ledger = Ledger(workspace.store, TABLES["llm_calls"], corpus, "ask")
     tables["language_model"] = Lazy(lambda: workspace.models.language_model(ledger, name="answers"))
-    inputs = Inputs({**tables, SETTINGS: _Sections(workspace)}, corpus, method)
+    inputs = Inputs({**tables, SETTINGS: Sections(workspace.section)}, corpus, method)
+    read = partial(_stored_rows, workspace, corpus)
+    return answer(family, inputs, question, read, document_id, explain)
+
+
+def answer(
+    family: Method,
+    inputs: Inputs,
+    question: str,
+    read: ReadTable,
+    document_id: str | None = None,
+    explain: bool = False,
+) -> Answer:
+    """Answer `question` from the tables of `inputs`, see `ask`.
+
+    Parameters
+    ----------
+    read : returns the rows of a table of the corpus, or some of its columns.
+    """
+    method = inputs.variant
+    _check_question(family, method, question, explain)
+    documents = inputs.table("documents")
+    if document_id is not None:
+        _check_document(documents, inputs.corpus, document_id)
     titles = dict(
         zip(documents["document_id"].to_pylist(), documents["title"].to_pylist(), strict=True)
     )
@@ -116,8 +138,8 @@ def ask(
         sources_of(
             passages,
             titles,
-            _of_documents(workspace, corpus, "chunks", passages, _WITHOUT_TEXT).to_pylist(),
-            partial(location_of, _of_documents(workspace, corpus, "document_sections", passages)),
+            _of_documents(read("chunks", _WITHOUT_TEXT), passages).to_pylist(),
+            partial(location_of, _of_documents(read("document_sections", None), passages)),
         ),
         answers["model"][0].as_py(),
         method,
@@ -185,21 +207,38 @@ def _shown(contexts: pa.Table) -> list[dict]:
     return [row for row in ordered.to_pylist() if row["text"]]
 
 
-def _of_documents(
-    workspace: Workspace,
-    corpus: str,
-    table: str,
-    passages: Sequence[dict],
-    columns: Sequence[str] | None = None,
-) -> pa.Table:
-    """Return the rows of a table that belong to the documents of the passages."""
+def _of_documents(rows: pa.Table, passages: Sequence[dict]) -> pa.Table:
+    """Return the rows of the documents that the passages are from."""
     wanted = pa.array({row["document_id"] for row in passages if row["document_id"]}, pa.string())
-    partitions = workspace.store.partitions(TABLES[table], corpus)
-    rows, _ = workspace.store.read(TABLES[table], partitions, columns)
     return rows.filter(pc.is_in(rows["document_id"], value_set=wanted))
 
 
-def _family_of(method: str) -> Method:
+def _stored_rows(
+    workspace: Workspace, corpus: str, table: str, columns: Sequence[str] | None
+) -> pa.Table:
+    partitions = workspace.store.partitions(TABLES[table], corpus)
+    return workspace.store.read(TABLES[table], partitions, columns)[0]
+
+
+def _check_question(family: Method, method: str, question: str, explain: bool) -> None:
+    if explain and family.explain is None:
+        able = ", ".join(v for f in FAMILIES if f.explain for v in f.variants)
+        raise CorpusError(
+            f"method '{method}' has no explanation beyond its passages; leave --explain out, or "
+            f"use one of: {able}"
+        )
+    if not question.strip():
+        raise CorpusError("the question is empty; write one")
+
+
+def family_of(method: str) -> Method:
+    """Return the method that a name on the leaderboard is a variant of.
+
+    Raises
+    ------
+    CorpusError
+        If there is none.
+    """
     if family := method_of(method):
         return family
     known = [variant for family in FAMILIES for variant in family.variants]

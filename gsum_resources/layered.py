@@ -13,6 +13,7 @@ from fsspec import AbstractFileSystem
 from fsspec.utils import glob_translate
 
 from gsum_resources.parquet_store import ParquetStore
+from gsum_resources.state import MEMORY
 
 
 class Layered(AbstractFileSystem):
@@ -87,6 +88,13 @@ class Layered(AbstractFileSystem):
     def invalidate_cache(self, path: str | None = None) -> None:
         """Invalidate the listing cache of the file system below."""
         self._under.invalidate_cache(path)
+
+
+def memory_store() -> ParquetStore:
+    """Return an empty store that writes nothing to disk, and ends with the last reference to it."""
+    store = ParquetStore("memory://gsum", MEMORY)
+    store.fs = Layered(store.fs, [store.root])
+    return store
 
 
 @contextmanager

@@ -364,13 +364,31 @@ def load_settings(home: Path, environment: Mapping[str, str] = os.environ) -> Se
             elif variable not in _OTHER_VARIABLES:
                 nearest = did_you_mean(variable, [*_VARIABLES, *sorted(_OTHER_VARIABLES)])
                 raise SettingsError(f"environment variable {variable} is unknown{nearest}")
+    return checked_settings(values, str(file), environment)
+
+
+def checked_settings(
+    values: Mapping[str, Any], source: str, environment: Mapping[str, str] | None = None
+) -> Settings:
+    """Return the tables of a `gsum.toml` as settings.
+
+    Parameters
+    ----------
+    source : what the values are from, for messages.
+    environment : variables among the values.
+
+    Raises
+    ------
+    SettingsError
+        If there is an unknown key, or a bad value.
+    """
     try:
-        return Settings.model_validate(values)
+        return Settings.model_validate(dict(values))
     except ValidationError as error:
-        failures = "; ".join(
-            _failure_message(problem, file, environment) for problem in error.errors()
+        failures = (
+            _failure_message(problem, source, environment or {}) for problem in error.errors()
         )
-        raise SettingsError(failures) from None
+        raise SettingsError("; ".join(failures)) from None
 
 
 def _from_file(file: Path) -> dict[str, Any]:
@@ -391,7 +409,7 @@ def _in_table(values: dict[str, Any], table: str, file: Path) -> dict[str, Any]:
     return values
 
 
-def _failure_message(problem: Any, file: Path, environment: Mapping[str, str]) -> str:
+def _failure_message(problem: Any, file: str, environment: Mapping[str, str]) -> str:
     """Return a message that names the location, the value and the remedy of one error."""
     path = ".".join(map(str, problem["loc"]))
     table, _, key = path.rpartition(".")

@@ -6,7 +6,7 @@ CR become LF. Files of other formats are converted to text (`conversion`).
 
 import hashlib
 import re
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -166,15 +166,21 @@ def take(
         If the folder does not exist.
     """
     selected = None if document_ids is None else frozenset(document_ids)
+    records = read_records(folder, settings.documents.max_bytes, selected)
+    if selected is not None:
+        records = (record for record in records if record.document_id in selected)
+    return take_records(records, settings, convert)
+
+
+def take_records(records: Iterable[Record], settings: CorpusSettings, convert: Convert) -> Taken:
+    """Return what becomes of records, see `take`."""
     documents: dict[str, Document] = {}
     sections: list[Section] = []
     locations: dict[str, str] = {}
     rejected: list[Rejected] = []
     listing: list[SourceDocument] = []
     fingerprint = settings.reading_fingerprint()
-    for record in read_records(folder, settings.documents.max_bytes, selected):
-        if selected is not None and record.document_id not in selected:
-            continue
+    for record in records:
         listing.append(_listed(record, fingerprint))
         try:
             if record.problem is None and record.document_id in documents:

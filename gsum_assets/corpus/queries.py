@@ -2,7 +2,7 @@
 
 import hashlib
 import json
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self
@@ -121,12 +121,25 @@ def load_queries(folder: Path, document_ids: Collection[str]) -> tuple[list[Quer
     queries : in the order of the file.
     failures : file, line, query, value and remedy of each rejected query.
     """
+    return queries_in(_lines(folder), document_ids, f"{QUERIES_FILE} line")
+
+
+def queries_in(
+    lines: Iterable[tuple[int, bytes]], document_ids: Collection[str], source: str
+) -> tuple[list[Query], list[str]]:
+    """Return the queries that lines of JSON hold, and a message for each bad one.
+
+    Parameters
+    ----------
+    lines : number and content of each.
+    source : what a message calls a line, before its number.
+    """
     known = frozenset(document_ids)
     queries: list[Query] = []
     failures: list[str] = []
-    lines: dict[str, int] = {}
-    for number, content in _lines(folder):
-        where = f"{QUERIES_FILE} line {number}"
+    numbers: dict[str, int] = {}
+    for number, content in lines:
+        where = f"{source} {number}"
         try:
             query = _query(json.loads(content.decode("utf-8")))
         except ValidationError as error:
@@ -139,8 +152,8 @@ def load_queries(folder: Path, document_ids: Collection[str]) -> tuple[list[Quer
         named = [*([query.document_id] if query.document_id else []), *query.relevant_document_ids]
         named += [span.document_id for span in query.relevant_spans]
         unknown = [document_id for document_id in named if document_id not in known]
-        if query.query_id in lines:
-            first = lines[query.query_id]
+        if query.query_id in numbers:
+            first = numbers[query.query_id]
             failures.append(f"{where}: query_id already used on line {first}; rename one")
         elif unknown:
             failures.append(
@@ -148,7 +161,7 @@ def load_queries(folder: Path, document_ids: Collection[str]) -> tuple[list[Quer
                 "add it or correct document_id and relevant_document_ids"
             )
         else:
-            lines[query.query_id] = number
+            numbers[query.query_id] = number
             queries.append(query)
     return queries, failures
 

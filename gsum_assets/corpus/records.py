@@ -122,6 +122,11 @@ def _record(row: Mapping[str, Any], file: str, line: int, content: bytes) -> Rec
     return Record(value, file, line, content, title, text, cites)
 
 
+def record_of(row: Mapping[str, Any], file: str, line: int) -> Record:
+    """Return the record of named values, as of a line of JSON."""
+    return _record(row, file, line, json.dumps(row).encode())
+
+
 def _json_lines(stream: IO[bytes], file: str, max_bytes: int) -> Iterator[Record]:
     # JSON may use six bytes for a character ("\u0001"): the text of a longer line is too large.
     limit = 6 * max_bytes + PIECE

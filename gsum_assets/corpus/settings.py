@@ -119,11 +119,26 @@ def load_settings(folder: Path) -> CorpusSettings:
         raise CorpusError(f"{file}: not UTF-8 at byte {error.start}; save it as UTF-8") from error
     except tomllib.TOMLDecodeError as error:
         raise CorpusError(f"{file}: not valid TOML: {error}; correct that line") from error
+    return checked_settings(table, str(file))
+
+
+def checked_settings(values: Mapping[str, Any], source: str) -> CorpusSettings:
+    """Return the tables of a `corpus.toml` as settings.
+
+    Parameters
+    ----------
+    source : what the values are from, for messages.
+
+    Raises
+    ------
+    CorpusError
+        If there is an unknown key, or a bad value.
+    """
     try:
-        return CorpusSettings.model_validate(table, strict=True)
+        return CorpusSettings.model_validate(dict(values), strict=True)
     except ValidationError as error:
         failures = "; ".join(_described(problem, CorpusSettings) for problem in error.errors())
-        raise CorpusError(f"{file}: {failures}") from error
+        raise CorpusError(f"{source}: {failures}") from error
 
 
 def checked_section(model: type[Section], name: str, values: Mapping[str, Any]) -> Section:

@@ -33,13 +33,13 @@ _Chosen = TypeVar("_Chosen", MergingSettings, ReportSettings)
 
 def _extractions(inputs: Inputs) -> Result:
     chunks = inputs.table("chunks")
-    inputs.table("source_graph")  # what is made rests on these files, which only the folder has
-    if inputs.folder is None:
+    listed = inputs.table("source_graph")  # the result depends on files that the folder alone has
+    if inputs.folder is None and listed.num_rows:
         raise ValueError(
             f"{inputs.step}: there is no corpus folder here that may bring a graph along; "
             "run it as a step of the pipeline"
         )
-    given = read_given(inputs.folder)
+    given = read_given(inputs.folder) if inputs.folder else None
     if given is not None:
         return extracted_from(given, chunks, is_whole=not inputs.buckets)
     chosen = ExtractionSettings.model_validate(inputs.settings("graphrag.extraction"))

@@ -126,6 +126,9 @@ def test_a_given_graph_is_read_in_place_of_a_model(tmp_path: Path) -> None:
     assert EXTRACTION.result(inputs_in(tmp_path, buckets=["03"])).failures == []
 
 
-def test_where_no_folder_is_at_hand_it_says_so() -> None:
+def test_a_given_graph_without_its_folder_is_an_error() -> None:
+    inputs = inputs_in(None, step="graphrag/extractions")
+    assert EXTRACTION.result(inputs).rows.num_rows == len(TEXTS)  # no graph is given
+    listed = pa.table({"file": ["graph/entities.parquet"], "content_hash": ["h"]})
     with pytest.raises(ValueError, match="graphrag/extractions: there is no corpus folder here"):
-        EXTRACTION.result(inputs_in(None, step="graphrag/extractions"))
+        EXTRACTION.result(inputs.with_made({"source_graph": listed}))
