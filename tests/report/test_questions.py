@@ -75,5 +75,5 @@ def test_methods_asked_for_alone_are_read(tmp_path: Path) -> None:
     stored = read_stored(store, tmp_path, toys.CORPUS, ["dense"])
     assert set(stored.summaries["method"].to_pylist()) == {"dense"}
     page = build(stored, "all", 5)
-    assert page.is_part
+    assert page.is_subset
     assert [answer.method for q in page.detail.questions for answer in q.answers] == [1] * 4
