@@ -61,7 +61,7 @@ def names_in_text(mentions: pa.Table) -> Finding:
 
 
 def join_mentions(relationships: pa.Table, mentions: pa.Table) -> Finding:
-    """Check that the ends of a relationship are mentioned in its chunk and differ, and its strength.
+    """Check that a relationship joins two names mentioned in its chunk, with a valid strength.
 
     Parameters
     ----------

@@ -127,5 +127,5 @@ def test_a_given_graph_is_read_in_place_of_a_model(tmp_path: Path) -> None:
 
 
 def test_where_no_folder_is_at_hand_it_says_so() -> None:
-    with pytest.raises(ValueError, match="graphrag/extractions: there is no corpus folder here"):
+    with pytest.raises(ValueError, match="graphrag/extractions: there is no corpus folder"):
         EXTRACTION.result(inputs_in(None, step="graphrag/extractions"))
