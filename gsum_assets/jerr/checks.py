@@ -102,7 +102,7 @@ def every_synopsis_has_some(
                 count(nonempty.num_rows, "synopsis", "synopses"),
                 lacking(nonempty.drop_columns("synopsis"), _CHUNK, named),
                 "have no element, so that searches cannot find them: the model named none, or gave "
-                f"no valid reply; `gsum run {corpus}` repeats the latter requests; if that "
+                f"no valid reply; `gsum run {corpus}` requests them again; if that "
                 "fails, choose another model in gsum.toml, [llm]",
             ),
             found(

@@ -175,7 +175,7 @@ def test_malformed_replies_are_told_with_the_remedy():
     finding = snapshot("malformed", extractions=rows)
     assert finding.problem.startswith("1 of 3 chunks got malformed replies")
     assert "(first: cut off cut off" in finding.problem
-    assert "`gsum run tales` asks for these once more" in finding.problem
+    assert "`gsum run tales` requests these once more" in finding.problem
     assert "structured_output in gsum.toml, [llm]" in finding.problem
     assert len(finding.problem) < 500
     assert finding.offenders[0]["chunk_id"] == "a1"
@@ -205,14 +205,17 @@ def test_a_given_graph_may_name_what_no_text_holds():
 LIN = ("LIN", "Dr Lin", 1, "A biologist who swims.")
 C0 = ("c0", 0, 0, "bay, Dr Lin", 3, None)
 C2 = ("c2", 1, 2, "bay, Dr Lin", 2, "c0", [])
-END, WEIGHT = "relationships have an end that is no entity", "relationships have a weight that is"
-DEGREE, JOINED = "entities have a degree that is not", "mentions are of entities that no relation"
-ONCE, INSIDE = "entities are not shown once at each level", "are named though an end lies outside"
+END, WEIGHT = (
+    "relationships have an end that is not an entity",
+    "relationships have a weight that is",
+)
+DEGREE, JOINED = "entities have a degree that is not", "mentions have entities that no relation"
+ONCE, INSIDE = "entities are not in each level exactly once", "are named though an end lies outside"
 PARTS, BOTH = "parts of communities are named by their", "members of parted communities lie in the"
 # check and table; then the row, what stands there instead, and all that is found
 DEFECTS: dict[tuple[str, str], list[tuple]] = {
     ("of_chunks", "entity_mentions"): [
-        (9, ("x", "a", "x", "X", "", True, "m"), "1 of 9 mentions are of no chunk that exists"),
+        (9, ("x", "a", "x", "X", "", True, "m"), "1 of 9 mentions belong to no existing chunk"),
     ],
     ("join_mentions", "relationship_mentions"): [
         (0, ("a0", "a", "dr lin", "tva", 1), "1 of 4 relationships have an end that their chunk"),
@@ -226,23 +229,27 @@ DEFECTS: dict[tuple[str, str], list[tuple]] = {
         (6, (), "1 of 4 relationships have an end that their chunk does not mention"),
     ],
     ("about", "claims"): [
-        (0, ("a0", "a", "tva", "true", ""), "1 of 3 claims are about what their chunk does not"),
-        (0, ("a1", "a", "dr lin", "true", ""), "1 of 3 claims are about what their chunk does not"),
+        (0, ("a0", "a", "tva", "true", ""), "1 of 3 claims have a subject that their chunk does"),
+        (
+            0,
+            ("a1", "a", "dr lin", "true", ""),
+            "1 of 3 claims have a subject that their chunk does",
+        ),
         (0, ("a0", "a", "lin", "TRUE", ""), "1 of 3 claims have a status other than true, false"),
     ],
     ("resolve", "aliases"): [
-        (0, (), "1 of 5 mentioned names stand for no entity"),
-        (9, ("x", "X", "own", []), "1 of 6 names are mentioned nowhere"),
-        (2, ("lin", "LIN", "own", []), "1 of 4 entities have no name of their own, or several"),
-        (2, ("lin", "X", "title", ["a0"]), "1 of 5 entities have no name of their own, or several"),
+        (0, (), "1 of 5 mentioned names have no entity"),
+        (9, ("x", "X", "own", []), "1 of 6 names have no mention"),
+        (2, ("lin", "LIN", "own", []), "1 of 4 entities have no own name, or several"),
+        (2, ("lin", "X", "title", ["a0"]), "1 of 5 entities have no own name, or several"),
         (2, ("lin", "LIN", "title", []), "1 of 1 merged name have no evidence"),
-        (2, ("lin", "LIN", "title", ["a0", "x"]), "1 of 2 pieces of evidence are no chunk that"),
+        (2, ("lin", "LIN", "title", ["a0", "x"]), "1 of 2 pieces of evidence are not existing"),
     ],
     ("stand_for", "entities"): [
         (1, (*LIN[:3], "", ["a0", "a1"]), "1 of 4 entities have no description though a chunk"),
-        (1, (*LIN, ["a0"]), "1 of 8 mentions are of an entity that does not name their chunk"),
+        (1, (*LIN, ["a0"]), "1 of 8 mentions have an entity that does not list their chunk"),
         (1, (*LIN, ["a0", "a1", "b0"]), "1 of 8 chunks of entities do not mention it"),
-        (3, (), "1 of 8 mentions are of an entity that does not name their chunk"),
+        (3, (), "1 of 8 mentions have an entity that does not list their chunk"),
     ],
     ("stand_for", "entity_mentions"): [(3, (), "1 of 7 chunks of entities do not mention it")],
     ("join_entities", "relationships"): [
@@ -264,7 +271,7 @@ DEFECTS: dict[tuple[str, str], list[tuple]] = {
     ],
     ("cover", "entities"): [
         (4, ("X", "X", 0, "", []), f"2 of 5 {ONCE}"),  # at both levels
-        (2, (), "1 of 7 members are no entity"),
+        (2, (), "1 of 7 members are not entities"),
     ],
     ("cover", "communities"): [
         (1, (), f"2 of 4 {ONCE}"),
@@ -289,7 +296,7 @@ DEFECTS: dict[tuple[str, str], list[tuple]] = {
         (0, ("entity", "BAY", [math.nan, 0.0]), "1 of 8 vectors are not finite and of unit length"),
         (0, ("entity", "BAY", [math.inf, 0.0]), "1 of 8 vectors are not finite and of unit length"),
         (0, (), "1 of 8 entities and reports have no vector"),
-        (8, ("report", "BAY", [1.0, 0.0]), "1 of 9 vectors are of no entity or report"),
+        (8, ("report", "BAY", [1.0, 0.0]), "1 of 9 vectors belong to no entity or report"),
     ],
     ("in_range", "partial_answers"): [
         (2, ("p", 0, 101), "1 of 3 partial answers have a helpfulness that is not 0 to 100"),
@@ -332,5 +339,5 @@ def test_the_offender_is_shown():
 def test_a_community_without_a_report():
     finding = snapshot("reported", community_reports=with_row("community_reports", 1))
     assert finding.problem.startswith("1 of 4 communities have no report")
-    assert "`gsum run tales` asks the model again" in finding.problem
+    assert "`gsum run tales` requests the missing reports again" in finding.problem
     assert finding.offenders[0]["title"] == "sea"

@@ -223,18 +223,18 @@ def test_a_method_that_makes_no_pages_passes():
 
 
 A0 = (600, "a0", "a")
-END, SLOW = "edges have an end that is no node", "edges do not lead on in the order of their nodes'"
+END, SLOW = "edges have an end that is not a node", "edges do not follow the topological order"
 LOOP, CYCLE = "edges join a node to itself", "edges lie on a cycle"
 FORMS, BITS = (
-    "written forms of elements became no",
+    "written forms of elements are merged into no",
     "written forms differ from their node's name by",
 )
 LEFT, WORDS = (
-    "left-out edges would close no cycle with",
+    "left-out edges do not close the reported",
     "relations are not named in one to 3 words",
 )
-ENDS = "relations have an end that is no element of their line chunk"
-BARE = "synopses have no element, so that no search leads to them"
+ENDS = "relations have an end that is not an element of their"
+BARE = "synopses have no element, so that searches cannot find them"
 COUNT = "questions do not count the"
 REWARD = "visited nodes have a mean reward that is not 0 to 1"
 # check and table; then the row, what stands there instead, and all that is found
@@ -247,7 +247,7 @@ DEFECTS: dict[tuple[str, str], list[tuple]] = {
     ("elements", "elements"): [
         (4, (), f"1 of 5 {BARE}"),
         (7, (), f"1 of 5 {BARE}"),
-        (8, (600, "a2", "a", "x", "x"), "1 of 9 elements are of no line chunk that exists"),
+        (8, (600, "a2", "a", "x", "x"), "1 of 9 elements belong to no line chunk"),
     ],
     ("elements", "synopses"): [(0, (600, "a0", "a", 0, ""))],  # what is empty has no elements
     ("relations", "relations"): [
@@ -262,8 +262,12 @@ DEFECTS: dict[tuple[str, str], list[tuple]] = {
     ("merges", "merges"): [
         (2, (), f"1 of 7 {FORMS}"),  # "Bay" is another form than "the bay"
         (6, (), f"1 of 7 {FORMS}"),
-        (2, (600, "Bay", "X", "exact", 0), "1 of 7 written forms became what is no node"),
-        (6, (2000, "bay", "LIN", "own", 0), "1 of 7 written forms became what is no node"),
+        (2, (600, "Bay", "X", "exact", 0), "1 of 7 written forms are merged into a node that does"),
+        (
+            6,
+            (2000, "bay", "LIN", "own", 0),
+            "1 of 7 written forms are merged into a node that does",
+        ),
         (2, (600, "Bay", "BAY", "exact", 1), f"1 of 7 {BITS}"),
         (0, (600, "Lin", "LIN", "own", 1), f"1 of 7 {BITS}"),
         (5, (2000, "dams", "DAM", "near", 4), f"1 of 7 {BITS}"),
@@ -357,7 +361,7 @@ def test_the_offender_is_shown_and_the_remedy():
 @pytest.mark.parametrize("check", ["synopses", "elements"])
 def test_what_the_model_left_out_is_asked_for_again(check):
     finding = snapshot(check, **{check: with_row(check, 4)})
-    assert "`gsum run tales` asks again" in finding.problem
+    assert "`gsum run tales` requests them again" in finding.problem
     assert "choose another model in gsum.toml, [llm]" in finding.problem
 
 

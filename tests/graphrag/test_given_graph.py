@@ -279,7 +279,7 @@ def test_weight_is_carried_over_as_strength(tmp_path: Path, weight, strength: in
 def test_one_file_alone_is_an_error_that_names_the_other(tmp_path: Path, name: str) -> None:
     put(tmp_path, ENTITIES, RELATIONSHIPS)
     (tmp_path / "graph" / f"{name}.parquet").unlink()
-    with pytest.raises(CorpusError, match=f"stands alone; put graph/{name}.parquet beside it"):
+    with pytest.raises(CorpusError, match=f"exists without graph/{name}.parquet"):
         read_given(tmp_path)
 
 

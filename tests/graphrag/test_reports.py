@@ -219,7 +219,7 @@ def test_of_a_report_that_was_cut_off_the_whole_findings_are_kept() -> None:
     assert (row["title"], row["n_findings"], row["n_unsupported"]) == ("A report", 1, 0)
     assert row["problems"] == ["it was cut off (what can be read is kept)"]
     (problem,) = done.written.failures
-    assert problem.endswith("has a report of which a part is missing: " + row["problems"][0])
+    assert problem.endswith("has an incomplete report: " + row["problems"][0])
 
     early = run(graph([("a", "b"), ("b", "c")]), lambda request: cut[: cut.index("findings")])
     assert early.written.rows.num_rows == 0

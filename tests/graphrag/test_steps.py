@@ -130,5 +130,5 @@ def test_a_given_graph_without_its_folder_is_an_error() -> None:
     inputs = inputs_in(None, step="graphrag/extractions")
     assert EXTRACTION.result(inputs).rows.num_rows == len(TEXTS)  # no graph is given
     listed = pa.table({"file": ["graph/entities.parquet"], "content_hash": ["h"]})
-    with pytest.raises(ValueError, match="graphrag/extractions: there is no corpus folder here"):
-        EXTRACTION.result(inputs.with_made({"source_graph": listed}))
+    with pytest.raises(ValueError, match="graphrag/extractions: there is no corpus folder"):
+        EXTRACTION.result(inputs.with_tables({"source_graph": listed}))
