@@ -77,7 +77,7 @@ def test_loading_imports_nothing_heavy_and_writes_nothing(environment: dict[str,
 
 
 @pytest.mark.parametrize("key", MADE, ids=lambda key: key.to_user_string())
-def test_every_asset_says_what_it_is(key: dg.AssetKey) -> None:
+def test_every_asset_is_described(key: dg.AssetKey) -> None:
     node = graph.get(key)
     table = table_of(key.path)
     assert node.description
@@ -102,7 +102,7 @@ def test_questions_are_embedded_by_one_asset() -> None:
     assert {dg.AssetKey([family.name, "rankings"]) for family in FAMILIES} < vectors
 
 
-def test_kinds_of_work_name_assets_that_ask_the_language_model() -> None:
+def test_task_tables_name_assets_that_use_the_language_model() -> None:
     asking = {key.to_user_string() for key in graph.get(dg.AssetKey("language_model")).child_keys}
     assert set(_WORK_OF) <= asking
     assert set(_WORK_OF.values()) | {"answers"} == set(WORK)
@@ -111,7 +111,7 @@ def test_kinds_of_work_name_assets_that_ask_the_language_model() -> None:
     assert work_of("retrieval/summaries") == "answers"
 
 
-def test_every_family_gives_its_four_assets() -> None:
+def test_every_family_has_its_four_assets() -> None:
     for family in FAMILIES:
         for table in ("rankings", "contexts", "summaries", "scores"):
             node = graph.get(dg.AssetKey([family.name, table]))
@@ -125,7 +125,7 @@ def test_every_family_gives_its_four_assets() -> None:
     assert len(everything) == len(set(everything))  # `method` alone tells them apart
 
 
-def test_one_node_stands_for_the_index_of_each_family() -> None:
+def test_index_of_each_family_is_one_node() -> None:
     """Of the graph's arrows into a family's question half, one comes from its index."""
     for family in FAMILIES:
         index = dg.AssetKey([family.name, "index"])
@@ -171,7 +171,7 @@ def test_every_column_has_a_name_and_a_meaning(table) -> None:
 
 
 @pytest.mark.parametrize("name", PROMISED)
-def test_promised_columns_are_there(name: str) -> None:
+def test_required_columns_exist(name: str) -> None:
     table = TABLES[name]
     assert set(PROMISED[name].split()) <= {*table.dimensions, *table.schema.names}
 

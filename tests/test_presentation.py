@@ -50,7 +50,9 @@ def query_in(markdown: str) -> str:
 
 
 @every_asset
-def test_columns_are_those_of_the_view(key: dg.AssetKey, empty: duckdb.DuckDBPyConnection) -> None:
+def test_columns_equal_those_of_the_view(
+    key: dg.AssetKey, empty: duckdb.DuckDBPyConnection
+) -> None:
     table, metadata = table_of(key.path), graph.get(key).metadata
     schema = metadata["dagster/column_schema"]
     assert isinstance(schema, dg.TableSchema)
@@ -74,7 +76,7 @@ def test_columns_are_those_of_the_view(key: dg.AssetKey, empty: duckdb.DuckDBPyC
 
 
 @every_asset
-def test_description_is_the_row_and_a_purpose(key: dg.AssetKey) -> None:
+def test_description_is_the_row_meaning_and_a_purpose(key: dg.AssetKey) -> None:
     description = graph.get(key).description or ""
     start = f"One row per {table_of(key.path).row}. "
     assert description.startswith(start)
@@ -141,7 +143,7 @@ def indexed(
             yield made, instance
 
 
-def test_what_was_made_says_where_it_is_and_what_it_holds(
+def test_materialization_states_location_and_contents(
     indexed: tuple[House, dg.DagsterInstance],
 ) -> None:
     house, instance = indexed
@@ -167,7 +169,7 @@ def test_what_was_made_says_where_it_is_and_what_it_holds(
             assert metadata["dagster/row_count"] == total, table.name
 
 
-def test_the_overview_names_all_corpora(tmp_path: Path) -> None:
+def test_overview_names_all_corpora(tmp_path: Path) -> None:
     """The event stored last sums the whole table up, whatever it is of."""
     store, table = ParquetStore(str(tmp_path)), TABLES["rejected_documents"]
     nothing = table.empty()
@@ -191,7 +193,7 @@ def test_the_overview_names_all_corpora(tmp_path: Path) -> None:
     ]
 
 
-def test_an_overview_of_many_corpora_is_cut_but_holds_the_one_just_written(tmp_path: Path) -> None:
+def test_overview_of_many_corpora_is_cut_but_keeps_the_latest(tmp_path: Path) -> None:
     store, table = ParquetStore(str(tmp_path)), TABLES["gor.index"]
     footers = {
         partition: store.write(table, partition, table.empty(), Provenance("", "1", asset="a"))
@@ -206,7 +208,7 @@ def test_an_overview_of_many_corpora_is_cut_but_holds_the_one_just_written(tmp_p
     assert {record.data["main figure"] for record in shown.records} == {"figure"}
 
 
-def test_the_leaderboard_of_each_corpus_names_its_best_method(
+def test_leaderboard_of_each_corpus_names_its_best_method(
     indexed: tuple[House, dg.DagsterInstance],
 ) -> None:
     _, instance = indexed
@@ -217,7 +219,7 @@ def test_the_leaderboard_of_each_corpus_names_its_best_method(
     assert best_methods(TABLES["leaderboard"].empty()) == "no scores"
 
 
-def test_pictures_of_what_was_made(indexed: tuple[House, dg.DagsterInstance]) -> None:
+def test_materialization_has_plots(indexed: tuple[House, dg.DagsterInstance]) -> None:
     _, instance = indexed
     for asset, n_partitions in {
         "chunks": 8,
@@ -234,7 +236,7 @@ def test_pictures_of_what_was_made(indexed: tuple[House, dg.DagsterInstance]) ->
     assert "| general | 2 |" in questions["questions"]
 
 
-def test_buckets_and_corpora_of_one_run_are_told_apart(house: House) -> None:
+def test_buckets_and_corpora_of_one_run_are_distinguished(house: House) -> None:
     other = house.home.corpora / "other"
     other.mkdir()
     (other / "only.txt").write_text("The clerk met the winter.")
@@ -286,7 +288,7 @@ def rejected(reason: str) -> pa.Table:
 
 
 @pytest.mark.parametrize("root", ["{tmp_path}", "memory://{tmp_path}"], ids=["file", "memory"])
-def test_a_file_with_failed_requests_says_how_many(root: str, tmp_path: Path) -> None:
+def test_file_with_failed_requests_counts_them(root: str, tmp_path: Path) -> None:
     store = ParquetStore(root.format(tmp_path=tmp_path))
     table, partition, rows = TABLES["rejected_documents"], Partition("tales", "03"), rejected("bad")
     written = store.write(table, partition, rows, Provenance("", "1", failed=2))
@@ -297,7 +299,7 @@ def test_a_file_with_failed_requests_says_how_many(root: str, tmp_path: Path) ->
     assert metadata["file"].value.startswith("memory://") != store.is_local
 
 
-def test_a_preview_shows_markup_as_it_stands(tmp_path: Path) -> None:
+def test_preview_escapes_markup(tmp_path: Path) -> None:
     store, table = ParquetStore(str(tmp_path)), TABLES["rejected_documents"]
     rows = rejected("![x](http://a.b/c.png) <script> `a|b` \n# head " + "long " * 100)
     written = store.write(table, Partition("tales", "03"), rows, Provenance("", "1"))

@@ -21,7 +21,7 @@ README = (ROOT / "README.md").read_text()
 COMMANDS = re.findall(r"^\$ (.+?)(?: +#.*)?$", README, re.MULTILINE)
 
 
-def test_the_two_commands_come_first() -> None:
+def test_two_commands_come_first() -> None:
     assert COMMANDS[:2] == ["make demo", "make test"]
     targets = set(re.findall(r"^(\w+):", (ROOT / "Makefile").read_text(), re.MULTILINE))
     assert {c.removeprefix("make ") for c in COMMANDS if c.startswith("make ")} <= targets
@@ -45,7 +45,7 @@ def test_every_method_benchmark_and_variable_is_named() -> None:
         assert re.search(rf"^\[{name}[\].]", README, re.MULTILINE)  # also [models.extraction]
 
 
-def test_the_settings_shown_are_valid() -> None:
+def test_settings_shown_are_valid() -> None:
     import tomllib
 
     shown, of_home = re.findall(r"```toml\n(.*?)```", README, re.DOTALL)
@@ -57,7 +57,7 @@ def test_the_settings_shown_are_valid() -> None:
     assert settings.answer == CorpusSettings().answer
 
 
-def test_the_sql_shown_runs(tmp_path: Path) -> None:
+def test_sql_shown_runs(tmp_path: Path) -> None:
     documentation = README + "".join(file.read_text() for file in (ROOT / "docs").glob("*.md"))
     queries = re.findall(r'^\$ gsum sql "(.+?)"$', documentation, re.MULTILINE | re.DOTALL)
     assert len(queries) >= 2

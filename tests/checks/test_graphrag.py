@@ -170,7 +170,7 @@ def test_no_rows_pass(check):
     assert finding.looked_at.startswith("0 ")
 
 
-def test_malformed_replies_are_told_with_the_remedy():
+def test_malformed_replies_are_reported_with_remedy():
     rows = with_row("extractions", 1, "a1", "a", ["cut off " * 99, "no list"])
     finding = snapshot("malformed", extractions=rows)
     assert finding.problem.startswith("1 of 3 chunks got malformed replies")
@@ -188,7 +188,7 @@ def mentions(*verbatim: bool, model: str = "m") -> list[tuple]:
     ]
 
 
-def test_more_than_half_of_the_names_stand_in_no_text():
+def test_names_found_in_no_text_are_reported_above_half():
     assert not snapshot("in_text", entity_mentions=mentions(True, False)).problem
     finding = snapshot("in_text", entity_mentions=mentions(True, False, False))
     assert finding.problem.startswith("2 of 3 mentions have a name that the text")
@@ -196,7 +196,7 @@ def test_more_than_half_of_the_names_stand_in_no_text():
     assert [row["name"] for row in finding.offenders] == ["1", "2"]
 
 
-def test_a_given_graph_may_name_what_no_text_holds():
+def test_given_graph_may_name_entities_absent_from_texts():
     given = mentions(False, False, model="")
     assert not snapshot("in_text", entity_mentions=given).problem
     assert snapshot("in_text", entity_mentions=given + mentions(False)).n_wrong == 1
@@ -310,7 +310,7 @@ DEFECTS: dict[tuple[str, str], list[tuple]] = {
         for number, row, *failures in cases
     ],
 )
-def test_a_defect_is_told_and_nothing_else(check, table, number, row, failures):
+def test_defect_is_the_only_finding(check, table, number, row, failures):
     finding = snapshot(check, **{table: with_row(table, number, *row)})
     told = finding.problem.split(" again")[:-1]  # each ends with what to materialize
     assert len(told) == len(failures)
@@ -320,7 +320,7 @@ def test_a_defect_is_told_and_nothing_else(check, table, number, row, failures):
     assert len(finding.offenders) == finding.n_wrong
 
 
-def test_the_offender_is_shown():
+def test_offender_is_shown():
     finding = snapshot(
         "join_entities", relationships=with_row("relationships", 0, "r1", "LIN", "BAY", 3)
     )
@@ -329,7 +329,7 @@ def test_the_offender_is_shown():
     ]
 
 
-def test_a_community_without_a_report():
+def test_community_without_report_is_found():
     finding = snapshot("reported", community_reports=with_row("community_reports", 1))
     assert finding.problem.startswith("1 of 4 communities have no report")
     assert "`gsum run tales` asks the model again" in finding.problem

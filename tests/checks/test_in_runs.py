@@ -100,7 +100,7 @@ def execute_checks(house: House, *names: str) -> dict[str, dg.AssetCheckEvaluati
         return by_name(evaluations(instance, result.run_id))
 
 
-def test_every_asset_is_checked_in_the_run_that_makes_it(good: House) -> None:
+def test_every_asset_is_checked_in_its_run(good: House) -> None:
     made = recorded(good)
     assert all(evaluation.passed for evaluation in made)
     assert {e.partition for e in made} == {None}
@@ -116,7 +116,7 @@ def test_every_asset_is_checked_in_the_run_that_makes_it(good: House) -> None:
     assert last["retrieval/scores:schema"].description == f"{CORPUS}/dense: 1 file"
 
 
-def test_no_check_holds_anything_back(good: House) -> None:
+def test_no_check_blocks_a_run(good: House) -> None:
     graph = good.pipeline().definitions.resolve_asset_graph()
     assert graph.asset_check_keys
     for key in graph.asset_check_keys:
@@ -126,7 +126,7 @@ def test_no_check_holds_anything_back(good: House) -> None:
         assert node.description.endswith(".")
 
 
-def test_checks_alone_look_at_the_whole_home(house: House) -> None:
+def test_standalone_checks_cover_the_whole_home(house: House) -> None:
     n = sum(len(names) for names in EXPECTED.values())
     told = execute_checks(house)
     # the methods of other families were not asked for
@@ -149,7 +149,7 @@ def test_checks_alone_look_at_the_whole_home(house: House) -> None:
     assert (first.md_str or "").splitlines()[2].startswith(f"| {CORPUS}/bm25 | q-")
 
 
-def test_a_rejected_document_is_told_and_the_rest_is_made(house: House) -> None:
+def test_rejected_document_is_reported_and_others_are_processed(house: House) -> None:
     (house.folder / "latin.txt").write_bytes("Käse | <b>".encode("latin-1"))
     report = house.run()
     assert report.errors == []
@@ -163,7 +163,7 @@ def test_a_rejected_document_is_told_and_the_rest_is_made(house: House) -> None:
     assert f"| {CORPUS} | latin.txt | 0 | " in str(evaluation.metadata["first"].value)
 
 
-def test_a_request_without_a_reply_is_told_until_it_has_one(house: House) -> None:
+def test_failed_request_is_reported_until_it_succeeds(house: House) -> None:
     refused, answered = ASKED_ABOUT
     house.model = FirstWords("picky", refuses=refused)
     report = house.run()
@@ -196,7 +196,7 @@ def break_down(part: Part) -> Finding:
     raise RuntimeError(f"no luck with {part.corpus}")
 
 
-def test_a_check_that_breaks_fails_and_not_the_run(
+def test_broken_check_fails_without_failing_the_run(
     house: House, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     added = {**CHECKS, "chunks": [Check("lucky", "It has luck.", break_down, warns=True)]}
@@ -256,7 +256,9 @@ class Torn:
         return shown.status == Status.SUCCEEDED
 
 
-def test_a_later_look_waits_for_a_slow_one(house: House, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_later_check_waits_for_a_slow_earlier_one(
+    house: House, monkeypatch: pytest.MonkeyPatch
+) -> None:
     class Slow(Torn):
         def run(self, part: Part) -> Finding:
             found = super().run(part)
@@ -267,7 +269,7 @@ def test_a_later_look_waits_for_a_slow_one(house: House, monkeypatch: pytest.Mon
     assert Slow(house, monkeypatch).shown_after_two_runs()
 
 
-def test_the_last_look_is_shown_whoever_began_last(
+def test_latest_check_result_is_shown_regardless_of_start_order(
     house: House, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     torn = Torn(house, monkeypatch)

@@ -191,7 +191,7 @@ def test_every_check_is_registered():
         ),
     ],
 )
-def test_line_chunks_of_one_size_that_do_not_fit(row, first, n_wrong):
+def test_invalid_line_chunks_of_one_size_are_found(row, first, n_wrong):
     number, values = row
     finding = snapshot("line_chunks", line_chunks=with_row("line_chunks", number, *values))
     assert finding.looked_at.endswith("line chunks of 2 documents")
@@ -201,13 +201,13 @@ def test_line_chunks_of_one_size_that_do_not_fit(row, first, n_wrong):
     assert str(finding.offenders[0]["max_tokens"]) == first.split()[0]
 
 
-def test_no_line_chunks_leave_all_documents_uncovered():
+def test_missing_line_chunks_leave_all_documents_uncovered():
     finding = snapshot("line_chunks", line_chunks=[])
     assert finding.problem.startswith("0 line chunks of 2 documents: 2 places where line chunks")
     assert "(first: document 'a', character 0: text in no chunk)" in finding.problem
 
 
-def test_pages_that_do_not_fit():
+def test_invalid_pages_are_found():
     finding = snapshot("pages", pages=with_row("pages", 1))
     assert finding.problem == (
         "2 pages of 2 documents: 1 place where pages and documents do not fit (first: document "
@@ -217,7 +217,7 @@ def test_pages_that_do_not_fit():
     assert snapshot("pages", pages=with_row("pages", 2, "y", 0, 1, "W")).n_wrong == 2
 
 
-def test_a_method_that_makes_no_pages_passes():
+def test_method_without_pages_passes():
     finding = snapshot("pages", pages=[])
     assert (finding.problem, finding.looked_at) == ("", "0 pages of 0 documents")
 
@@ -337,7 +337,7 @@ DEFECTS: dict[tuple[str, str], list[tuple]] = {
         for number, row, *failures in cases
     ],
 )
-def test_a_defect_is_told_and_nothing_else(check, table, number, row, failures):
+def test_defect_is_the_only_finding(check, table, number, row, failures):
     finding = snapshot(check, **{table: with_row(table, number, *row)})
     told = [one for one in finding.problem.split("; ") if one[:1].isdigit()]  # without remedies
     assert len(told) == len(failures)
@@ -347,7 +347,7 @@ def test_a_defect_is_told_and_nothing_else(check, table, number, row, failures):
     assert len(finding.offenders) == finding.n_wrong
 
 
-def test_the_offender_is_shown_and_the_remedy():
+def test_offender_and_remedy_are_shown():
     rows = with_row("edges", 3, 600, "LIN", "X")
     finding = snapshot("edges", edges=rows)
     assert finding.offenders == [{"max_tokens": "600", "source_id": "LIN", "target_id": "X"}]
@@ -355,13 +355,13 @@ def test_the_offender_is_shown_and_the_remedy():
 
 
 @pytest.mark.parametrize("check", ["synopses", "elements"])
-def test_what_the_model_left_out_is_asked_for_again(check):
+def test_omitted_items_are_requested_again(check):
     finding = snapshot(check, **{check: with_row(check, 4)})
     assert "`gsum run tales` asks again" in finding.problem
     assert "choose another model in gsum.toml, [llm]" in finding.problem
 
 
-def test_searches_are_of_one_graph_whatever_its_size():
+def test_searches_use_one_graph_of_any_size():
     of_large = [("q", "DAM", "dam", 1, 1, 1.0), ("q", "BAY", "bay", 2, 2, 0.5)]
     assert not snapshot("searches", searches=of_large).problem
     of_both = [*of_large, ("p", "LIN", "Lin", 1, 1, 1.0)]  # LIN leads to BAY in the small one

@@ -27,28 +27,28 @@ def found(chunks_: pa.Table, *spans: Span) -> list[str]:
 PASSAGES = chunks(("d", 0, 100), ("d", 90, 190), ("d", 180, 280), ("e", 0, 100))
 
 
-def test_a_short_span_is_held_by_what_contains_it():
+def test_short_span_is_held_by_a_containing_passage():
     assert found(PASSAGES, Span("d", 20, 30)) == ["d:0"]
     assert found(PASSAGES, Span("d", 92, 98)) == ["d:0", "d:90"]
 
 
-def test_a_long_span_holds_passages_that_lie_in_it_by_half():
+def test_long_span_holds_passages_with_half_inside():
     assert found(PASSAGES, Span("d", 50, 230)) == ["d:0", "d:90", "d:180"]
     assert found(PASSAGES, Span("d", 51, 229)) == ["d:90"]
 
 
-def test_spans_of_several_documents_come_together_once():
+def test_spans_of_several_documents_are_united():
     spans = Span("d", 0, 50), Span("e", 0, 50), Span("d", 10, 20)
     assert found(PASSAGES, *spans) == ["d:0", "e:0"]
 
 
-def test_evidence_outside_of_every_passage_is_told():
+def test_evidence_outside_all_passages_is_reported():
     rows, failures = query_rows([asked(Span("d", 900, 990)), asked()], PASSAGES)
     assert rows["relevant_chunk_ids"].to_pylist() == [[], []]
     assert len(failures) == 1
     assert "'q'" in failures[0]
 
 
-def test_rows_are_those_of_the_table():
+def test_rows_match_the_table_schema():
     rows, _ = query_rows([asked()], TABLES["chunks"].empty())
     assert rows.schema.names == TABLES["queries"].schema.names

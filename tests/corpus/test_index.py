@@ -50,7 +50,7 @@ def inputs_of(folder: Path, **tables: pa.Table) -> Inputs:
     return inputs.with_made({"embedding_model": HashEmbedder(), **tables})
 
 
-def test_what_is_rejected_is_warned_of_unless_it_is_of_another_type(folder: Path) -> None:
+def test_rejected_files_are_warned_about_except_other_types(folder: Path) -> None:
     listing = rows_of(LISTING, listed_in(folder))
     found = STEPS["documents"].result(inputs_of(folder, source_documents=listing))
     assert found.rows["text"].to_pylist() == ["A boat met a lamp."]
@@ -63,7 +63,7 @@ def test_what_is_rejected_is_warned_of_unless_it_is_of_another_type(folder: Path
     assert {*found.beside, "documents"} == set(STEPS["documents"].writes)
 
 
-def test_a_file_that_changed_since_it_was_listed_is_listed_as_it_was_read(folder: Path) -> None:
+def test_file_changed_after_listing_is_listed_as_read(folder: Path) -> None:
     bucket = Partition(folder.name, bucket_of("boat"))
     elsewhere = Partition("other", bucket_of("boat"))
 
@@ -87,7 +87,7 @@ def test_a_file_that_changed_since_it_was_listed_is_listed_as_it_was_read(folder
     assert rows["content_hash"].to_pylist() == listing()["content_hash"].to_pylist()
 
 
-def test_all_steps_from_a_folder_to_vectors(folder: Path) -> None:
+def test_all_steps_run_from_folder_to_vectors(folder: Path) -> None:
     asked = [
         {"query_id": "q", "text": "Who met?", "document_id": "boat"},
         {"query_id": "lost", "text": "Who?", "document_id": "ship"},
@@ -112,7 +112,7 @@ def test_all_steps_from_a_folder_to_vectors(folder: Path) -> None:
     assert shown["questions"].splitlines()[2:] == ["| test | general | 1 |"]
 
 
-def test_without_a_folder_there_is_nothing_to_read(folder: Path) -> None:
+def test_missing_folder_raises(folder: Path) -> None:
     read = inputs_of(folder, source_documents=LISTING.empty())
     with pytest.raises(ValueError, match=r"^documents: there is no corpus folder"):
         STEPS["documents"].result(replace(read, folder=None))

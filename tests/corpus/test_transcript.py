@@ -51,7 +51,7 @@ def test_clean_turn(raw, clean):
     assert clean_turn(clean) == clean  # a clean turn stays as it is
 
 
-def test_transcript_has_a_line_a_turn():
+def test_transcript_has_one_line_per_turn():
     turns = [
         {"speaker": "Project Manager", "content": "Hi\nall ."},
         {"speaker": "Marketing", "content": "{vocalsound}"},

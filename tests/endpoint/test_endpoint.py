@@ -59,7 +59,7 @@ def content_of(reply: Any) -> str:
 
 
 @pytest.mark.parametrize("fault", ["429", "500", "stall", "truncate", "garbage"])
-def test_each_fault_is_overcome(log: Path, fault: str) -> None:
+def test_each_fault_is_recovered(log: Path, fault: str) -> None:
     with (
         scripted_server(log, first=(fault, "ok", fault, fault), retry_after="0.05") as server,
         endpoint_at(server.base_url, timeout_s=0.5, max_concurrent=1) as endpoint,
@@ -71,7 +71,7 @@ def test_each_fault_is_overcome(log: Path, fault: str) -> None:
         assert [line["fault"] for line in server.lines()] == [fault, "", fault, fault, ""]
 
 
-def test_many_at_once_through_every_fault(log: Path) -> None:
+def test_concurrent_requests_survive_every_fault(log: Path) -> None:
     every = {"429": 5, "500": 7, "stall": 31, "truncate": 11, "garbage": 13}
     heard: dict[int, str] = {}
     with (
@@ -91,7 +91,7 @@ def test_many_at_once_through_every_fault(log: Path) -> None:
         assert len(server.lines()) == 150 + sum(answer.retries for answer in answers)
 
 
-def test_a_text_that_always_fails_costs_itself(log: Path) -> None:
+def test_failing_text_costs_only_itself(log: Path) -> None:
     with (
         scripted_server(log, always_fail="poison") as server,
         endpoint_at(server.base_url, max_concurrent=2, max_retries=1) as endpoint,
@@ -105,7 +105,7 @@ def test_a_text_that_always_fails_costs_itself(log: Path) -> None:
         assert str(answers[0]).endswith(", tried 2 times")
 
 
-def test_a_server_that_answers_nobody_ends_the_work(log: Path) -> None:
+def test_server_without_answers_ends_the_work(log: Path) -> None:
     with (
         scripted_server(log, every={"500": 1}) as server,
         endpoint_at(server.base_url, max_concurrent=4, max_retries=1) as endpoint,
@@ -117,7 +117,7 @@ def test_a_server_that_answers_nobody_ends_the_work(log: Path) -> None:
         assert len(server.lines()) < 20
 
 
-def test_what_was_answered_before_the_end_is_heard(log: Path) -> None:
+def test_replies_before_the_end_are_reported(log: Path) -> None:
     heard: list[int] = []
     with (
         scripted_server(log, first=("ok", "ok", "401")) as server,
@@ -129,7 +129,7 @@ def test_what_was_answered_before_the_end_is_heard(log: Path) -> None:
         assert len(server.lines()) == 3
 
 
-def test_a_port_that_nobody_listens_on() -> None:
+def test_closed_port_ends_the_work() -> None:
     with socket.create_server(("127.0.0.1", 0)) as gone:
         url = f"http://127.0.0.1:{gone.getsockname()[1]}/v1"
     with endpoint_at(url, max_retries=1) as endpoint:
@@ -139,7 +139,7 @@ def test_a_port_that_nobody_listens_on() -> None:
             ask(endpoint, [str(i) for i in range(20)])
 
 
-def test_a_server_out_of_reach_is_waited_for_once(log: Path) -> None:
+def test_unreachable_server_is_waited_for_once(log: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as gone:
         port = gone.getsockname()[1]
     with endpoint_at(f"http://127.0.0.1:{port}/v1", max_retries=3) as endpoint:
@@ -150,7 +150,7 @@ def test_a_server_out_of_reach_is_waited_for_once(log: Path) -> None:
         assert [answer.retries for answer in answers] == [0, 1]  # and tried again as ever
 
 
-def test_a_pause_that_the_server_asks_for_holds_everyone_back(log: Path) -> None:
+def test_requested_pause_holds_all_requests(log: Path) -> None:
     with (
         scripted_server(log, first=("ok", "429"), retry_after="0.7") as server,
         endpoint_at(server.base_url, max_concurrent=1) as endpoint,
@@ -170,7 +170,7 @@ def test_a_pause_that_the_server_asks_for_holds_everyone_back(log: Path) -> None
         assert pause >= 0.6
 
 
-def test_limits_hold_at_the_server_whoever_asks(log: Path, tmp_path: Path, monkeypatch) -> None:
+def test_limits_hold_across_callers(log: Path, tmp_path: Path, monkeypatch) -> None:
     """Three endpoints at once, as of three processes, and one that finds their window."""
     window_s, n_requests, n_tokens = 1.0, 20, 1500
     monkeypatch.setattr(
@@ -199,7 +199,7 @@ def test_limits_hold_at_the_server_whoever_asks(log: Path, tmp_path: Path, monke
     assert max(sum(line["tokens"] for line in window) for window in windows) <= n_tokens
 
 
-def test_callers_with_a_running_loop_and_in_many_threads(log: Path) -> None:
+def test_callers_may_have_a_running_loop_or_many_threads(log: Path) -> None:
     with (
         scripted_server(log) as server,
         endpoint_at(server.base_url, max_concurrent=3) as endpoint,
@@ -221,7 +221,7 @@ def test_callers_with_a_running_loop_and_in_many_threads(log: Path) -> None:
         assert len(found) == 16
 
 
-def test_an_error_of_the_listener_ends_the_work(log: Path) -> None:
+def test_callback_error_ends_the_work(log: Path) -> None:
     def full(place: int, answer: Any) -> None:
         raise OSError("disk full")
 
@@ -237,7 +237,7 @@ def test_an_error_of_the_listener_ends_the_work(log: Path) -> None:
         assert len(server.lines()) == n_asked < 1000
 
 
-def test_a_missing_key_is_told_before_any_request(log: Path, monkeypatch) -> None:
+def test_missing_key_raises_before_any_request(log: Path, monkeypatch) -> None:
     monkeypatch.delenv("MY_KEY", raising=False)
     monkeypatch.setenv("OPENAI_API_KEY", KEY)  # not the one that was asked for
     with (
@@ -251,7 +251,7 @@ def test_a_missing_key_is_told_before_any_request(log: Path, monkeypatch) -> Non
 
 
 @pytest.mark.parametrize("given", [KEY, ""])
-def test_a_refused_key_ends_the_work_and_shows_nowhere(
+def test_refused_key_ends_the_work_and_is_never_shown(
     log: Path, monkeypatch, caplog, given: str
 ) -> None:
     monkeypatch.setenv("MY_KEY", KEY)
@@ -280,7 +280,7 @@ def all_tracebacks(error: BaseException) -> Iterator[str]:
             yield from all_tracebacks(other)
 
 
-def test_a_key_is_sent_only_where_it_is_wanted(log: Path, monkeypatch) -> None:
+def test_key_is_sent_only_where_required(log: Path, monkeypatch) -> None:
     monkeypatch.setenv("MY_KEY", KEY)
     monkeypatch.setenv("OPENAI_API_KEY", "sk-must-not-be-sent")
     with (
@@ -291,7 +291,7 @@ def test_a_key_is_sent_only_where_it_is_wanted(log: Path, monkeypatch) -> None:
         assert "a" in ask(endpoint, ["a"])[0].value
 
 
-def test_the_check_is_content_with_servers_that_have_no_list(log: Path) -> None:
+def test_check_accepts_servers_without_a_model_list(log: Path) -> None:
     with (
         scripted_server(log) as server,
         endpoint_at(server.base_url.removesuffix("/v1") + "/other") as endpoint,
@@ -301,7 +301,7 @@ def test_the_check_is_content_with_servers_that_have_no_list(log: Path) -> None:
             ask(endpoint, ["a", "b"])
 
 
-def test_an_unknown_model_is_named(log: Path) -> None:
+def test_unknown_model_is_named(log: Path) -> None:
     with (
         scripted_server(log, models=("n",)) as server,
         endpoint_at(server.base_url) as endpoint,
@@ -311,7 +311,7 @@ def test_an_unknown_model_is_named(log: Path) -> None:
             ask(endpoint, ["a"])
 
 
-def test_a_key_in_a_reply_is_hidden(log: Path, monkeypatch) -> None:
+def test_key_in_a_reply_is_masked(log: Path, monkeypatch) -> None:
     monkeypatch.setenv("MY_KEY", KEY)
     with (
         scripted_server(log) as server,

@@ -47,7 +47,7 @@ async def send_all(limiter: RateLimiter, loop: JumpingLoop, requests: list, sent
 
 
 @given(st.lists(REQUEST, min_size=1, max_size=80), st.integers(1, 20), st.integers(700, 2000))
-def test_no_window_holds_more_than_the_limits(requests: list, per_minute: int, tokens: int) -> None:
+def test_no_window_exceeds_the_limits(requests: list, per_minute: int, tokens: int) -> None:
     loop, sent = JumpingLoop(), []
     limiter = RateLimiter(per_minute, tokens, clock=loop.time)
     run_jumping(loop, send_all(limiter, loop, requests, sent))
@@ -57,7 +57,7 @@ def test_no_window_holds_more_than_the_limits(requests: list, per_minute: int, t
     assert loop.rounds < 100 * (len(requests) + 5)  # nobody asks again and again
 
 
-def test_a_late_reply_frees_no_tokens_of_another_request() -> None:
+def test_late_reply_frees_only_its_own_tokens() -> None:
     """The row of an attempt that left the window has the id of the next one in SQLite."""
     loop, sent = JumpingLoop(), []
     limiter = RateLimiter(0, 700, clock=loop.time)
@@ -66,7 +66,7 @@ def test_a_late_reply_frees_no_tokens_of_another_request() -> None:
     assert most_in_a_window(sent) <= 700
 
 
-def test_first_come_first_served_and_as_fast_as_allowed() -> None:
+def test_requests_are_served_in_order_and_without_delay() -> None:
     loop, order = JumpingLoop(), []
     limiter = RateLimiter(10, 0, clock=loop.time)
 
@@ -82,7 +82,7 @@ def test_first_come_first_served_and_as_fast_as_allowed() -> None:
     assert loop.now == pytest.approx(9 * (WINDOW_S + MARGIN_S), abs=0.1)
 
 
-def test_what_exceeds_the_limit_alone_goes_alone() -> None:
+def test_request_above_the_limit_runs_alone() -> None:
     loop, sent = JumpingLoop(), []
     limiter = RateLimiter(0, 100, clock=loop.time)
     requests = [(0, 60, 1, 1, 0), (1, 500, 1, 1, 0), (2, 10, 1, 1, 0)]
@@ -93,7 +93,7 @@ def test_what_exceeds_the_limit_alone_goes_alone() -> None:
     assert times[2] - times[1] >= WINDOW_S
 
 
-def test_tokens_that_were_not_used_are_free_at_once() -> None:
+def test_unused_tokens_are_freed_at_once() -> None:
     loop, sent = JumpingLoop(), []
     limiter = RateLimiter(0, 100, clock=loop.time)
     requests = [(0, 100, 0.1, 5, 0), (1, 80, 1, 1, 0)]
@@ -101,7 +101,7 @@ def test_tokens_that_were_not_used_are_free_at_once() -> None:
     assert [time for time, _ in sent] == pytest.approx([0, 5], abs=0.1)
 
 
-def test_a_hold_stops_everyone_and_then_ends() -> None:
+def test_hold_stops_everyone_until_it_ends() -> None:
     loop, sent = JumpingLoop(), []
     limiter = RateLimiter(0, 0, clock=loop.time)
     limiter.hold(30)
@@ -132,7 +132,7 @@ def test_processes_share_the_window(tmp_path_factory, ours: list, theirs: list) 
     assert most_in_a_window(sent) <= 1000
 
 
-def test_a_killed_process_counts_on(tmp_path: Path) -> None:
+def test_attempts_of_a_killed_process_still_count(tmp_path: Path) -> None:
     file = tmp_path / "state.db"
     code = (
         "import asyncio, os, signal, sys\n"
@@ -158,7 +158,7 @@ def test_a_killed_process_counts_on(tmp_path: Path) -> None:
     asyncio.run(no_room())
 
 
-def test_attempts_of_another_boot_hold_nobody_up(tmp_path: Path) -> None:
+def test_attempts_of_another_boot_are_ignored(tmp_path: Path) -> None:
     state = State(str(tmp_path / "state.db"))
     with state.writing() as connection:  # the clock began anew since
         connection.execute(sa.insert(ATTEMPTS).values(account="a", time=1e9, tokens=1))
@@ -168,7 +168,7 @@ def test_attempts_of_another_boot_hold_nobody_up(tmp_path: Path) -> None:
     assert sent[0][0] < 1
 
 
-def test_only_the_window_is_kept_and_accounts_do_not_share(tmp_path: Path) -> None:
+def test_only_the_window_is_stored_and_accounts_are_separate(tmp_path: Path) -> None:
     state = State(str(tmp_path / "state.db"))
     loop, sent = JumpingLoop(), []
     limiters = [RateLimiter(5, 0, lambda: state, account, loop.time) for account in "ab"]
@@ -185,13 +185,13 @@ def test_only_the_window_is_kept_and_accounts_do_not_share(tmp_path: Path) -> No
         assert len(connection.execute(sa.select(ATTEMPTS)).all()) <= 10
 
 
-def test_without_limits_there_is_no_database(tmp_path: Path) -> None:
+def test_no_limits_need_no_database(tmp_path: Path) -> None:
     limiter = RateLimiter(0, 0, lambda: State(str(tmp_path / "state.db")))
     asyncio.run(limiter.admit(100))
     assert list(tmp_path.iterdir()) == []
 
 
-def test_the_estimate_is_an_upper_one() -> None:
+def test_token_estimate_is_an_upper_bound() -> None:
     estimate = TokenEstimate()
     assert estimate.tokens(1000) == 1000  # no token is shorter than a byte
     estimate.observe(1000, 250)

@@ -35,7 +35,7 @@ def contexts(*rows: tuple[str, int, int, str, int | None, str]) -> pa.Table:
     return pa.Table.from_pylist(full, TABLES["contexts"].schema)
 
 
-def test_passages_come_by_document_of_the_best_and_in_reading_order() -> None:
+def test_passages_are_ordered_by_best_document_then_reading_order() -> None:
     found = contexts(
         ("q", 0, 2, "a", 7, "a7"),
         ("q", 0, 1, "b", 3, "b3"),
@@ -46,13 +46,13 @@ def test_passages_come_by_document_of_the_best_and_in_reading_order() -> None:
     assert answers.rows["text"].to_pylist() == ["b1 b3 a2 a7"]
 
 
-def test_nodes_without_a_place_keep_their_rank() -> None:
+def test_nodes_without_position_keep_their_rank() -> None:
     found = contexts(("q", 0, 2, "a", None, "second"), ("q", 0, 1, "a", None, "first"))
     answers = answer_questions(queries("q"), found, FirstWords(), 100)
     assert answers.rows["text"].to_pylist() == ["first second"]
 
 
-def test_nodes_without_a_place_follow_the_passages_of_their_document() -> None:
+def test_nodes_without_position_follow_the_passages_of_their_document() -> None:
     found = contexts(
         ("q", 0, 1, "a", None, "response1"),
         ("q", 0, 2, "a", 7, "a7"),
@@ -65,7 +65,7 @@ def test_nodes_without_a_place_follow_the_passages_of_their_document() -> None:
     assert answers.rows["text"].to_pylist() == ["a2 a7 response1 response6 b0 response3"]
 
 
-def test_each_sample_is_an_answer_of_its_own() -> None:
+def test_each_sample_is_a_separate_answer() -> None:
     found = contexts(("q", 1, 1, "a", 5, "late"), ("q", 0, 1, "a", 0, "early"))
     answers = answer_questions(queries("q"), found, FirstWords(), 100)
     assert answers.rows.select(["query_id", "sample", "text"]).to_pylist() == [
@@ -74,7 +74,7 @@ def test_each_sample_is_an_answer_of_its_own() -> None:
     ]
 
 
-def test_a_failure_costs_its_row_and_is_told() -> None:
+def test_failure_costs_its_row_and_is_reported() -> None:
     found = contexts(("good", 0, 1, "a", 0, "fine"), ("bad", 0, 1, "a", 0, "dynamite"))
     model = FirstWords(refuses="dynamite")
     answers = answer_questions(queries("good", "bad", "none"), found, model, 100)
@@ -83,7 +83,7 @@ def test_a_failure_costs_its_row_and_is_told() -> None:
     assert "refused" in answers.failures[0]
 
 
-def test_no_answer_at_all_is_an_error() -> None:
+def test_no_answer_raises() -> None:
     found = contexts(("bad", 0, 1, "a", 0, "dynamite"))
     with pytest.raises(
         AnswerError, match="none of 1 questions was answered; first: question 'bad'"
@@ -91,7 +91,7 @@ def test_no_answer_at_all_is_an_error() -> None:
         answer_questions(queries("bad"), found, FirstWords(refuses="dynamite"), 100)
 
 
-def test_no_question_no_answer() -> None:
+def test_no_questions_give_no_answers() -> None:
     answers = answer_questions(queries(), contexts(), FirstWords(), 100)
     assert answers.rows.num_rows == 0
     assert answers.rows.schema == TABLES["summaries"].schema

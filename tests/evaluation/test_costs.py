@@ -66,7 +66,7 @@ def batches(*rows: tuple[str, int, float]) -> pa.Table:
     return pa.Table.from_pylist(made, TABLES["embedding_calls"].schema)
 
 
-def test_index_and_questions_apart() -> None:
+def test_index_and_questions_are_separate() -> None:
     ledger = calls(
         call("gor/responses", "a", 0.0, cached=True),  # known when it was asked again …
         call("gor/responses", "a", 0.25),  # … and paid for once
@@ -90,19 +90,19 @@ def test_index_and_questions_apart() -> None:
     assert (query["latency_s"], query["cost_usd"]) == (7.0 + 1.5, 1.5 + 0.5)
 
 
-def test_questions_are_embedded_at_the_price_of_those_that_read_the_vectors() -> None:
+def test_question_embedding_costs_count_for_readers_of_vectors() -> None:
     embedded = batches(("query_embeddings", 40, 0.5))
     found = costs(summaries(q=1), {}, calls(), embedded, {"gor": {"chunks"}}, 7).to_pylist()
     assert {row["stage"]: row["tokens_in"] for row in found} == {"index": 0, "query": 10}
 
 
-def test_a_method_without_calls_costs_nothing_to_index() -> None:
+def test_method_without_calls_has_no_index_cost() -> None:
     empty = TABLES["llm_calls"].empty(), TABLES["embedding_calls"].empty()
     index, _ = costs(summaries(q=1), {}, *empty, {"gor": {"chunks"}}, 1).to_pylist()
     assert [index[name] for name in ("calls", "tokens_in", "tokens_out", "cost_usd")] == [0] * 4
 
 
-def test_the_index_is_what_the_files_say_that_they_rest_on(tmp_path: Path) -> None:
+def test_index_costs_follow_file_dependencies(tmp_path: Path) -> None:
     store = ParquetStore(str(tmp_path))
 
     def made(table: str, asset: str, *inputs: str, method: str | None = None) -> None:

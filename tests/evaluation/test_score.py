@@ -66,7 +66,7 @@ def test_rouge_is_the_maximum_over_references_and_the_mean_over_samples() -> Non
     assert set(scores["latency_s"].to_pylist()) == {1.0}
 
 
-def test_retrieval_is_scored_where_a_question_concerns_the_corpus() -> None:
+def test_retrieval_is_scored_for_corpus_questions() -> None:
     asked = queries(
         {"query_id": "all", "relevant_document_ids": ["b", "c"]},
         {"query_id": "one", "document_id": "a", "relevant_document_ids": ["a"]},
@@ -82,7 +82,7 @@ def test_retrieval_is_scored_where_a_question_concerns_the_corpus() -> None:
     assert found["mrr"] == pytest.approx(1 / 2)
 
 
-def test_passages_are_scored_where_the_source_marks_them() -> None:
+def test_passages_are_scored_if_marked() -> None:
     asked = queries({"query_id": "q", "document_id": "a", "relevant_chunk_ids": ["c", "z"]})
     found = by_metric(score_answers(asked, summaries(), rankings("q", "b", "c", "x"), CUTS), "q")
     assert found["chunk_p@3"] == pytest.approx(1 / 3)
@@ -90,7 +90,7 @@ def test_passages_are_scored_where_the_source_marks_them() -> None:
     assert not [metric for metric in found if not metric.startswith("chunk_")]
 
 
-def test_the_form_of_an_answer_decides_what_is_measured() -> None:
+def test_answer_form_selects_the_metrics() -> None:
     asked = queries(
         {"query_id": "name", "form": "short", "references": ["the Ebro", "Ebro river"]},
         {
@@ -108,7 +108,7 @@ def test_the_form_of_an_answer_decides_what_is_measured() -> None:
     assert by_metric(scores, "pick") == {"accuracy": 1, "coverage": 1}
 
 
-def test_a_question_without_an_answer_scores_0() -> None:
+def test_unanswered_question_scores_0() -> None:
     options = {"options": ["a boat", "a train"], "references": ["a train"]}
     asked = queries(
         {"query_id": "answered", "references": ["a boat"]},
@@ -134,7 +134,7 @@ def test_a_question_without_an_answer_scores_0() -> None:
     assert "unlabelled" not in scores["query_id"].to_pylist()
 
 
-def test_bertscore_joins_where_it_is_wanted() -> None:
+def test_bertscore_is_added_if_enabled() -> None:
     asked = queries({"query_id": "q", "references": ["a b", "c"]}, {"query_id": "none"})
     answered = summaries(("q", 0, "x", 0.0), ("q", 1, "y", 0.0), ("none", 0, "z", 0.0))
 
@@ -170,7 +170,7 @@ def board_of(asked: pa.Table, scores: pa.Table) -> pa.Table:
     return leaderboard(grouped, comparisons(grouped), seconds)
 
 
-def test_leaderboard_means_by_split_kind_and_all_together() -> None:
+def test_leaderboard_averages_by_split_kind_and_overall() -> None:
     asked = queries(
         {"query_id": "a", "split": "train"},
         {"query_id": "b", "split": "dev"},
@@ -191,7 +191,7 @@ def test_leaderboard_means_by_split_kind_and_all_together() -> None:
     assert "| bm25 | 40.0 ±50.0 | 0.500 |" in to_markdown(board)
 
 
-def test_differences_that_are_not_significant_are_marked() -> None:
+def test_insignificant_differences_are_marked() -> None:
     ids = [f"q{i}" for i in range(40)]
     asked = queries(*({"query_id": i} for i in ids))
     best = [(i, 0.5 + 0.01 * (n % 5)) for n, i in enumerate(ids)]
@@ -208,7 +208,7 @@ def test_differences_that_are_not_significant_are_marked() -> None:
     assert [cells[method][-1] for method in ("best", "near", "far")] == ["*", "≈", " "]
 
 
-def test_methods_are_compared_over_the_questions_that_both_answered() -> None:
+def test_methods_are_compared_on_common_questions() -> None:
     asked = queries(*({"query_id": i} for i in "abc"))
     scores = scored(one=[("a", 0.1), ("b", 0.5)], two=[("b", 0.25), ("c", 0.9)], three=[("a", 0)])
     grouped = groups(asked, scores)
@@ -219,7 +219,7 @@ def test_methods_are_compared_over_the_questions_that_both_answered() -> None:
     assert rows["one", "three"]["difference"] == pytest.approx(0.1)
 
 
-def test_nothing_scored_gives_an_empty_board() -> None:
+def test_no_scores_give_an_empty_leaderboard() -> None:
     scores = TABLES["scores"].empty().append_column("method", pa.array([], pa.string()))
     board = board_of(queries(), scores)
     assert board.num_rows == 0

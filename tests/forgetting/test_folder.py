@@ -50,7 +50,7 @@ def places_of(folder: Path, document_id: str) -> list[Record]:
 
 @pytest.mark.parametrize("name", FILES)
 @pytest.mark.parametrize("gone", ["a", "b", "c"])
-def test_lines_and_rows_of_a_document_leave_the_file(tmp_path: Path, name: str, gone: str) -> None:
+def test_lines_and_rows_of_a_document_are_deleted(tmp_path: Path, name: str, gone: str) -> None:
     (tmp_path / name).write_bytes(FILES[name]())
     before, _ = load(tmp_path, SETTINGS)
     places = places_of(tmp_path, gone)
@@ -64,7 +64,7 @@ def test_lines_and_rows_of_a_document_leave_the_file(tmp_path: Path, name: str, 
         assert pq.read_table(tmp_path / name)["more"].to_pylist()[-1] == (3 if gone == "b" else 4)
 
 
-def test_a_file_of_its_own_is_deleted(tmp_path: Path) -> None:
+def test_separate_file_is_deleted(tmp_path: Path) -> None:
     (tmp_path / "deep").mkdir()
     for path in ("one.txt", "deep/two.md"):
         (tmp_path / path).write_text("A text.")
@@ -72,7 +72,7 @@ def test_a_file_of_its_own_is_deleted(tmp_path: Path) -> None:
     assert [d.document_id for d in load(tmp_path, SETTINGS)[0]] == ["one"]
 
 
-def test_what_is_not_utf_8_stays_as_it_is(tmp_path: Path) -> None:
+def test_non_utf8_file_is_unchanged(tmp_path: Path) -> None:
     bad = b'id,text\na,"One."\nb,"\xff\xfe"\nc,"Three."\n'
     (tmp_path / "documents.csv").write_bytes(bad)
     take_out(tmp_path, SETTINGS, places_of(tmp_path, "a"))

@@ -73,7 +73,7 @@ def leftovers(house: House) -> set[str]:
     return {part[-1] for part in parts}
 
 
-def test_a_deleted_file_leaves_no_trace_after_the_next_run(indexed: House) -> None:
+def test_deleted_file_leaves_nothing_after_the_next_run(indexed: House) -> None:
     assert leftovers(indexed) >= {"documents", "chunks", "summaries", "state.db", "history"}
     (indexed.folder / f"{SECRET}.txt").unlink()
     (indexed.folder / f"{OTHER}.txt").rename(indexed.folder / "renamed.txt")
@@ -96,7 +96,7 @@ def test_a_deleted_file_leaves_no_trace_after_the_next_run(indexed: House) -> No
     assert {FORGOTTEN, "renamed", ""} == set(told)
 
 
-def test_the_command_forgets_at_once_and_says_what_it_cannot(
+def test_forget_command_deletes_at_once_and_reports_leftovers(
     indexed: House, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     pipeline = indexed.pipeline()
@@ -124,7 +124,7 @@ class Unavailable:
         raise ModelUnavailableError("the server is away")
 
 
-def test_what_cannot_be_made_anew_is_removed(indexed: House) -> None:
+def test_outputs_that_cannot_be_rebuilt_are_deleted(indexed: House) -> None:
     expected = contents(indexed)
     model, indexed.model = indexed.model, Unavailable(indexed.model.identity)  # type: ignore[assignment]
     done = forgotten(indexed, SECRET)
@@ -139,7 +139,7 @@ def test_what_cannot_be_made_anew_is_removed(indexed: House) -> None:
     assert contents(indexed) == expected  # and nothing else was lost
 
 
-def test_the_last_document_is_left_to_its_folder(first: House) -> None:
+def test_last_document_needs_deletion_of_the_folder(first: House) -> None:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("gsum_assets.forget.read_records", lambda *_: iter(()))
         with pytest.raises(CorpusError, match=r"no document but 'tale-.*remove the folder"):
@@ -147,7 +147,7 @@ def test_the_last_document_is_left_to_its_folder(first: House) -> None:
     assert (first.folder / f"{OTHER}.txt").exists()
 
 
-def test_a_corpus_whose_folder_is_removed_leaves_no_trace(indexed: House) -> None:
+def test_deleted_corpus_folder_leaves_nothing(indexed: House) -> None:
     shutil.rmtree(indexed.folder)
     pipeline = indexed.pipeline()
     with indexed.instance() as instance:
@@ -157,7 +157,7 @@ def test_a_corpus_whose_folder_is_removed_leaves_no_trace(indexed: House) -> Non
     assert not list(Path(indexed.store.root).glob(f"*/corpus={CORPUS}"))
 
 
-def test_sentences_that_others_have_are_not_its_own() -> None:
+def test_shared_sentences_are_not_counted_as_leftovers() -> None:
     text = "A sentence that both of them have. And one that only  this\ntext has. Short one."
     assert sentences_of(text, ["Here is: a sentence. A sentence that both of them have."]) == [
         "And one that only this"

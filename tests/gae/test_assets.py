@@ -85,7 +85,7 @@ def test_every_method_ranks_refines_and_answers(indexed: House) -> None:
     assert broken <= {"gae/clusterings:not_degenerate"}  # texts of twelve words are much alike
 
 
-def test_ablations_leave_out_what_they_are_named_for(indexed: House) -> None:
+def test_ablations_leave_out_their_step(indexed: House) -> None:
     tables = {
         method: {
             table: of_method(indexed, f"gae.{table}", method) for table in ("topics", "reflections")
@@ -102,7 +102,7 @@ def test_ablations_leave_out_what_they_are_named_for(indexed: House) -> None:
     assert {row["fate"] for row in whole} == {"whole"}
 
 
-def test_an_answer_costs_what_all_its_steps_take(indexed: House) -> None:
+def test_answer_cost_is_the_sum_of_its_steps(indexed: House) -> None:
     steps = ("gae.topics", "gae.reflections", "gae.refined_contexts")
     for method in ("gae", "gae-no-reflection"):
         before = sum(
@@ -118,7 +118,7 @@ def test_an_answer_costs_what_all_its_steps_take(indexed: House) -> None:
         assert (before > 0) == (method == "gae")
 
 
-def test_clusterings_tell_pairs_where_questions_name_documents(indexed: House) -> None:
+def test_clusterings_are_scored_on_pairs_of_documents(indexed: House) -> None:
     rows = indexed.table("gae.clusterings").to_pylist()
     chosen = [(row["level"], row["scope"]) for row in rows if row["is_chosen"]]
     assert sorted(chosen) == [("document", "corpus"), ("node", "corpus"), ("node", "document")]
@@ -127,14 +127,12 @@ def test_clusterings_tell_pairs_where_questions_name_documents(indexed: House) -
     assert recalls["node"] is None
 
 
-def test_nothing_is_made_twice(indexed: House) -> None:
+def test_second_run_materializes_nothing(indexed: House) -> None:
     assert made_by(indexed.run(METHODS)) == []
 
 
 @pytest.mark.usefixtures("tables_alone_here")
-def test_an_update_equals_a_rebuild(
-    changeable: House, tmp_path_factory: pytest.TempPathFactory
-) -> None:
+def test_update_equals_rebuild(changeable: House, tmp_path_factory: pytest.TempPathFactory) -> None:
     house = changeable
     house.write_document(NEW, text_of(NEW, 5))
     house.write_document(DOCUMENTS[2], "A lamp met a clerk by the river. " * 20)
@@ -149,7 +147,7 @@ def test_an_update_equals_a_rebuild(
 
 
 @pytest.mark.usefixtures("tables_alone_here")
-def test_a_setting_concerns_the_steps_that_read_it(changeable: House) -> None:
+def test_setting_affects_only_the_steps_that_read_it(changeable: House) -> None:
     file = changeable.folder / "corpus.toml"
     file.write_text(file.read_text() + "[gae.refine]\nlow_words = 10\n")
     made = {name.split("[")[0] for name in made_by(changeable.run(METHODS))}
@@ -158,9 +156,7 @@ def test_a_setting_concerns_the_steps_that_read_it(changeable: House) -> None:
 
 
 @pytest.mark.usefixtures("tables_alone_here")
-def test_over_http_what_failed_is_asked_again_and_nothing_else(
-    changeable: House, tmp_path: Path
-) -> None:
+def test_only_failed_requests_are_repeated_over_http(changeable: House, tmp_path: Path) -> None:
     house, ill = changeable, [True]
 
     def says(body: dict) -> str:
@@ -191,7 +187,7 @@ def test_over_http_what_failed_is_asked_again_and_nothing_else(
 
 @pytest.mark.parametrize("method", ["gae", "gae-no-graph", "gae-no-reflection"])
 @pytest.mark.parametrize("document_id", [None, DOCUMENTS[5]])
-def test_a_question_is_answered_from_the_stored_clusters(
+def test_question_is_answered_from_stored_clusters(
     indexed: House, method: str, document_id: str | None
 ) -> None:
     answer = ask(indexed.pipeline(), CORPUS, "Who met the boat?", method, document_id)

@@ -75,7 +75,7 @@ def topics_in(ids: list[str]) -> list[int]:
     return [int(i[1:3]) for i in ids]
 
 
-def test_clusters_bring_a_topic_together() -> None:
+def test_clusters_unite_a_topic() -> None:
     moved, kept = ranked("gae", made()), ranked("gae-no-rerank", made())
     n_before, n_after = (topics_in(best(r, "all", "node")[:12]).count(0) for r in (kept, moved))
     assert n_after > n_before
@@ -84,12 +84,12 @@ def test_clusters_bring_a_topic_together() -> None:
 
 
 @pytest.mark.parametrize("variant", ["gae-no-graph", "gae-no-rerank"])
-def test_without_reranking_the_seeds_remain(variant: str) -> None:
+def test_without_reranking_the_order_is_that_of_the_seeds(variant: str) -> None:
     seeds = rank_questions(lambda scope: Seeds(scope, "en"), asked(), topics())
     assert ranked(variant, made()).equals(seeds.drop_columns("latency_s"))
 
 
-def test_weight_nothing_keeps_the_order_of_the_seeds() -> None:
+def test_zero_weight_keeps_the_seed_order() -> None:
     seeds = rank_questions(lambda scope: Seeds(scope, "en"), asked(), topics())
     found = ranked("gae", made(weight=0.0))
     for level in ("document", "node"):
@@ -97,7 +97,7 @@ def test_weight_nothing_keeps_the_order_of_the_seeds() -> None:
         assert best(found, "all", level)[:n] == best(seeds, "all", level)[:n]
 
 
-def test_the_published_method_goes_by_dbscan_in_full_over_hybrid() -> None:
+def test_published_method_uses_full_dbscan_over_hybrid() -> None:
     chosen_otherwise, without_weight = made("by_topic"), made("by_topic", 0.0)
     found = ranked("gae-dbscan", chosen_otherwise)
     assert found.equals(ranked("gae-dbscan", without_weight))
@@ -107,13 +107,13 @@ def test_the_published_method_goes_by_dbscan_in_full_over_hybrid() -> None:
     assert not found.equals(ranked("gae", chosen_otherwise))
 
 
-def test_rows_may_come_in_any_order() -> None:
+def test_row_order_does_not_matter() -> None:
     tables = made()
     turned = Tables(shuffled(tables.clusters), shuffled(tables.clusterings))
     assert ranked("gae", tables).equals(ranked("gae", turned))
 
 
-def test_a_corpus_too_large_for_dbscan_says_so() -> None:
+def test_corpus_too_large_for_dbscan_is_reported() -> None:
     tables = made()
     without = tables.clusterings.filter(pc.equal(tables.clusterings["clustering"], "by_topic"))
     with pytest.raises(ValueError, match="no clustering 'dbscan' of level 'document'"):

@@ -62,7 +62,7 @@ def column(rows: list[dict], name: str) -> list:
     return [row[name] for row in rows]
 
 
-def test_score_is_the_weighted_sum_of_what_is_there() -> None:
+def test_score_is_the_weighted_sum_of_available_grades() -> None:
     settings = RefineSettings(topic_weight=0.25)
     assert weighted(8, 4, settings) == 5.0
     assert weighted(None, 4, settings) == 4
@@ -70,13 +70,13 @@ def test_score_is_the_weighted_sum_of_what_is_there() -> None:
     assert weighted(None, None, settings) is None
 
 
-def test_grades_part_at_the_settings() -> None:
+def test_grades_are_split_at_the_settings() -> None:
     scores = (10, 7, 6.99, 4, 3.99, 1, None)
     grades = ["high", "high", "medium", "medium", "low", "low", None]
     assert [grade(score, SETTINGS) for score in scores] == grades
 
 
-def test_each_grade_is_asked_for_what_it_keeps() -> None:
+def test_each_grade_requests_its_length() -> None:
     rows, failures, asked = refine([BRIDGE, LONG, COOKING], [9, 5, 2], topic={1: 8, 2: 4, 3: 1})
     assert column(rows, "score") == [8.5, 4.5, 1.5]
     assert column(rows, "grade") == ["high", "medium", "low"]
@@ -97,7 +97,7 @@ def test_each_grade_is_asked_for_what_it_keeps() -> None:
     assert failures == []
 
 
-def test_ranks_stay_though_scores_differ() -> None:
+def test_ranks_stay_if_scores_differ() -> None:
     rows, _, asked = refine([BRIDGE, COOKING], [1, 9])
     assert column(rows, "rank") == [1, 2]
     assert column(rows, "node_id") == ["c1", "c2"]
@@ -105,7 +105,7 @@ def test_ranks_stay_though_scores_differ() -> None:
 
 
 @pytest.mark.parametrize("nothing", ["NONE", "none.", ' "None" ', "**NONE**"])
-def test_a_low_one_of_which_nothing_matters_is_dropped(nothing: str) -> None:
+def test_irrelevant_low_grade_passage_is_dropped(nothing: str) -> None:
     rows, failures, _ = refine(
         [BRIDGE, COOKING], [9, 1], lambda r: nothing if COOKING in r.passages else "Edited."
     )
@@ -116,7 +116,7 @@ def test_a_low_one_of_which_nothing_matters_is_dropped(nothing: str) -> None:
     assert failures == []
 
 
-def test_a_dropped_passage_is_not_shown_to_the_model() -> None:
+def test_dropped_passage_is_not_sent_to_the_model() -> None:
     rows, _, _ = refine(
         [COOKING, BRIDGE], [1, 9], lambda r: "NONE" if COOKING in r.passages else "Edited."
     )
@@ -125,21 +125,21 @@ def test_a_dropped_passage_is_not_shown_to_the_model() -> None:
     assert [request.passages for request in model.asked] == [("Edited.",)]
 
 
-def test_zero_low_words_drop_without_asking() -> None:
+def test_zero_low_words_drop_without_a_request() -> None:
     rows, _, asked = refine([BRIDGE, COOKING], [9, 1], settings=RefineSettings(low_words=0))
     assert column(rows, "fate") == ["edited", "dropped"]
     assert len(asked) == 1
     assert (rows[1]["model"], rows[1]["calls"]) == ("", 0)
 
 
-def test_the_best_passage_is_shown_where_nothing_would_be() -> None:
+def test_best_passage_is_kept_if_all_would_be_dropped() -> None:
     for settings in (SETTINGS, RefineSettings(low_words=0)):
         rows, _, _ = refine([COOKING, BRIDGE], [1, 3], lambda r: "None.", settings)
         assert column(rows, "fate") == ["dropped", "whole"]
         assert column(rows, "text") == ["", BRIDGE]
 
 
-def test_a_failed_request_keeps_the_beginning_and_is_told() -> None:
+def test_failed_request_keeps_the_beginning_and_is_reported() -> None:
     rows, failures, _ = refine([BRIDGE, LONG, COOKING], [9, 5, 2], lambda r: None)
     assert column(rows, "fate") == ["whole", "cut", "cut"]
     assert rows[0]["text"] == BRIDGE
@@ -153,13 +153,13 @@ def test_a_failed_request_keeps_the_beginning_and_is_told() -> None:
 
 
 @pytest.mark.parametrize("reply", ["", "  \n", "[1]\n", "None"])
-def test_an_empty_reply_is_a_failure(reply: str) -> None:
+def test_empty_reply_is_a_failure(reply: str) -> None:
     rows, failures, _ = refine([BRIDGE], [9], lambda r: reply)
     assert (rows[0]["fate"], rows[0]["text"]) == ("whole", BRIDGE)
     assert "not rewritten: the reply is empty" in failures[0]
 
 
-def test_what_nobody_judged_stays_as_it_is() -> None:
+def test_ungraded_passages_are_unchanged() -> None:
     rows, failures, asked = refine([BRIDGE, COOKING], [None, 8])
     assert (rows[0]["score"], rows[0]["grade"], rows[0]["fate"]) == (None, None, "whole")
     assert rows[0]["text"] == BRIDGE
@@ -168,13 +168,13 @@ def test_what_nobody_judged_stays_as_it_is() -> None:
     assert failures == []
 
 
-def test_a_reply_equal_to_the_passage_is_whole_and_a_number_before_it_is_not_shown() -> None:
+def test_reply_equal_to_the_passage_counts_as_whole_without_its_number() -> None:
     rows, _, _ = refine([BRIDGE, COOKING], [9, 9], lambda r: f"[1]\n{r.passages[0]} ")
     assert column(rows, "fate") == ["whole", "whole"]
     assert column(rows, "text") == [BRIDGE, COOKING]
 
 
-def test_a_reply_beyond_its_allowance_is_cut_and_one_a_little_over_is_not() -> None:
+def test_reply_is_cut_only_beyond_its_tolerance() -> None:
     rows, _, _ = refine([LONG], [1], lambda r: LONG)
     assert rows[0]["fate"] == "reduced"
     assert len(rows[0]["text"].split()) <= 25
@@ -190,7 +190,7 @@ def far_too_much(request: Request) -> str:
 
 @pytest.mark.parametrize("k", [3, 6, 10, 20, 60])
 @pytest.mark.parametrize("say", [far_too_much, lambda r: None, lambda r: r.passages[0]])
-def test_the_prompt_keeps_to_its_length_whatever_k_is(k: int, say: Callable) -> None:
+def test_prompt_length_does_not_depend_on_k(k: int, say: Callable) -> None:
     texts = [f"Chunk {i}. {LONG}" for i in range(k)]
     scores = [(7 * i) % 10 + 1 for i in range(k)]
     for prompt_tokens in (300, 2000):
@@ -207,7 +207,7 @@ def test_the_prompt_keeps_to_its_length_whatever_k_is(k: int, say: Callable) -> 
         assert max(dropped, default=0) <= min(shown)
 
 
-def test_short_room_asks_for_less_before_it_drops() -> None:
+def test_short_room_reduces_before_it_drops() -> None:
     rows, _, asked = refine([LONG] * 4, [9] * 4, settings=RefineSettings(prompt_tokens=600))
     assert column(rows, "fate") == ["condensed"] * 4
     assert all(0 < r.max_words < 0.5 * len(LONG.split()) for r in asked)
@@ -228,7 +228,7 @@ def test_without_reflection_the_best_stay_whole(k: int) -> None:
     assert {(row["score"], row["grade"], row["model"]) for row in rows} == {(None, None, "")}
 
 
-def test_without_reflection_a_first_one_too_long_is_cut() -> None:
+def test_without_reflection_an_overlong_first_passage_is_cut() -> None:
     settings = RefineSettings(prompt_tokens=300)
     found = contexts({"q": [LONG, BRIDGE]})
     made = unrefined_contexts(found, ASKED, settings, MAX_WORDS, n_word_pieces)
@@ -236,7 +236,7 @@ def test_without_reflection_a_first_one_too_long_is_cut() -> None:
     assert prompt_lengths(ASKED, made.rows, MAX_WORDS)[0] <= 300
 
 
-def test_a_question_that_leaves_no_room_is_told() -> None:
+def test_question_without_room_is_reported() -> None:
     asked = queries({"q": f"Is it so? {LONG}"})
     settings = RefineSettings(prompt_tokens=200)
     found = contexts({"q": [BRIDGE, COOKING]})
@@ -246,7 +246,7 @@ def test_a_question_that_leaves_no_room_is_told() -> None:
     assert "set prompt_tokens higher" in made.failures[0]
 
 
-def test_the_embedded_model_reduces_what_does_not_matter() -> None:
+def test_embedded_model_shortens_irrelevant_passages() -> None:
     found = contexts({"q": [COOKING, BRIDGE]})
     model, clusters = ExtractiveModel(LocalEmbedder()), {"c1": 0, "c2": 1}
     made = refined_contexts(

@@ -33,7 +33,7 @@ def says(body: dict) -> str:
     return "They ate soup." if reduced else "Condensed." if condensed else f"Read: {shown}"
 
 
-def test_a_low_one_is_reduced_and_a_bad_reply_costs_its_row_alone(tmp_path: Path) -> None:
+def test_low_grade_is_shortened_and_a_bad_reply_costs_only_its_row(tmp_path: Path) -> None:
     asked, found = queries({"q": QUESTION}), contexts({"q": [BRIDGE, COOKING, LETTER]})
     with judging(tmp_path, says, max_repairs=1) as (model, server):
         about = topics(found, CLUSTERS, asked, model, SETTINGS, n_word_pieces)

@@ -21,7 +21,7 @@ def reply(topic: str = "A  topic", relevance: int = 8) -> str:
     return json.dumps({"topic": topic, "relevance": relevance})
 
 
-def test_every_cluster_of_a_question_is_asked_about_at_once() -> None:
+def test_all_clusters_of_a_question_are_requested_at_once() -> None:
     model = Scripted(lambda request: reply(relevance=len(request.passages)))
     made = topics(FOUND, CLUSTERS, ASKED, model, SETTINGS, n_word_pieces)
     assert len(model.calls) == 1
@@ -39,7 +39,7 @@ def test_every_cluster_of_a_question_is_asked_about_at_once() -> None:
     assert made.failures == []
 
 
-def test_a_failure_costs_its_row_and_is_told() -> None:
+def test_failure_costs_its_row_and_is_reported() -> None:
     model = Scripted(lambda request: None if len(request.passages) == 2 else reply())
     made = topics(FOUND, CLUSTERS, ASKED, model, SETTINGS, n_word_pieces)
     assert made.rows["cluster"].to_pylist() == [0, 4]
@@ -47,7 +47,7 @@ def test_a_failure_costs_its_row_and_is_told() -> None:
 
 
 @pytest.mark.parametrize("prompt_tokens", [250, 400, 1000, 6000])
-def test_the_prompt_holds_the_best_passages_that_fit(prompt_tokens: int) -> None:
+def test_prompt_holds_the_best_fitting_passages(prompt_tokens: int) -> None:
     texts = [f"Number {i}. {BRIDGE}" for i in range(30)]
     found, clusters = contexts({"q1": texts}), {f"c{i}": 0 for i in range(1, 31)}
     model = Scripted(lambda request: reply())
@@ -62,7 +62,7 @@ def test_the_prompt_holds_the_best_passages_that_fit(prompt_tokens: int) -> None
     assert list(request.passages) == texts[:n_read]
 
 
-def test_one_that_is_too_long_alone_is_cut() -> None:
+def test_overlong_single_passage_is_cut() -> None:
     found = contexts({"q1": [BRIDGE * 20]})
     model = Scripted(lambda request: reply())
     made = topics(found, CLUSTERS, ASKED, model, RefineSettings(prompt_tokens=300), n_word_pieces)
@@ -73,12 +73,12 @@ def test_one_that_is_too_long_alone_is_cut() -> None:
     assert n_word_pieces([f"{request.instructions}\n{request.render()}"])[0] <= 300
 
 
-def test_a_passage_without_cluster_is_an_error() -> None:
+def test_passage_without_cluster_raises() -> None:
     with pytest.raises(ValueError, match=r"1 of 3 passages have no cluster \(first: 'c2'\)"):
         topics(FOUND, {"c1": 0, "c3": 0}, ASKED, Scripted(str), SETTINGS, n_word_pieces)
 
 
-def test_the_embedded_model_names_and_tells_apart() -> None:
+def test_embedded_model_names_and_distinguishes_clusters() -> None:
     found = contexts({"q1": [COOKING, BRIDGE]})
     model = ExtractiveModel(LocalEmbedder())
     made = topics(found, {"c1": 0, "c2": 1}, ASKED, model, SETTINGS, n_word_pieces)

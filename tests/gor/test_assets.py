@@ -108,7 +108,7 @@ def weights(house: House, method: str) -> bytes:
     return row["weights"]
 
 
-def test_nothing_of_it_is_missed_unless_asked_for(house: House) -> None:
+def test_unrequested_gor_assets_are_not_missing(house: House) -> None:
     pipeline = house.pipeline()
     with house.instance() as instance:
         # results are wanted once there is a question
@@ -124,7 +124,7 @@ def test_nothing_of_it_is_missed_unless_asked_for(house: House) -> None:
             assert missed == families
 
 
-def test_two_documents_one_of_a_single_chunk_pass_the_whole_way(indexed: House) -> None:
+def test_single_chunk_document_passes_all_steps(indexed: House) -> None:
     nodes = indexed.table("gor.record_nodes")
     kinds = {d: [n["kind"] for n in in_document(nodes, d)] for d in (LONG, ONE_CHUNK)}
     assert kinds[ONE_CHUNK] == ["chunk", "response"]  # nothing else can be asked of the chunk
@@ -147,7 +147,7 @@ def test_two_documents_one_of_a_single_chunk_pass_the_whole_way(indexed: House) 
 
 
 @pytest.mark.usefixtures("tables_alone_here")
-def test_later_documents_get_embeddings_from_the_model_there_is(
+def test_later_documents_are_embedded_with_the_existing_model(
     indexed: House, tmp_path: Path
 ) -> None:
     with copy_of(indexed, tmp_path) as house:
@@ -184,7 +184,7 @@ def test_later_documents_get_embeddings_from_the_model_there_is(
 
 
 @pytest.mark.usefixtures("tables_alone_here")
-def test_another_embedding_model_trains_it_anew(indexed: House, tmp_path: Path) -> None:
+def test_another_embedding_model_retrains(indexed: House, tmp_path: Path) -> None:
     with copy_of(indexed, tmp_path) as house:
         house.embedder = HashEmbedder("hash-16", 16)
         report = house.run()
@@ -213,7 +213,7 @@ def survivor(indexed: House, tmp_path_factory: pytest.TempPathFactory) -> Iterat
         yield house, told["log"]
 
 
-def test_a_killed_training_goes_on_from_its_last_epoch(survivor: Survivor, tmp_path: Path) -> None:
+def test_killed_training_resumes_from_its_last_epoch(survivor: Survivor, tmp_path: Path) -> None:
     house, saved = survivor
     assert [epoch["epoch"] for epoch in saved] == list(range(1, STALLED_EPOCH))
     log = of_method(house.table("gor.training_log"), "gor-gcn")
@@ -230,9 +230,7 @@ def test_a_killed_training_goes_on_from_its_last_epoch(survivor: Survivor, tmp_p
         assert weights(undisturbed, "gor-gcn") == weights(house, "gor-gcn")
 
 
-def test_what_is_asked_for_later_leaves_the_others_alone(
-    indexed: House, survivor: Survivor
-) -> None:
+def test_later_request_leaves_other_assets_unchanged(indexed: House, survivor: Survivor) -> None:
     house, _ = survivor
     assert versions(house, "gor").keys() == set(BY_METHOD)
     assert versions(house, "gor") == versions(indexed, "gor")
@@ -244,7 +242,7 @@ def test_what_is_asked_for_later_leaves_the_others_alone(
 
 
 @pytest.mark.parametrize("method", ["gor", "gor-gcn", "thought-retriever"])
-def test_a_question_is_answered_within_its_scope(survivor: Survivor, method: str) -> None:
+def test_question_is_answered_within_its_scope(survivor: Survivor, method: str) -> None:
     house, _ = survivor
     texts = {n["node_id"]: n["text"] for n in house.table("gor.record_nodes").to_pylist()}
     for scope, documents in ((None, {LONG, ONE_CHUNK}), (ONE_CHUNK, {ONE_CHUNK})):
@@ -257,7 +255,7 @@ def test_a_question_is_answered_within_its_scope(survivor: Survivor, method: str
             assert passage["text"] == texts[passage["node_id"]]
 
 
-def test_a_table_of_the_settings_concerns_the_assets_that_read_it(
+def test_settings_table_affects_only_the_assets_that_read_it(
     indexed: House, tmp_path: Path
 ) -> None:
     by_method, by_bucket = Partition(CORPUS, method="gor"), Partition(CORPUS, bucket_of(LONG))

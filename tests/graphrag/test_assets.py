@@ -101,7 +101,7 @@ def test_every_table_is_filled_and_every_check_passes(indexed: House) -> None:
     assert {name for name in failing(indexed) if name.startswith("graphrag")} == set()
 
 
-def test_a_question_about_one_document_reads_nothing_of_another(indexed: House) -> None:
+def test_single_document_question_reads_no_other_document(indexed: House) -> None:
     rows = indexed.table("contexts").to_pylist()
     mine = [row for row in rows if row["query_id"] == "first"]
     assert {row["method"] for row in mine} == set(METHODS)
@@ -116,7 +116,7 @@ def test_a_question_about_one_document_reads_nothing_of_another(indexed: House) 
     assert all(any(said in text for said in of_document) for text in texts)
 
 
-def test_an_answer_costs_what_its_parts_take(indexed: House) -> None:
+def test_answer_cost_is_the_sum_of_its_steps(indexed: House) -> None:
     partial = Counter(
         (row["method"], row["query_id"])
         for row in indexed.table("graphrag.partial_answers").to_pylist()
@@ -126,12 +126,12 @@ def test_an_answer_costs_what_its_parts_take(indexed: House) -> None:
         assert row["calls"] == 1 + partial[row["method"], row["query_id"]]
 
 
-def test_nothing_is_made_twice(indexed: House) -> None:
+def test_second_run_materializes_nothing(indexed: House) -> None:
     assert made_by(indexed.run(METHODS)) == []
 
 
 @pytest.mark.usefixtures("tables_alone_here")
-def test_an_update_equals_a_rebuild_and_asks_for_what_changed(
+def test_update_equals_rebuild_and_requests_only_changes(
     changeable: House, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
     house = changeable
@@ -173,7 +173,7 @@ def descriptions(house: House) -> dict[str, list[str]]:
 
 
 @pytest.mark.usefixtures("tables_alone_here")
-def test_what_is_far_away_leaves_communities_and_reports_untouched(changeable: House) -> None:
+def test_distant_change_leaves_communities_and_reports(changeable: House) -> None:
     house = changeable
     reports = by_community(house)
     house.write_document(NEW, "Zebulon Vane met Yusuf Xanthos in Ulverby. " * 2)
@@ -196,7 +196,7 @@ def by_community(house: House) -> dict[str, dict]:
 
 
 @pytest.mark.usefixtures("tables_alone_here")
-def test_a_setting_concerns_the_steps_that_read_it(changeable: House) -> None:
+def test_setting_affects_only_the_steps_that_read_it(changeable: House) -> None:
     file = changeable.folder / "corpus.toml"
     file.write_text(file.read_text().replace("max_size = 4", "max_size = 40"))
     made = {name.split("[")[0] for name in made_by(changeable.run(METHODS))}
@@ -204,7 +204,7 @@ def test_a_setting_concerns_the_steps_that_read_it(changeable: House) -> None:
     assert not made & {"graphrag/extractions", "graphrag/entities", "graphrag/aliases"}
 
 
-def test_a_graph_that_the_corpus_brings_along_is_not_extracted(changeable: House) -> None:
+def test_given_graph_is_not_extracted_again(changeable: House) -> None:
     house, graph = changeable, changeable.folder / "graph"
     graph.mkdir()
     named = {"title": PEOPLE[:3], "type": ["person"] * 3, "description": ["A skipper."] * 3}
@@ -222,7 +222,7 @@ def test_a_graph_that_the_corpus_brings_along_is_not_extracted(changeable: House
     assert {name for name in failing(house) if name.startswith("graphrag")} == set()
 
 
-def test_over_http_a_malformed_reply_costs_its_chunk_and_is_asked_again(tmp_path: Path) -> None:
+def test_malformed_reply_over_http_costs_its_chunk_and_is_requested_again(tmp_path: Path) -> None:
     ill = [True]
 
     def says(body: dict) -> str:
@@ -282,7 +282,7 @@ def test_over_http_a_malformed_reply_costs_its_chunk_and_is_asked_again(tmp_path
 
 @pytest.mark.parametrize("method", METHODS)
 @pytest.mark.parametrize("document_id", [None, DOCUMENTS[1]])
-def test_a_question_is_answered_from_the_stored_index(
+def test_question_is_answered_from_the_stored_index(
     indexed: House, method: str, document_id: str | None
 ) -> None:
     answer = ask(indexed.pipeline(), CORPUS, "Who closed the jetty?", method, document_id)

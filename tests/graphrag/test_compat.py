@@ -130,7 +130,7 @@ def frame(connection: duckdb.DuckDBPyConnection, name: str) -> pd.DataFrame:
 
 
 @pytest.mark.parametrize("is_filled", [False, True])
-def test_columns_order_and_types_are_the_packages(store: ParquetStore, is_filled: bool) -> None:
+def test_columns_order_and_types_equal_the_package(store: ParquetStore, is_filled: bool) -> None:
     if is_filled:
         write_graph(store)
     with duckdb.connect() as connection:
@@ -143,7 +143,7 @@ def test_columns_order_and_types_are_the_packages(store: ParquetStore, is_filled
     assert {view.name for view in VIEWS} == {f"graphrag_compat.{name}" for name in COLUMNS}
 
 
-def test_each_says_what_a_row_is(connection: duckdb.DuckDBPyConnection) -> None:
+def test_each_view_documents_its_rows(connection: duckdb.DuckDBPyConnection) -> None:
     found = connection.sql(
         "select view_name, comment from duckdb_views() where schema_name = 'graphrag_compat'"
     ).fetchall()
@@ -152,7 +152,7 @@ def test_each_says_what_a_row_is(connection: duckdb.DuckDBPyConnection) -> None:
 
 
 @pytest.mark.parametrize("name", list(COLUMNS))
-def test_corpora_stand_apart_and_order_of_rows_does_not_matter(
+def test_corpora_are_separate_and_row_order_does_not_matter(
     connection: duckdb.DuckDBPyConnection, store: ParquetStore, name: str
 ) -> None:
     before = frame(connection, name)
@@ -174,7 +174,7 @@ def test_entities_of_the_most_connected_communities(connection: duckdb.DuckDBPyC
     assert found.to_dict() == {BOAT: {0, 2}, LIN: {0, 2}, LAMP: {0, 3}, ANN: {1}}
 
 
-def test_the_hierarchy_goes_both_ways(connection: duckdb.DuckDBPyConnection) -> None:
+def test_hierarchy_has_parents_and_children(connection: duckdb.DuckDBPyConnection) -> None:
     communities = frame(connection, "communities").set_index("community")
     assert communities["parent"].to_dict() == {0: -1, 1: -1, 2: 0, 3: 0}
     children = communities["children"].map(list).to_dict()
@@ -217,7 +217,7 @@ def test_relationships_join_entities_by_title(connection: duckdb.DuckDBPyConnect
     assert degrees.tolist() == relationships["combined_degree"].tolist()
 
 
-def test_text_units_point_back(connection: duckdb.DuckDBPyConnection) -> None:
+def test_text_units_refer_to_their_elements(connection: duckdb.DuckDBPyConnection) -> None:
     units = frame(connection, "text_units").set_index("id")
     assert units["document_id"].to_dict() == {"c0": "d0", "c1": "d0", "c2": "d1"}
     for name, column in (("entities", "entity_ids"), ("relationships", "relationship_ids")):
@@ -247,7 +247,7 @@ def test_claims_are_found_by_the_title_of_their_subject(
     assert claims.merge(entities, left_on="subject_id", right_on="title").shape[0] == 1
 
 
-def test_files_of_an_older_version_do_not_stop_the_others(store: ParquetStore) -> None:
+def test_files_of_an_older_version_do_not_block_others(store: ParquetStore) -> None:
     write_graph(store)
     path = store.path(TABLES["graphrag.entities"], Partition(CORPUS))
     rows = pq.read_table(path, partitioning=None)
@@ -259,7 +259,7 @@ def test_files_of_an_older_version_do_not_stop_the_others(store: ParquetStore) -
             frame(connection, "entities")
 
 
-def test_the_catalogue_and_gsum_sql_have_them(house: House) -> None:
+def test_catalogue_and_gsum_sql_have_the_views(house: House) -> None:
     write_graph(house.store)
     house.pipeline().warehouse.rebuild_catalogue()
     with duckdb.connect(str(house.home.catalogue), read_only=True) as connection:

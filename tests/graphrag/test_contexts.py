@@ -79,7 +79,7 @@ def _chunks(n: int) -> pa.Table:
     return table_of_rows(TABLES["chunks"], rows)
 
 
-def test_chunks_are_shuffled_by_seed_and_what_is_new_moves_none() -> None:
+def test_chunks_are_shuffled_by_seed_and_new_ones_move_none() -> None:
     shuffled = ids(all_chunks(_chunks(40), 0))
     assert sorted(shuffled) == [f"c{i:02}" for i in range(40)] != shuffled
     assert ids(all_chunks(_chunks(40)[::-1], 0)) == shuffled
@@ -168,7 +168,7 @@ def test_reports_on_most_of_the_nearest_come_first_then_the_best_rated() -> None
     assert ids(local(INDEX, [], settings=three, vector=Z))[-2:] == ["k2", "k1"]
 
 
-def test_a_local_question_about_a_document_stays_in_it() -> None:
+def test_local_question_about_a_document_stays_in_it() -> None:
     choose = local(INDEX, ["c0", "c1"])
     chosen = choose(about("d0"))
     assert [passage.node_id for passage in chosen] == [LIN, BOAT, "r-0", "k2", "c0", "c1"]
@@ -178,7 +178,7 @@ def test_a_local_question_about_a_document_stays_in_it() -> None:
     assert ids(choose, "d9") == ["c0", "c1"]  # what nothing is known of has its ranking alone
 
 
-def test_without_an_index_a_local_answer_reads_the_chunks() -> None:
+def test_local_answer_without_index_reads_the_chunks() -> None:
     assert ids(local(EMPTY, ["c1", "c0"])) == ["c1", "c0"]
 
 
@@ -257,7 +257,7 @@ def test_every_kind_keeps_to_its_share(document_id: str | None) -> None:
     assert taken["chunk"] > 0.5 - largest
 
 
-def test_what_one_kind_leaves_is_the_next_ones() -> None:
+def test_unused_share_goes_to_the_next_kind() -> None:
     few = shares(AnswerSettings(prompt_tokens=4000, n_entities=1, share_reports=0))
     assert few["chunk"] > 0.5
     none = shares(AnswerSettings(prompt_tokens=4000, share_chunks=1, share_reports=0))
@@ -275,7 +275,7 @@ def test_local_prompts_are_never_too_long(prompt_tokens: int, document_id: str |
     assert prompt_tokens - 300 < length <= prompt_tokens
 
 
-def test_local_passages_are_shown_in_their_order_whatever_the_scope() -> None:
+def test_local_passages_keep_their_order_in_any_scope() -> None:
     model = Scripted(lambda request: "An answer.")
     for scope, best in ((None, ["c0", "c2"]), ("d0", ["c0", "c1"])):
         asked = queries({"q": "?"}, document_id=scope)
@@ -284,7 +284,7 @@ def test_local_passages_are_shown_in_their_order_whatever_the_scope() -> None:
         assert list(model.asked[-1].passages) == rows["text"].to_pylist()
 
 
-def test_an_options_list_takes_room_of_the_prompt() -> None:
+def test_options_take_room_in_the_prompt() -> None:
     asked = ABOUT_ALL | {"form": "choice", "options": [LONG, "No."]}
     plain, longer = (
         answer_room(q, SETTINGS.prompt_tokens, MAX_WORDS, n_word_pieces) for q in (ABOUT_ALL, asked)

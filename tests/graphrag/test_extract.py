@@ -100,7 +100,7 @@ GOOD = reply(
 )
 
 
-def test_four_tables_of_one_chunk(tmp_path: Path) -> None:
+def test_one_chunk_fills_four_tables(tmp_path: Path) -> None:
     said = reply(
         [entity("**Dr Lin**", description="A doctor.\nOf York."), entity("Tall Ship", "THING ")],
         [related("dr lin", "York", strength=9)],
@@ -157,7 +157,7 @@ def test_four_tables_of_one_chunk(tmp_path: Path) -> None:
     assert extraction["tokens_out"] > 50
 
 
-def test_what_is_said_twice_in_a_reply_is_one(tmp_path: Path) -> None:
+def test_duplicates_within_a_reply_are_merged(tmp_path: Path) -> None:
     said = reply(
         [entity("Lin", description="A doctor."), entity("LIN", "place", "Rich."), entity("Ann")],
         [related("Lin", "Ann", "They met.", 2), related("ann", "lin", "They fought.", 6)],
@@ -215,7 +215,7 @@ MENDED = {
 
 
 @pytest.mark.parametrize("name", MENDED)
-def test_slips_are_mended_without_a_further_request(tmp_path: Path, name: str) -> None:
+def test_small_mistakes_are_repaired_without_a_further_request(tmp_path: Path, name: str) -> None:
     said, names, failures = MENDED[name]
     with judging(tmp_path, speaking(lambda text, nth: said)) as (model, server):
         found = extract(chunks_of("Lin"), model, ONCE)
@@ -248,7 +248,7 @@ def asked_twice(tmp_path_factory) -> Iterator[list[tuple[Result, list[int]]]]:
 
 
 @pytest.mark.parametrize("name", MALFORMED)
-def test_of_a_malformed_reply_the_good_part_is_kept(asked_twice, name: str) -> None:
+def test_valid_items_of_a_malformed_reply_are_kept(asked_twice, name: str) -> None:
     found, _ = asked_twice[0]
     chunk = f"c{TEXTS.index(name)}"
     _, names, told = MALFORMED[name]
@@ -261,7 +261,7 @@ def test_of_a_malformed_reply_the_good_part_is_kept(asked_twice, name: str) -> N
     assert names_in(found, chunk, "extractions", "calls") == [1 if name in CIRCLES else 2]
 
 
-def test_other_chunks_are_as_without_malformed_replies(asked_twice, tmp_path: Path) -> None:
+def test_malformed_replies_do_not_affect_other_chunks(asked_twice, tmp_path: Path) -> None:
     with judging(tmp_path, speaking(lambda text, nth: GOOD)) as (model, _):
         clean = by_chunk(extract(chunks_of(*TEXTS), model, ONCE))
     found = by_chunk(asked_twice[0][0])
@@ -271,7 +271,7 @@ def test_other_chunks_are_as_without_malformed_replies(asked_twice, tmp_path: Pa
     assert len(asked_twice[0][0].failures) == len(MALFORMED)
 
 
-def test_malformed_replies_alone_are_asked_for_again(asked_twice) -> None:
+def test_only_malformed_replies_are_requested_again(asked_twice) -> None:
     (first, n_first), (second, n_second) = asked_twice
     n_malformed = 2 * len(MALFORMED) - len(CIRCLES)  # each of them was asked once more
     assert n_first == len(TEXTS) - len(MALFORMED) + n_malformed
@@ -290,7 +290,7 @@ NOTHING = reply()
 MISSED = reply([entity("LIN", description="New words."), entity("Ann")], [related("Ann", "Lin")])
 
 
-def test_gleanings_add_what_is_new_with_their_round(tmp_path: Path) -> None:
+def test_gleanings_add_new_items_with_their_round(tmp_path: Path) -> None:
     heard: list[dict] = []
     says = rounds(GOOD, MISSED, reply([entity("Bo")], claims=[claim("Bo", "Bo lied.")]))
     with judging(tmp_path, speaking(says, heard), max_repairs=0) as (model, _):
@@ -328,7 +328,7 @@ GLEANINGS = [
 ]
 
 
-def test_a_gleaning_that_brings_nothing_or_is_malformed_is_the_last(tmp_path: Path) -> None:
+def test_gleaning_ends_at_an_empty_or_malformed_reply(tmp_path: Path) -> None:
     says = {str(place): rounds(*replies) for place, (_, replies, _) in enumerate(GLEANINGS)}
     speaker = speaking(lambda text, nth: says[text](text, nth))
     with judging(tmp_path, speaker, max_repairs=0) as (model, server):
@@ -340,7 +340,7 @@ def test_a_gleaning_that_brings_nothing_or_is_malformed_is_the_last(tmp_path: Pa
             assert len(names_in(found, "c0")) == n_names, place
 
 
-def test_each_chunk_is_gleaned_for_itself(tmp_path: Path) -> None:
+def test_each_chunk_is_gleaned_separately(tmp_path: Path) -> None:
     replies = {"one": [GOOD], "two": [GOOD, MISSED], "bad": ["no"], "none": [NOTHING]}
     says = speaking(lambda text, nth: [*replies[text], NOTHING][nth])
     with judging(tmp_path, says, max_repairs=0) as (model, server):
@@ -357,7 +357,7 @@ def test_each_chunk_is_gleaned_for_itself(tmp_path: Path) -> None:
     ]
 
 
-def test_a_malformed_gleaning_keeps_the_first_round(tmp_path: Path) -> None:
+def test_malformed_gleaning_keeps_the_first_round(tmp_path: Path) -> None:
     says = rounds(GOOD, reply([entity("Ann"), entity("")]))
     with judging(tmp_path, speaking(says), max_repairs=0) as (model, _):
         found = extract(chunks_of("Lin"), model, ExtractionSettings())
@@ -367,7 +367,7 @@ def test_a_malformed_gleaning_keeps_the_first_round(tmp_path: Path) -> None:
     assert len(found.failures) == 1
 
 
-def test_the_order_of_chunks_does_not_matter(tmp_path: Path) -> None:
+def test_chunk_order_does_not_matter(tmp_path: Path) -> None:
     chunks = chunks_of(*(f"text {place}" for place in range(7)))
 
     def says(text: str, nth: int) -> str:
@@ -382,7 +382,7 @@ def test_the_order_of_chunks_does_not_matter(tmp_path: Path) -> None:
     assert turned.failures == found.failures
 
 
-def test_settings_say_what_is_asked(tmp_path: Path) -> None:
+def test_settings_decide_what_is_requested(tmp_path: Path) -> None:
     heard: list[dict] = []
     settings = ExtractionSettings(entity_types=["boat", "{oar}"], claims=False, gleanings=0)
     said = reply([entity("Lin", "boat"), entity("Ann", "other")], claims=[claim("Lin", "so")])
@@ -396,7 +396,7 @@ def test_settings_say_what_is_asked(tmp_path: Path) -> None:
     assert schema["$defs"]["Entity"]["properties"]["type"]["enum"] == ["boat", "{oar}", "other"]
 
 
-def test_a_server_that_fails_for_one_chunk(tmp_path: Path) -> None:
+def test_server_failing_for_one_chunk(tmp_path: Path) -> None:
     says = speaking(lambda text, nth: GOOD)
     with judging(tmp_path, says, always_fail="poison") as (model, _):
         found = extract(chunks_of("Lin", "poison", "Ann"), model, ONCE)
@@ -414,7 +414,7 @@ SAMPLE = (
 )
 
 
-def test_the_embedded_model_fills_all_four_tables() -> None:
+def test_embedded_model_fills_all_four_tables() -> None:
     model: LanguageModel = ExtractiveModel(WordEmbedder())
     found = extract(chunks_of(SAMPLE, "Um.", ""), model, ExtractionSettings())
     assert all(table.num_rows for table in tables_of(found).values())
@@ -435,7 +435,7 @@ def test_the_embedded_model_fills_all_four_tables() -> None:
 
 
 @pytest.mark.parametrize("claims", [True, False])
-def test_the_example_is_valid_and_keeps_to_the_types(claims: bool) -> None:
+def test_example_is_valid_and_uses_allowed_types(claims: bool) -> None:
     for types in (tuple(ExtractionSettings().entity_types), ("boat",)):
         schema: Any = extraction_schema(types, claims)
         found = schema.model_validate_json(example([*types, "other"], "other", claims))

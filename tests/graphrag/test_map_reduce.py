@@ -161,7 +161,7 @@ def test_every_prompt_over_2000_reports_keeps_its_length(prompt_tokens: int) -> 
     assert all("Found in d3." in text for request in of_d3 for text in request.passages)
 
 
-def test_partial_answers_are_read_in_descending_order_without_those_of_no_help() -> None:
+def test_partial_answers_are_ordered_by_helpfulness_without_zeros() -> None:
     contexts = passages(60)
     assert n_packs(contexts) == 8
     done = run(contexts, by_place(0, 30, 100, 0, 30, 7, 0, 55))
@@ -172,13 +172,13 @@ def test_partial_answers_are_read_in_descending_order_without_those_of_no_help()
     assert final.passages == tuple(f"Answer worth {value}." for value in (100, 55, 30, 30, 7))
 
 
-def test_an_empty_answer_is_of_no_help_whatever_it_says_of_itself() -> None:
+def test_empty_answer_is_unhelpful_whatever_its_rating() -> None:
     done = run(passages(60), lambda request: helping(90, " \n"))
     assert {fate for _, fate in done.fates} == {"of no help"}
     assert done.unanswered == ["question 'q' has no context"]
 
 
-def test_what_the_final_prompt_cannot_take_is_cut_or_left_out() -> None:
+def test_surplus_of_the_final_prompt_is_cut_or_dropped() -> None:
     done = run(passages(60), by_place(*range(10, 90, 10), answer="Lin lit it. " * 35))
     assert done.fates[:3] == [(80, "kept"), (70, "kept"), (60, "cut")]
     assert done.fates[3:] == [(value, "over budget") for value in (50, 40, 30, 20, 10)]
@@ -189,13 +189,13 @@ def test_what_the_final_prompt_cannot_take_is_cut_or_left_out() -> None:
     assert done.reduced["text"].to_pylist()[3:] == [""] * 5
 
 
-def test_one_answer_that_is_longer_than_the_prompt_is_cut() -> None:
+def test_answer_longer_than_the_prompt_is_cut() -> None:
     done = run(passages(60), lambda request: helping(50, "Lin lit it. " * 900))
     assert [fate for _, fate in done.fates] == ["cut"] + ["over budget"] * 7
     assert prompt_length(done.finals.asked[0]) <= 500
 
 
-def test_a_failing_pack_costs_itself_alone() -> None:
+def test_failing_pack_costs_only_itself() -> None:
     def say(request: Request) -> str | None:
         return None if sentence(30) in request.passages else helping(50)
 
@@ -207,7 +207,7 @@ def test_a_failing_pack_costs_itself_alone() -> None:
     assert len(done.finals.asked[0].passages) == 7
 
 
-def test_of_a_reply_that_was_cut_off_the_partial_answer_is_kept_if_it_is_whole() -> None:
+def test_complete_partial_answer_of_a_truncated_reply_is_kept() -> None:
     whole, cut = helping(50), helping(50, "It was Lin and nobody else.")
 
     def say(request: Request) -> str:
@@ -222,13 +222,13 @@ def test_of_a_reply_that_was_cut_off_the_partial_answer_is_kept_if_it_is_whole()
     assert done.partial["problems"].to_pylist() == kept * 7
 
 
-def test_where_every_pack_fails_there_is_no_answer() -> None:
+def test_no_successful_pack_gives_no_answer() -> None:
     done = run(passages(60), lambda request: None)
     assert (done.partial.num_rows, done.reduced.num_rows, len(done.failures)) == (0, 0, 8)
     assert done.unanswered == ["question 'q' has no context"]
 
 
-def test_what_fits_at_once_is_not_mapped() -> None:
+def test_fitting_reports_are_not_mapped() -> None:
     asked = queries({"q": "Who lit the lamp?", "r": "Why?"})
     contexts = pa.concat_tables([passages(60), passages(9, "r")])
     done = run(contexts, lambda request: helping(50), asked=asked)
@@ -238,7 +238,7 @@ def test_what_fits_at_once_is_not_mapped() -> None:
     assert done.finals.asked[1].passages == tuple(sentence(i) for i in range(9))
 
 
-def test_a_prompt_takes_as_much_as_it_can_before_anything_is_mapped() -> None:
+def test_prompt_is_filled_before_anything_is_mapped() -> None:
     most = max(n for n in range(1, 30) if not n_packs(passages(n)))
     fits = run(passages(most), lambda request: helping(50))
     assert 440 < prompt_length(fits.finals.asked[0]) <= 500
@@ -246,14 +246,14 @@ def test_a_prompt_takes_as_much_as_it_can_before_anything_is_mapped() -> None:
     assert len(mapped.maps.asked) > 1
 
 
-def test_a_passage_longer_than_a_prompt_is_cut_for_its_map() -> None:
+def test_passage_longer_than_a_prompt_is_cut_for_its_map() -> None:
     done = run(passages(3, words=900), lambda request: helping(50))
     assert done.partial["n_passages"].to_pylist() == [1, 1, 1]
     assert max(done.partial["prompt_tokens"].to_pylist()) <= 500
     assert [450 < prompt_length(request) <= 500 for request in done.maps.asked] == [True] * 3
 
 
-def test_a_question_that_leaves_no_room_is_told_and_costs_itself_alone() -> None:
+def test_question_without_room_is_reported_and_costs_only_itself() -> None:
     options = [" ".join([word] * 60) for word in WORDS]
     long = queries({"long": "Which?"}, form="choice", options=options)
     contexts = pa.concat_tables([passages(60, "long"), passages(60)])
@@ -266,13 +266,13 @@ def test_a_question_that_leaves_no_room_is_told_and_costs_itself_alone() -> None
     assert [request.question for request in done.finals.asked] == ["Who lit the lamp?"]
 
 
-def test_questions_of_a_choice_are_mapped_with_their_options() -> None:
+def test_choice_questions_are_mapped_with_their_options() -> None:
     asked = queries({"q": "Who?"}, form="choice", options=["Lin", "Ann"])
     done = run(passages(60), lambda request: helping(50), asked=asked)
     assert all("Ann" in request.question for request in done.maps.asked)
 
 
-def test_one_more_report_leaves_most_maps_as_they_were() -> None:
+def test_one_more_report_leaves_most_maps_unchanged() -> None:
     contexts = passages(400)
     new = table_of_rows(
         TABLES["contexts"],
@@ -289,14 +289,14 @@ def test_one_more_report_leaves_most_maps_as_they_were() -> None:
     assert 1 <= len(after - before) < len(before) / 5
 
 
-def test_without_questions_or_reports_nobody_is_asked() -> None:
+def test_no_questions_or_reports_give_no_requests() -> None:
     done = run(TABLES["contexts"].empty(), lambda request: helping(50))
     assert done.maps.asked == []
     assert done.partial == TABLES["graphrag.partial_answers"].empty()
     assert done.reduced == TABLES["graphrag.reduced_contexts"].empty()
 
 
-def test_an_answer_rests_on_the_packs_whose_partial_answers_it_reads() -> None:
+def test_answer_depends_on_the_packs_of_its_partial_answers() -> None:
     contexts = passages(60)
     n = n_packs(contexts)
     found = run(contexts, by_place(*([0] * (n - 1)), 80))

@@ -88,25 +88,25 @@ def by_id(merged: Result) -> dict[str, dict]:
 ALL = [mention(name, "d0.0") for name in ("Lin", "Boat", "Lamp")]
 
 
-def test_type_is_that_of_most_mentions_and_the_others_are_kept() -> None:
+def test_most_frequent_type_wins_and_others_are_kept() -> None:
     kinds = ["thing", "place", "", "thing", "event"]
     merged, _ = entities([mention("Boat", f"d0.{i}", kind) for i, kind in enumerate(kinds)])
     assert by_id(merged)["e-boat"]["type"] == "thing"
     assert by_id(merged)["e-boat"]["type_variants"] == ["thing: 2", "event: 1", "place: 1"]
 
 
-def test_of_equally_many_types_the_smaller_word_counts() -> None:
+def test_type_ties_use_the_smaller_word() -> None:
     kinds = ["thing", "place", "place", "thing"]
     merged, _ = entities([mention("Boat", f"d0.{i}", kind) for i, kind in enumerate(kinds)])
     assert by_id(merged)["e-boat"]["type"] == "place"
 
 
-def test_entity_that_no_chunk_types_has_no_type() -> None:
+def test_untyped_entity_has_no_type() -> None:
     row = by_id(entities([mention("Boat", "d0.0")])[0])["e-boat"]
     assert (row["type"], row["type_variants"], row["description"]) == ("", [], "")
 
 
-def test_mentions_by_another_name_are_of_the_same_entity() -> None:
+def test_aliases_count_as_mentions_of_one_entity() -> None:
     merged, model = entities(
         [
             mention("Lin", "d1.0", "person", "She sails."),
@@ -124,7 +124,7 @@ def test_mentions_by_another_name_are_of_the_same_entity() -> None:
     assert ": Lin" in request.ending
 
 
-def test_degree_counts_others_once_and_never_itself() -> None:
+def test_degree_counts_distinct_neighbours_without_itself() -> None:
     related = [
         told("lin", "boat", "d0.0"),
         told("boat", "dr lin", "d0.1"),
@@ -136,7 +136,7 @@ def test_degree_counts_others_once_and_never_itself() -> None:
     assert set(relationships(ALL, related)[0]) == {("e-boat", "e-lin"), ("e-boat", "e-lamp")}
 
 
-def test_relationship_is_as_heavy_as_its_mentions() -> None:
+def test_relationship_weight_is_its_number_of_mentions() -> None:
     related = [
         told("lin", "boat", "d0.0", "Lin has it.", 9),
         told("boat", "lin", "d0.1", "Lin has it.", 2),
@@ -154,12 +154,12 @@ def test_relationship_is_as_heavy_as_its_mentions() -> None:
     assert ": Lin and Boat" in model.asked[0].ending
 
 
-def test_of_both_directions_equally_often_the_smaller_id_is_first() -> None:
+def test_direction_ties_use_the_smaller_id() -> None:
     related = [told("lin", "boat", "d0.0"), told("boat", "lin", "d0.1")]
     assert [*relationships(ALL, related)[0]] == [("e-boat", "e-lin")]
 
 
-def test_relationship_keeps_its_id_whichever_end_is_named_first() -> None:
+def test_relationship_id_does_not_depend_on_direction() -> None:
     one, _ = relationships(ALL, [told("lin", "boat", "d0.0")])
     other, _ = relationships(ALL, [told("boat", "lin", "d0.0")])
     assert [r["relationship_id"] for r in one.values()] == [
@@ -167,7 +167,7 @@ def test_relationship_keeps_its_id_whichever_end_is_named_first() -> None:
     ]
 
 
-def test_documents_may_come_in_any_order() -> None:
+def test_document_order_does_not_matter() -> None:
     documents = [
         (
             [
@@ -197,7 +197,7 @@ def test_documents_may_come_in_any_order() -> None:
     assert first[2][0].passages == ("She is 0.", "She is 1.", "She is 2.")
 
 
-def test_one_description_however_often_is_not_asked_about() -> None:
+def test_single_repeated_description_needs_no_request() -> None:
     mentions = [mention("Lin", f"d0.{i}", "person", "A doctor.") for i in range(5)]
     merged, model = entities([*mentions, mention("Boat", "d0.0")])
     assert model.asked == []
@@ -206,7 +206,7 @@ def test_one_description_however_often_is_not_asked_about() -> None:
     assert (row["model"], row["calls"], row["tokens_in"]) == ("", 0, 0)
 
 
-def test_all_things_with_several_descriptions_go_out_together() -> None:
+def test_all_merges_are_requested_together() -> None:
     mentions = [mention(n, f"d0.{i}", "", f"{n} {i}.") for n in ("Lin", "Boat") for i in range(3)]
     merged, model = entities([*mentions, mention("Lamp", "d0.0", "", "Bright.")])
     assert [len(call) for call in model.calls] == [2]
@@ -214,7 +214,7 @@ def test_all_things_with_several_descriptions_go_out_together() -> None:
     assert told_of == {"e-boat": "Merged.", "e-lamp": "Bright.", "e-lin": "Merged."}
 
 
-def test_nothing_becomes_nothing() -> None:
+def test_no_rows_give_no_rows() -> None:
     assert entities([])[0].rows == TABLES["graphrag.entities"].empty()
     rows, model = relationships([], [])
     assert (rows, model.asked) == ({}, [])
@@ -226,7 +226,7 @@ def _described(n: int, words: int = 30) -> list[str]:
     return [f"Fact {i}: {' '.join(rng.choices(vocabulary, k=words))}." for i in range(n)]
 
 
-def test_too_many_descriptions_are_merged_by_parts_within_the_prompt() -> None:
+def test_many_descriptions_are_merged_in_batches_within_the_prompt() -> None:
     texts = _described(200)
     thing = Described("Lin", texts)
     model = Scripted(lambda request: " ".join(["word"] * 60))  # twice as long as it was told
@@ -239,14 +239,14 @@ def test_too_many_descriptions_are_merged_by_parts_within_the_prompt() -> None:
     assert thing.taken["calls"] == len(model.asked) > 20
 
 
-def test_what_is_left_over_alone_waits_for_the_next_round() -> None:
+def test_leftover_description_waits_for_the_next_round() -> None:
     texts = _described(3, 150)
     model = Scripted(lambda request: "Short.")
     merge_descriptions({"e": Described("Lin", texts)}, model, SMALL, n_word_pieces)
     assert [r.passages for r in model.asked] == [tuple(texts[:2]), ("Short.", texts[2])]
 
 
-def test_one_more_description_leaves_most_parts_as_they_were() -> None:
+def test_one_more_description_leaves_most_batches_unchanged() -> None:
     texts = _described(200)
     asked = []
     for more in ([], ["Something new is said here."]):
@@ -258,14 +258,14 @@ def test_one_more_description_leaves_most_parts_as_they_were() -> None:
 
 
 @pytest.mark.parametrize("texts", [_described(2, 3000), [*_described(9), *_described(1, 3000)]])
-def test_descriptions_that_are_too_long_are_cut(texts: list[str]) -> None:
+def test_overlong_descriptions_are_cut(texts: list[str]) -> None:
     model = Scripted(lambda request: "Short.")
     merge_descriptions({"e": Described("Lin", texts)}, model, SMALL, n_word_pieces)
     assert model.asked
     assert max(map(prompt_length, model.asked)) <= 500
 
 
-def test_a_model_that_makes_them_longer_comes_to_an_end_within_the_prompt() -> None:
+def test_model_that_lengthens_descriptions_terminates_within_the_prompt() -> None:
     model = Scripted(lambda request: " ".join(request.passages) + " And more.")
     thing = Described("Lin", _described(40))
     merge_descriptions({"e": thing}, model, SMALL, n_word_pieces)
@@ -274,7 +274,7 @@ def test_a_model_that_makes_them_longer_comes_to_an_end_within_the_prompt() -> N
 
 
 @pytest.mark.parametrize("name", ["林" * 200, "각하 " * 66, "x" * 200, "Zwölf Boxkämpfer " * 12])
-def test_long_names_leave_room_for_what_is_said(name: str) -> None:
+def test_long_names_leave_room_for_descriptions(name: str) -> None:
     texts = _described(20)
     thing = Described(f"{name} and {name}", texts)
     model = Scripted(lambda request: "Short.")
@@ -284,7 +284,7 @@ def test_long_names_leave_room_for_what_is_said(name: str) -> None:
 
 
 @pytest.mark.parametrize("reply", [None, "  \n "])
-def test_without_a_reply_descriptions_are_joined_and_cut(reply: str | None) -> None:
+def test_failed_merge_joins_and_cuts_descriptions(reply: str | None) -> None:
     lin = [mention("Lin", f"d0.{i}", "", f"Lin is {i}.") for i in range(2)]
     boat = [mention("Boat", f"d0.{i}", "", text) for i, text in enumerate(_described(5))]
     lamp = [mention("Lamp", f"d0.{i}", "", f"Lamp is {i}.") for i in range(2)]
@@ -303,7 +303,7 @@ def test_without_a_reply_descriptions_are_joined_and_cut(reply: str | None) -> N
     ]
 
 
-def test_only_what_is_said_anew_is_asked_anew() -> None:
+def test_only_changed_descriptions_are_requested_again() -> None:
     def asked(last: str) -> set[Request]:
         mentions = [
             mention(n, f"d{i}.0", "", f"{n} is {i}.")

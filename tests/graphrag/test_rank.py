@@ -29,13 +29,13 @@ def scored(
     ]
 
 
-def test_reports_of_a_level_are_its_own_and_the_leaves_above() -> None:
+def test_reports_of_a_level_include_higher_leaves() -> None:
     assert [seen.community_id for seen in INDEX.reports(0, None)] == ["k0", "k1"]
     assert [seen.community_id for seen in INDEX.reports(1, None)] == ["k1", "k2"]  # k3 has none
     assert INDEX.reports(99, None)[0] == Seen("k1", 2.5, "# Report 1")
 
 
-def test_a_question_about_a_document_sees_what_is_found_there() -> None:
+def test_document_question_sees_only_its_document() -> None:
     (seen,) = INDEX.reports(0, "d0")
     assert seen.community_id == "k0"
     assert "Finding 0 of k0." in seen.text
@@ -45,7 +45,7 @@ def test_a_question_about_a_document_sees_what_is_found_there() -> None:
     assert INDEX.reports(0, "d9") == []
 
 
-def test_a_chunk_is_as_good_as_the_best_report_that_cites_it() -> None:
+def test_chunk_scores_as_the_best_report_citing_it() -> None:
     one, two, three = scored(
         "graphrag-c0", questions(("?", None, 0), ("?", None, 1), ("?", None, 2))
     )
@@ -67,13 +67,13 @@ def test_documents_take_their_best_chunk() -> None:
 
 
 @pytest.mark.parametrize("variant", VARIANTS)
-def test_a_question_about_a_document_finds_its_chunks_alone(variant: str) -> None:
+def test_document_question_ranks_only_its_chunks(variant: str) -> None:
     asked = questions(("?", "d0", 0), ("?", "d1", 0), ("?", None, 0))
     found = [sorted(chunk for chunk, _ in chunks) for chunks in scored(variant, asked)]
     assert found == [["c0", "c1"], ["c2"], ["c0", "c1", "c2"]]
 
 
-def test_a_chunk_scores_by_the_nearest_entities_that_it_mentions_and_itself() -> None:
+def test_chunk_scores_by_nearest_mentioned_entities_and_itself() -> None:
     asked = questions(("?", None, 0), ("?", None, 1))
     one, two = scored("graphrag-local", asked)
     # Lin (c0, c1) 1 and Boat (c0, c2) 0.6; and the chunk's own vector
@@ -84,19 +84,19 @@ def test_a_chunk_scores_by_the_nearest_entities_that_it_mentions_and_itself() ->
     assert nearest_alone == [("c0", 2.0), ("c1", 1.0), ("c2", 0.0)]
 
 
-def test_entities_on_the_other_side_take_nothing_away() -> None:
+def test_entities_with_negative_similarity_do_not_lower_scores() -> None:
     asked = Questions(["q0"], ["?"], [None], np.array([[-1, 0, 0]], np.float32))
     assert scored("graphrag-local", asked) == [[("c1", 0.0), ("c2", 0.0), ("c0", -1.0)]]
 
 
 @pytest.mark.parametrize("variant", ["graphrag-ts", "graphrag-ss"])
-def test_baselines_rank_by_the_chunks_themselves(variant: str) -> None:
+def test_baselines_rank_by_chunk_similarity(variant: str) -> None:
     asked = questions(("?", None, 1), ("?", "d0", 1))
     plain = rank_questions(Dense, asked, collection()).drop_columns(["latency_s"])
     assert rank(variant, collection(), asked, EMPTY, 10).drop_columns(["latency_s"]) == plain
 
 
-def test_without_an_index_there_is_still_an_order() -> None:
+def test_without_an_index_chunks_are_still_ranked() -> None:
     asked = questions(("?", None, 1))
     assert scored("graphrag-c0", asked, EMPTY) == [[("c0", -1.0), ("c1", -1.0), ("c2", -1.0)]]
     assert scored("graphrag-local", asked, EMPTY) == [[("c1", 1.0), ("c0", 0.0), ("c2", 0.0)]]
@@ -108,13 +108,13 @@ def test_entities_within_chunks() -> None:
     assert entities_within(INDEX, []) == []
 
 
-def test_of_equally_near_vectors_the_smaller_id_comes_first() -> None:
+def test_equal_similarities_are_ordered_by_id() -> None:
     vectors = np.array([[1, 0], [0, 1], [1, 0], [1, 0]], np.float32)
     found = nearest(np.array([1, 0], np.float32), vectors, ["d", "a", "b", "c"], 3)
     assert found == [(2, 1.0), (3, 1.0), (0, 1.0)]
 
 
-def test_a_missing_vector_is_told_with_its_remedy() -> None:
+def test_missing_vector_is_reported_with_remedy() -> None:
     with pytest.raises(ValueError, match="1 of 2 report vectors are missing; materialize"):
         INDEX.vectors("report", ["k0", "k3"])
     assert INDEX.vectors("report", ["k2", "k0"])[0].tolist() == [1, 0, 0]

@@ -120,7 +120,7 @@ def claim(subject: str, description: str, **fields: str) -> dict:
     return own | {"description": description, "status": "true"} | fields
 
 
-def test_a_leaf_is_told_all_that_is_known_of_it() -> None:
+def test_leaf_prompt_has_all_its_elements() -> None:
     claims = [
         claim("a", "a owns b.", status="suspected", start_date="1999", end_date="2001"),
         claim("a", "a is old."),
@@ -144,7 +144,7 @@ def test_a_leaf_is_told_all_that_is_known_of_it() -> None:
     assert row["prompt_tokens"] >= prompt_length(request)
 
 
-def test_one_entity_alone_is_told_without_asking() -> None:
+def test_single_entity_report_needs_no_request() -> None:
     done = run(graph([], alone=["y", "z"]), claims=[claim("z", "z is alone.")])
     assert done.model.asked == []
     row = done.reports["z"]
@@ -157,7 +157,7 @@ def test_one_entity_alone_is_told_without_asking() -> None:
     assert [f["chunk_ids"] for f in done.findings] == [["c-y"], ["c-z"]]
 
 
-def test_reports_are_asked_for_from_the_deepest_level_up() -> None:
+def test_reports_are_requested_from_the_deepest_level_up() -> None:
     given = graph([("a", "b"), ("c", "d"), ("b", "c")])
     done = run(given, found=parted({"left": ["a", "b"], "right": ["c", "d"]}, given))
     assert [len(call) for call in done.model.calls] == [2, 1]
@@ -181,7 +181,7 @@ def _of_part(request: Request) -> str:
 
 
 @pytest.mark.parametrize(("prompt_tokens", "replaced"), [(2500, ""), (2000, "b"), (1400, "bm")])
-def test_over_budget_the_largest_parts_are_told_by_their_reports(
+def test_over_budget_the_largest_subcommunities_are_replaced_by_reports(
     prompt_tokens: int, replaced: str
 ) -> None:
     given, found = _large()
@@ -196,7 +196,7 @@ def test_over_budget_the_largest_parts_are_told_by_their_reports(
     assert prompt_length(done.model.calls[-1][0]) <= prompt_tokens
 
 
-def test_a_part_without_a_report_is_told_by_its_elements() -> None:
+def test_subcommunity_without_report_is_shown_by_its_elements() -> None:
     given, found = _large()
 
     def say(request: Request) -> str | None:
@@ -211,7 +211,7 @@ def test_a_part_without_a_report_is_told_by_its_elements() -> None:
     assert {text[0] for text in shown if "(thing)" in text} == {"b", "s"}
 
 
-def test_of_a_report_that_was_cut_off_the_whole_findings_are_kept() -> None:
+def test_complete_findings_of_a_truncated_report_are_kept() -> None:
     text = report(finding(1), finding(2))
     cut = text[: text.rindex("references")]
     done = run(graph([("a", "b"), ("b", "c")]), lambda request: cut)
@@ -227,7 +227,7 @@ def test_of_a_report_that_was_cut_off_the_whole_findings_are_kept() -> None:
     assert "has no report: it was cut off (nothing" in problem
 
 
-def test_a_part_is_not_told_by_a_report_that_is_longer() -> None:
+def test_report_longer_than_the_elements_is_not_used() -> None:
     given, found = _large()
 
     def say(request: Request) -> str:
@@ -242,7 +242,7 @@ def test_a_part_is_not_told_by_a_report_that_is_longer() -> None:
 
 
 @pytest.mark.parametrize("length", [1, 5, 30])
-def test_no_prompt_is_too_long_and_none_is_empty(length: int) -> None:
+def test_no_prompt_is_too_long_or_empty(length: int) -> None:
     given, found = _large(LONG * length)
     claims = [claim(f"b{i}", f"{LONG * length} {n}") for i in range(4) for n in range(3)]
     long_report = report(summary=LONG * length)
@@ -255,7 +255,7 @@ def test_no_prompt_is_too_long_and_none_is_empty(length: int) -> None:
         assert row["prompt_tokens"] <= 1000
 
 
-def test_what_matters_most_is_shown_first_when_not_all_fits() -> None:
+def test_most_important_elements_are_shown_first() -> None:
     """The ends of the heaviest edge, and it; in order of their texts."""
     star = [("hub", f"leaf{i}") for i in range(6)] + [("hub", "other"), ("other", "leaf5")]
     names = {end for edge in star for end in edge}
@@ -277,7 +277,7 @@ def _elsewhere(more: list[tuple[str, str]], **descriptions: str) -> list[Request
     return done.model.asked
 
 
-def test_what_does_not_concern_a_community_leaves_its_prompt() -> None:
+def test_unrelated_change_leaves_the_prompt() -> None:
     before = _elsewhere([])
     after = _elsewhere([("x3", "x4")])
     assert len(before) == 3
@@ -304,7 +304,7 @@ def test_findings_cite_chunks_that_mention_their_entities() -> None:
         assert row["document_ids"] == sorted({of[c] for c in row["chunk_ids"]})
 
 
-def test_few_chunks_support_a_finding_and_every_entity_has_one() -> None:
+def test_few_chunks_support_a_finding_and_cover_every_entity() -> None:
     given = graph([("hub", f"leaf{i:02}") for i in range(30)])
     done = run(given, says(finding(*range(1, 62))), max_size=40)
     (row,) = done.findings
@@ -314,7 +314,7 @@ def test_few_chunks_support_a_finding_and_every_entity_has_one() -> None:
     assert (one["entity_ids"], len(one["chunk_ids"])) == (["hub"], 10)
 
 
-def test_a_finding_without_a_valid_reference_is_known_by_the_names_it_says() -> None:
+def test_finding_without_valid_reference_is_matched_by_names() -> None:
     by_name = finding(0, 99, -3, summary="B is known.", explanation="(a, too.)")
     nothing = finding(44, summary="Abbots differ.", explanation="")
     half = finding(99, 5, summary="b is known.")
@@ -326,7 +326,7 @@ def test_a_finding_without_a_valid_reference_is_known_by_the_names_it_says() -> 
     assert "Abbots" not in row["text"]
 
 
-def test_a_report_without_findings_supports_nothing() -> None:
+def test_report_without_findings_supports_nothing() -> None:
     """It is shown for its part, but cites no chunk that a finding above could cite."""
     given, found = _large()
 
@@ -345,13 +345,13 @@ def test_a_report_without_findings_supports_nothing() -> None:
     assert done.reports["whole"]["n_unsupported"] == 1
 
 
-def test_more_findings_than_wanted_are_left_out() -> None:
+def test_surplus_findings_are_dropped() -> None:
     many = [finding(1, summary=f"Number {i}.") for i in range(9)]
     done = run(graph([("a", "b")]), says(*many), ReportSettings(max_findings=2))
     assert [row["summary"] for row in done.findings] == ["Number 0.", "Number 1."]
 
 
-def test_without_communities_nobody_is_asked() -> None:
+def test_no_communities_give_no_requests() -> None:
     done = run(graph([]))
     assert done.model.asked == []
     assert done.written.rows == TABLES["graphrag.community_reports"].empty()
@@ -364,7 +364,7 @@ def test_texts_of_elements() -> None:
     assert claim_text(plain, "Boat") == "Claim about Boat, false:\nIt sank. (1999)"
 
 
-def test_a_report_says_nothing_twice() -> None:
+def test_report_has_no_duplicates() -> None:
     findings = [
         {"summary": "It sank.", "explanation": "It sank. In winter."},
         {"summary": "It is old.", "explanation": "It is old."},

@@ -70,7 +70,7 @@ def inputs_in(folder: Path | None, **more: Any) -> Inputs:
     return Inputs({**tables, "corpus_settings": Sections()}, "tales", folder=folder, **more)
 
 
-def test_each_step_reads_what_it_names_and_makes_rows_of_its_tables(tmp_path: Path) -> None:
+def test_each_step_reads_its_inputs_and_writes_rows_of_its_tables(tmp_path: Path) -> None:
     inputs = inputs_in(tmp_path)
     for step in INDEX:
         tables = Recorded(inputs.tables)
@@ -89,7 +89,7 @@ def test_each_step_reads_what_it_names_and_makes_rows_of_its_tables(tmp_path: Pa
 
 
 @pytest.mark.parametrize("variant", METHOD.variants)
-def test_a_question_reads_no_more_than_its_steps_name(tmp_path: Path, variant: str) -> None:
+def test_question_reads_only_the_inputs_of_its_steps(tmp_path: Path, variant: str) -> None:
     inputs = inputs_in(tmp_path, variant=variant)
     inputs = inputs.with_made(run(INDEX, inputs))
     named = {"queries", "corpus_settings"}
@@ -103,14 +103,14 @@ def test_a_question_reads_no_more_than_its_steps_name(tmp_path: Path, variant: s
     assert METHOD.texts_read(inputs).rows.num_rows
 
 
-def test_without_entities_there_is_no_picture(tmp_path: Path) -> None:
+def test_no_entities_give_no_plot(tmp_path: Path) -> None:
     empty = {name: TABLES[f"graphrag.{name}"].empty() for name in ("entities", "relationships")}
     (step,) = (step for step in INDEX if step.table == "communities")
     result = step.result(inputs_in(tmp_path).with_made(empty))
     assert result.shown() == {"communities": {"communities_by_level": {}}}
 
 
-def test_a_given_graph_is_read_in_place_of_a_model(tmp_path: Path) -> None:
+def test_given_graph_replaces_the_model(tmp_path: Path) -> None:
     (tmp_path / "graph").mkdir()
     named = {"title": ["Dov Hallam", "Zorn"], "type": ["", ""], "description": ["A", "B"]}
     ends = {name: pa.array([], pa.string()) for name in ("source", "target", "description")}
@@ -126,6 +126,6 @@ def test_a_given_graph_is_read_in_place_of_a_model(tmp_path: Path) -> None:
     assert EXTRACTION.result(inputs_in(tmp_path, buckets=["03"])).failures == []
 
 
-def test_where_no_folder_is_at_hand_it_says_so() -> None:
+def test_missing_folder_is_reported() -> None:
     with pytest.raises(ValueError, match="graphrag/extractions: there is no corpus folder here"):
         EXTRACTION.result(inputs_in(None, step="graphrag/extractions"))

@@ -63,7 +63,7 @@ def test_equals_the_package_on_sample_texts(embedder, texts, references, batch_s
 
 
 @pytest.mark.parametrize("layer", [1, 2])
-def test_takes_the_layer_asked_for(tmp_path, layer):
+def test_requested_layer_is_used(tmp_path, layer):
     folder = write_bert(tmp_path / "bert")
     texts = ["a b c d", "b a", "z z y", "a b c d " * 20]
     tokens = LocalTokenEmbedder(str(folder), layer, "cpu", 1).embed_tokens(texts)
@@ -72,7 +72,7 @@ def test_takes_the_layer_asked_for(tmp_path, layer):
     np.testing.assert_allclose(bertscore(tokens, tokens).f1, expected, atol=1e-5)
 
 
-def test_the_last_layer_is_the_default_and_none_lies_above_it(tmp_path):
+def test_last_layer_is_the_default_and_the_maximum(tmp_path):
     folder = str(write_bert(tmp_path / "bert"))
     plain, last = LocalTokenEmbedder(folder, None, "cpu", 1), LocalTokenEmbedder(folder, 2, "cpu")
     np.testing.assert_allclose(
@@ -84,7 +84,7 @@ def test_the_last_layer_is_the_default_and_none_lies_above_it(tmp_path):
             LocalTokenEmbedder(folder, layer, "cpu", 1).embed_tokens(["a"])
 
 
-def test_texts_match_themselves_and_empty_ones_nothing(embedder, texts):
+def test_texts_match_themselves_and_empty_texts_match_nothing(embedder, texts):
     tokens = embedder.embed_tokens([*texts, "", " \n", "\u200b"])
     scores = bertscore(tokens, tokens)
     n = len(texts)
@@ -96,7 +96,7 @@ def test_texts_match_themselves_and_empty_ones_nothing(embedder, texts):
         assert (part[:n, :n] > 0).all()
 
 
-def test_precision_is_recall_the_other_way_round(embedder, texts):
+def test_precision_is_recall_with_arguments_swapped(embedder, texts):
     tokens = embedder.embed_tokens(texts)
     few, many = tokens[:3], tokens
     there, back = bertscore(few, many), bertscore(many, few)
@@ -105,7 +105,7 @@ def test_precision_is_recall_the_other_way_round(embedder, texts):
     np.testing.assert_allclose(there.f1, back.f1.T, atol=1e-6)
 
 
-def test_company_and_order_do_not_matter(embedder, texts, monkeypatch):
+def test_batch_and_order_do_not_matter(embedder, texts, monkeypatch):
     together = bertscore(*[embedder.embed_tokens(texts)] * 2).f1
     order = np.random.default_rng(0).permutation(len(texts))
     mixed = embedder.embed_tokens([texts[i] for i in order])
@@ -118,7 +118,7 @@ def text_of(vectors, counted):
     return TokenVectors(np.array(vectors, np.float32), np.array(counted))
 
 
-def test_counted_by_hand():
+def test_known_values():
     """Special tokens may be matched, as by the reference's second token, but do not count."""
     reference = text_of([[1, 0], [0, 1]], [True, True])
     candidate = text_of([[0, 1], [0.6, 0.8], [-1, 0]], [False, True, True])
@@ -130,7 +130,7 @@ def test_counted_by_hand():
     np.testing.assert_allclose(scores.f1, [[expected]], atol=1e-7)
 
 
-def test_padding_takes_no_part():
+def test_padding_is_ignored():
     """A short candidate whose cosines are all negative keeps them beside a longer one."""
     reference = text_of([[1, 0]], [True])
     against, along = text_of([[-1, 0]], [True]), text_of([[1, 0]] * 3, [True] * 3)

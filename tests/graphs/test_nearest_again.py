@@ -58,7 +58,7 @@ corpora = st.dictionaries(st.integers(0, 11), members, min_size=1, max_size=12)
 
 @settings(max_examples=150)
 @given(corpora, corpora, st.sets(st.integers(0, 11)), st.integers(1, 12), st.integers(1, 200))
-def test_equal_to_all_anew(then, other, changed, k, cells):
+def test_equals_a_full_recomputation(then, other, changed, k, cells):
     now = {name: then.get(name) for name in then.keys() - changed}
     now |= {name: rows for name, rows in other.items() if name in changed}
     if not now:
@@ -72,7 +72,7 @@ def test_equal_to_all_anew(then, other, changed, k, cells):
         np.testing.assert_array_equal(some.similarities, expected.similarities)
 
 
-def test_only_what_changed_is_compared(monkeypatch):
+def test_only_changes_are_compared(monkeypatch):
     random = np.random.default_rng(0)
     then: Groups = {}
     for name in range(60):

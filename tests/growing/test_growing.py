@@ -53,7 +53,7 @@ def test_every_family_follows_an_edit_a_move_and_a_kill() -> None:
     machine._compare("left")
 
 
-def test_a_document_that_changes_no_answer_is_counted() -> None:
+def test_document_without_effect_on_answers_is_counted() -> None:
     machine = Growing()
     machine.begin(left="bm25", right="bm25", questions=QUESTIONS[1][1:])  # all on one document
     machine._bring_up_to_date("left", "by hand")
@@ -62,7 +62,7 @@ def test_a_document_that_changes_no_answer_is_counted() -> None:
     machine._compare("left")
 
 
-def test_what_differs_is_found() -> None:
+def test_differences_are_found() -> None:
     machine = Growing()
     machine.begin(left="bm25", right="bm25", questions=QUESTIONS[1])
     machine._bring_up_to_date("left", "by hand")

@@ -136,7 +136,7 @@ def test_every_table_is_filled_and_every_check_passes(indexed: House) -> None:
     assert sizes == {120, 600}
 
 
-def test_a_question_about_one_document_reads_nothing_of_another(indexed: House) -> None:
+def test_single_document_question_reads_no_other_document(indexed: House) -> None:
     for table in ("contexts", "jerr.reread_contexts"):
         rows = [r for r in indexed.table(table).to_pylist() if r["query_id"] == "first"]
         assert {row["method"] for row in rows} == set(METHODS)
@@ -144,7 +144,7 @@ def test_a_question_about_one_document_reads_nothing_of_another(indexed: House) 
         assert not any(f"day {n}" in row["text"] for row in rows for n in (10, 20, 30))
 
 
-def test_what_is_read_again_is_the_text_of_a_line_chunk_or_page(indexed: House) -> None:
+def test_reread_text_is_that_of_its_line_chunk_or_page(indexed: House) -> None:
     rows = indexed.table("jerr.reread_contexts").to_pylist()
     texts = {r["chunk_id"]: r["text"] for r in indexed.table("jerr.line_chunks").to_pylist()}
     texts |= {r["page_id"]: r["text"] for r in indexed.table("jerr.pages").to_pylist()}
@@ -154,7 +154,7 @@ def test_what_is_read_again_is_the_text_of_a_line_chunk_or_page(indexed: House) 
     assert all(row["text"] == texts[row["node_id"]] for row in again)
 
 
-def test_a_question_costs_what_its_steps_take(indexed: House) -> None:
+def test_question_cost_is_the_sum_of_its_steps(indexed: House) -> None:
     calls = {
         (r["method"], r["query_id"]): r["calls"] for r in indexed.table("summaries").to_pylist()
     }
@@ -163,7 +163,7 @@ def test_a_question_costs_what_its_steps_take(indexed: House) -> None:
         assert calls["jerr", query_id] == 3  # keywords too
 
 
-def test_nothing_is_made_twice(indexed: House) -> None:
+def test_second_run_materializes_nothing(indexed: House) -> None:
     asked = asked_of(indexed)
     assert made_by(indexed.run(METHODS)) == []
     assert asked_of(indexed) == asked
@@ -171,7 +171,7 @@ def test_nothing_is_made_twice(indexed: House) -> None:
     assert asked["jerr/synopses"] + asked["jerr/atomic_facts"] <= 2 * n_synopses
 
 
-def test_an_update_equals_a_rebuild_and_asks_for_what_changed(
+def test_update_equals_rebuild_and_requests_only_changes(
     changeable: House, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
     house = changeable
@@ -200,14 +200,14 @@ def test_an_update_equals_a_rebuild_and_asks_for_what_changed(
 
 
 @pytest.mark.usefixtures("tables_alone_here")
-def test_a_setting_concerns_the_steps_that_read_it(changeable: House) -> None:
+def test_setting_affects_only_the_steps_that_read_it(changeable: House) -> None:
     file = changeable.folder / "corpus.toml"
     file.write_text(file.read_text().replace("n_simulations = 100", "n_simulations = 50"))
     assert made_by(make_only(changeable, METHODS, OWN)) == ["jerr/searches[jerr]"]
 
 
 @pytest.mark.usefixtures("tables_alone_here")
-def test_other_methods_share_the_index_and_a_size_it_lacks_is_an_error_that_names_the_setting(
+def test_methods_share_the_index_and_a_missing_size_names_the_setting(
     changeable: House,
 ) -> None:
     report = make_only(changeable, [*OTHERS, "jerr-4000"], ANSWERED_FROM)
@@ -224,7 +224,7 @@ def test_other_methods_share_the_index_and_a_size_it_lacks_is_an_error_that_name
         assert ("read again (" in answer.explanation) == (method != "longrag")
 
 
-def test_over_http_a_bad_reply_costs_its_chunk_and_is_asked_again(tmp_path: Path) -> None:
+def test_bad_reply_over_http_costs_its_chunk_and_is_requested_again(tmp_path: Path) -> None:
     ill = [True]
 
     def says(body: dict) -> str:
@@ -268,7 +268,7 @@ def test_over_http_a_bad_reply_costs_its_chunk_and_is_asked_again(tmp_path: Path
 
 @pytest.mark.parametrize("method", METHODS)
 @pytest.mark.parametrize("document_id", [None, DOCUMENTS[1]])
-def test_a_question_is_answered_and_explained_from_the_stored_index(
+def test_question_is_answered_and_explained_from_the_stored_index(
     indexed: House, method: str, document_id: str | None
 ) -> None:
     answer = ask(indexed.pipeline(), CORPUS, QUESTION, method, document_id, explain=True)
@@ -281,6 +281,6 @@ def test_a_question_is_answered_and_explained_from_the_stored_index(
     assert 0 < shown.index(told) < shown.index("\nsources:\n")
 
 
-def test_only_what_has_something_to_explain_explains(indexed: House) -> None:
+def test_only_methods_with_an_explanation_explain(indexed: House) -> None:
     with pytest.raises(CorpusError, match="leave --explain out, or ask jerr"):
         ask(indexed.pipeline(), CORPUS, QUESTION, "bm25", explain=True)

@@ -126,7 +126,7 @@ def answered(tmp_path_factory: pytest.TempPathFactory) -> Iterator[House]:
         yield house
 
 
-def test_every_question_of_every_form_is_answered_by_both_methods(answered: House) -> None:
+def test_both_methods_answer_every_form_of_question(answered: House) -> None:
     rows = answered.table("summaries").to_pylist()
     asked = {row["query_id"]: row["form"] for row in answered.table("queries").to_pylist()}
     assert Counter(asked.values()) == {"choice": 8, "short": 4}
@@ -139,7 +139,7 @@ def test_no_check_of_the_family_fails(answered: House) -> None:
     assert {name for name in failing(answered) if name.startswith("jerr")} == set()
 
 
-def test_a_choice_is_one_of_the_options_and_right_or_wrong(answered: House) -> None:
+def test_choice_is_one_of_the_options_and_correct_or_wrong(answered: House) -> None:
     found = scores(answered, "accuracy")
     asked = of_form(answered, "choice")
     assert len(found) == len(METHODS) * len(asked)
@@ -150,7 +150,7 @@ def test_a_choice_is_one_of_the_options_and_right_or_wrong(answered: House) -> N
             assert found[row["method"], row["query_id"], "accuracy"] == is_right
 
 
-def test_a_short_answer_is_short_and_scored(answered: House) -> None:
+def test_short_answer_is_short_and_scored(answered: House) -> None:
     asked = of_form(answered, "short")
     rows = [r for r in answered.table("summaries").to_pylist() if r["query_id"] in asked]
     assert all(len(row["text"].split()) <= 20 for row in rows)

@@ -22,7 +22,7 @@ def told(variant: str, words: list[str]) -> list[str]:
     return text.splitlines()
 
 
-def test_everything_is_told_in_order() -> None:
+def test_explanation_lists_everything_in_order() -> None:
     lines = told("jerr", ["storm", "ferry"])
     assert lines[0] == "keywords: storm, ferry"
     assert lines[2].startswith("nodes visited (")
@@ -42,10 +42,10 @@ def test_pagerank_has_no_visits_and_no_path() -> None:
     assert not any("best path" in line for line in lines)
 
 
-def test_a_question_about_everything_says_so() -> None:
+def test_question_without_keywords_is_explained() -> None:
     assert told("jerr", [])[0] == "keywords: none: it asks for everything"
 
 
-def test_a_method_without_search_tells_what_it_read_again() -> None:
+def test_method_without_search_explains_what_it_reread() -> None:
     rows = NOTHING["keywords"], NOTHING["searches"], NOTHING["look_ups"], again([])
     assert explained(*rows, edges=EDGES) == ""

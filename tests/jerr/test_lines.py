@@ -17,7 +17,7 @@ class Everything:
         return list(passages)
 
 
-def test_without_a_search_nodes_stand_by_what_they_match() -> None:
+def test_without_a_search_nodes_rank_by_their_match() -> None:
     space = SearchSpace(NODE_ROWS, EDGES, LINE_CHUNKS, WORDS).scope(None)
     found = by_match(space.match(["lamp"], WORDS, 0.6))
     assert [space.names[node] for node in found.nodes] == ["lamp", "Ada", "storm"]
@@ -37,7 +37,7 @@ def test_bm25_ranks_the_line_chunks_of_the_scope() -> None:
     assert gone == {}
 
 
-def test_the_best_are_read_in_full_without_asking_a_model() -> None:
+def test_best_line_chunks_are_read_without_a_request() -> None:
     asked = queries({"q": "the storm and the ferry"})
     found = ranked_lines(asked, LINE_CHUNKS, WORDS)
     choose = line_contexts(found, SYNOPSES, Everything())  # type: ignore[arg-type]

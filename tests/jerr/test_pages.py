@@ -75,7 +75,7 @@ def paragraphs(n: int, n_words: int = 3, between: str = "\n\n") -> str:
 
 @pytest.mark.parametrize("between", ["\n\n", "\n", "\n \n\n"])
 @pytest.mark.parametrize("said", [1, 2, 3])
-def test_a_page_ends_after_the_passage_that_is_named(said: int, between: str) -> None:
+def test_page_ends_after_the_named_passage(said: int, between: str) -> None:
     text = paragraphs(10, between=between)
     reader = Reader(lambda _: said)
     paged = paginate(documents(text), reader, SMALL)
@@ -89,7 +89,7 @@ def test_a_page_ends_after_the_passage_that_is_named(said: int, between: str) ->
 
 
 @pytest.mark.parametrize("said", [LAST, None])
-def test_without_a_valid_pause_a_page_is_as_long_as_can_be_and_said_to_be(said: int | None) -> None:
+def test_without_a_valid_pause_a_page_is_full_length_and_flagged(said: int | None) -> None:
     paged = paginate(documents(paragraphs(6)), Reader(lambda _: said), SMALL)
     assert paged.rows["n_words"].to_pylist() == [12, 6]
     (problem,) = paged.failures
@@ -97,7 +97,7 @@ def test_without_a_valid_pause_a_page_is_as_long_as_can_be_and_said_to_be(said: 
     assert ("no number in it" if said is None else f"names passage {LAST} of 3") in problem
 
 
-def test_nobody_is_asked_where_there_is_one_place_to_pause() -> None:
+def test_single_possible_pause_needs_no_request() -> None:
     # What is left fits; a long paragraph follows; a paragraph is a page by itself.
     fits, long_follows = paragraphs(4), f"{paragraphs(1)}\n\n{paragraphs(1, 12)}\n\n{paragraphs(1)}"
     reader = Reader()
@@ -106,7 +106,7 @@ def test_nobody_is_asked_where_there_is_one_place_to_pause() -> None:
     assert reader.shown() == []
 
 
-def test_a_long_paragraph_falls_into_lines_sentences_and_words() -> None:
+def test_long_paragraph_is_split_into_lines_sentences_and_words() -> None:
     lines = "\n".join(["one two three four five"] * 3)
     sentences = 'He said: "One two three four." Then five six seven. Eight, nine and ten followed!'
     words = " ".join(f"w{i}" for i in range(30))
@@ -120,7 +120,7 @@ def test_a_long_paragraph_falls_into_lines_sentences_and_words() -> None:
     ]
 
 
-def test_documents_advance_together_and_in_any_order_to_the_same_pages() -> None:
+def test_documents_advance_together_with_pages_in_any_order() -> None:
     table = documents(paragraphs(9), paragraphs(5), "", paragraphs(12))
     reader = Reader()
     paged = paginate(table, reader, SMALL)
@@ -131,7 +131,7 @@ def test_documents_advance_together_and_in_any_order_to_the_same_pages() -> None
     assert set(paged.rows["document_id"].to_pylist()) == {"d0", "d1", "d3"}
 
 
-def test_gists_are_asked_for_where_a_page_is_longer_than_one() -> None:
+def test_gists_are_requested_for_pages_longer_than_a_gist() -> None:
     class Silent(Reader):
         def _reply(self, request: Request) -> Reply:
             if request.schema or "w0" in request.passages[0]:
@@ -146,7 +146,7 @@ def test_gists_are_asked_for_where_a_page_is_longer_than_one() -> None:
     assert "document 'd0', page 1: no gist: the reply is empty" in problem
 
 
-def test_the_extractive_model_paginates_without_problems() -> None:
+def test_extractive_model_paginates_without_failures() -> None:
     boat = [f"The engine of the boat burns {what}." for what in ("coal", "oil", "wood")]
     moon = [f"The moon rose over the red {what}." for what in ("desert", "dune", "rock")]
     settings = PageSettings(min_words=10, max_words=40, gist_words=10)

@@ -7,7 +7,7 @@ from benchmarks.jerr.stories import Stories
 from gsum_assets.corpus.queries import Query
 
 
-def test_bm25_reads_as_many_line_chunks_as_the_nodes_lead_to() -> None:
+def test_bm25_reads_as_many_line_chunks_as_the_search() -> None:
     questions = {
         query_id: (Query(query_id, "?", "?", "specific", "story", [], [], "dev"), right)
         for query_id, right in (("first", "b"), ("second", "a"), ("none", "a"))

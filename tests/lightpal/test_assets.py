@@ -117,14 +117,14 @@ def test_every_method_ranks_every_question(indexed: House) -> None:
     assert not [name for name in failing(indexed) if name.startswith("lightpal")]
 
 
-def test_nothing_is_made_twice(indexed: House) -> None:
+def test_second_run_materializes_nothing(indexed: House) -> None:
     pairs = len(indexed.scorer.pairs)
     assert made_by(indexed.run(METHODS)) == []
     assert len(indexed.scorer.pairs) == pairs
 
 
 @pytest.mark.usefixtures("tables_alone_here")
-def test_a_new_document_scores_changed_lists_only(changeable: House) -> None:
+def test_new_document_scores_only_changed_lists(changeable: House) -> None:
     house = changeable
     known = scored_rows(house)
     house.write_document(NEW, text_of(NEW, 5))
@@ -135,9 +135,7 @@ def test_a_new_document_scores_changed_lists_only(changeable: House) -> None:
 
 
 @pytest.mark.usefixtures("tables_alone_here")
-def test_an_update_equals_a_rebuild(
-    indexed: House, tmp_path_factory: pytest.TempPathFactory
-) -> None:
+def test_update_equals_rebuild(indexed: House, tmp_path_factory: pytest.TempPathFactory) -> None:
     with copy_of(indexed, tmp_path_factory.mktemp("updated")) as house:
         house.scorer = CountingScorer()
         known = scored_rows(house)
@@ -156,7 +154,7 @@ def test_an_update_equals_a_rebuild(
 
 
 @pytest.mark.usefixtures("tables_alone_here")
-def test_another_scorer_scores_anew(changeable: House) -> None:
+def test_another_scorer_scores_again(changeable: House) -> None:
     house = changeable
     house.scorer = CountingScorer(mu=50.0)
     made = made_by(house.run(WALK))
@@ -166,7 +164,7 @@ def test_another_scorer_scores_anew(changeable: House) -> None:
 
 
 @pytest.mark.usefixtures("tables_alone_here")
-def test_a_setting_concerns_the_methods_that_read_it(changeable: House) -> None:
+def test_setting_affects_only_the_methods_that_read_it(changeable: House) -> None:
     file = changeable.folder / "corpus.toml"
     file.write_text(file.read_text().replace("n_probes = 20", "n_probes = 20\npower = 2.0"))
     ranked = [name for name in made_by(changeable.run(WALK)) if "rankings" in name]
@@ -174,7 +172,7 @@ def test_a_setting_concerns_the_methods_that_read_it(changeable: House) -> None:
 
 
 @pytest.mark.usefixtures("tables_alone_here")
-def test_pairs_without_a_score_are_asked_for_again(changeable: House) -> None:
+def test_pairs_without_a_score_are_requested_again(changeable: House) -> None:
     house = changeable
     house.scorer = CountingScorer(mu=60.0, mute=DOCUMENTS[3])
     report = house.run(WALK)
@@ -191,7 +189,7 @@ def test_pairs_without_a_score_are_asked_for_again(changeable: House) -> None:
 
 @pytest.mark.parametrize("method", METHODS)
 @pytest.mark.parametrize("document_id", [None, DOCUMENTS[5]])
-def test_a_question_is_answered_from_the_stored_graph(
+def test_question_is_answered_from_the_stored_graph(
     indexed: House, method: str, document_id: str | None
 ) -> None:
     answer = ask(indexed.pipeline(), CORPUS, "Who met the boat?", method, document_id)
@@ -201,12 +199,12 @@ def test_a_question_is_answered_from_the_stored_graph(
         assert {passage["document_id"] for passage in answer.passages} == {document_id}
 
 
-def test_asking_before_there_is_a_graph_names_the_remedy(without_graph: House) -> None:
+def test_question_before_the_first_graph_names_the_remedy(without_graph: House) -> None:
     with pytest.raises(CorpusError, match=r"lightpal\.passage_edges.*--methods passage_walk"):
         ask(without_graph.pipeline(), CORPUS, "Who met the boat?", "passage_walk")
 
 
-def test_a_wrong_setting_names_table_and_key(changeable: House) -> None:
+def test_wrong_setting_names_table_and_key(changeable: House) -> None:
     (changeable.folder / "corpus.toml").write_text("[lightpal.graph]\nn_edge = 5\n")
     errors = "; ".join(changeable.run(WALK).errors)
     assert re.search(r"\[lightpal\].*graph\.n_edge.*n_edges", errors)

@@ -46,40 +46,40 @@ def read(
     return "".join(TEXTS[i] for i in np.argsort(-found.nodes[0])), paths[: len(paths) // 2]
 
 
-def test_a_passage_is_worth_the_best_path_that_it_lies_on():
+def test_passage_scores_as_its_best_path():
     # b, f: -1 by b-f; a, d: -3 by a-d; e: -6 by a-e; c is on no path
     assert read() == ("bfadec", ["a", "b", "ad", "ae", "bf"])
 
 
-def test_one_hop_reads_the_first_passages_alone():
+def test_one_hop_scores_only_the_first_passages():
     assert read(hops=1) == ("abcdef", ["a", "b"])
     assert read({"a": -2.0, "b": -1.0}, hops=1)[0] == "bacdef"
 
 
-def test_more_hops_read_longer_paths():
+def test_more_hops_score_longer_paths():
     assert read(hops=3) == ("bcfade", ["a", "b", "ad", "ae", "bf", "bfc"])
 
 
-def test_paths_beside_the_beam_are_not_made_longer():
+def test_paths_outside_the_beam_are_not_extended():
     assert read(beam=1) == ("adbecf", ["a", "b", "ad", "ae"])  # a is better than b
 
 
-def test_a_path_meets_no_passage_twice():
+def test_path_visits_no_passage_twice():
     there_and_back = walk_graph(6, (0, 1), both_ways=True)
     assert read(graph=there_and_back, hops=4)[1] == ["a", "b", "ab", "ba"]
 
 
-def test_a_graph_without_edges_reads_no_paths():
+def test_graph_without_edges_has_no_paths():
     assert read(graph=walk_graph(6), hops=3)[1] == ["a", "b"]
 
 
-def test_the_initial_share_stays():
+def test_initial_share_is_kept():
     assert read(share=1.0)[0] == "abcdef"
     # K = 1: a; 2: and b, the best by paths; 3: two of the first, and f; 4: and d
     assert read(share=0.6)[0][:4] == "abfc"
 
 
-def test_a_path_that_no_score_could_be_had_of_is_the_worst_of_its_hop():
+def test_path_without_a_score_ranks_last_in_its_hop():
     # b is worth one less than a, -5, and b-f one less than a-e, -7
     assert read({**WORTH, "b": np.nan, "bf": np.nan})[0] == "adbefc"
     assert read(dict.fromkeys(WORTH, np.nan))[0][-1] == "c"

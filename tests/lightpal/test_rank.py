@@ -98,7 +98,7 @@ def test_every_question_is_ranked(variant):
 
 
 @pytest.mark.parametrize("variant", VARIANTS)
-def test_a_topic_is_found(variant):
+def test_topic_is_found(variant):
     rows = ranked(variant)
     for topic in range(N_TOPICS):
         best = items(rows, f"q{topic}", "document")[:N_DOCUMENTS]
@@ -108,12 +108,12 @@ def test_a_topic_is_found(variant):
 
 
 @pytest.mark.parametrize("variant", VARIANTS)
-def test_the_order_of_rows_does_not_matter(variant):
+def test_row_order_does_not_matter(variant):
     assert ranked(variant, corpus(turned=True)).equals(ranked(variant))
 
 
 @pytest.mark.parametrize("variant", VARIANTS)
-def test_a_question_does_not_depend_on_others(variant):
+def test_question_does_not_depend_on_others(variant):
     here = corpus()
     few = ranked(variant, here._replace(questions=here.questions.take([9, 2, 8])))
     rows = ranked(variant)
@@ -136,7 +136,7 @@ def test_a_question_does_not_depend_on_others(variant):
         (PROMPTRANK, {"initial": "tfidf"}, "tfidf"),
     ],
 )
-def test_six_of_ten_are_the_initial_retrievers(variant, settings, initial):
+def test_six_of_ten_come_from_the_initial_retriever(variant, settings, initial):
     here = corpus()
     rows = ranked(variant, settings=LightpalSettings.model_validate({"retrieval": settings}), k=10)
     baseline = rank_questions(
@@ -153,12 +153,12 @@ def test_six_of_ten_are_the_initial_retrievers(variant, settings, initial):
 
 
 @pytest.mark.parametrize("variant", VARIANTS)
-def test_a_ranking_is_made_for_one_k(variant):
+def test_ranking_depends_on_its_k(variant):
     few, many = (ranked(variant, k=k) for k in (3, 20))
     assert few["item_id"].equals(many["item_id"]) == (variant == PASSAGE_WALK)
 
 
-def test_the_walk_follows_what_the_table_says_of_its_graph():
+def test_walk_uses_the_trust_stored_for_its_graph():
     here = corpus()
     trusts = {}
     for trust in (0.0, 1.0):
@@ -171,7 +171,7 @@ def test_the_walk_follows_what_the_table_says_of_its_graph():
     assert not trusts[1.0]["item_id"].equals(seeds["item_id"])
 
 
-def test_a_scorer_that_needs_company_reads_questions_by_the_corpus():
+def test_scorer_with_batch_statistics_scores_questions_by_the_corpus():
     texts = corpus().collection.chunk_texts
     expected = ranked(PROMPTRANK, scorer=lambda: UnigramScorer(background=texts))
     assert ranked(PROMPTRANK).equals(expected)
@@ -181,7 +181,7 @@ def test_a_scorer_that_needs_company_reads_questions_by_the_corpus():
 
 
 @pytest.mark.parametrize("variant", VARIANTS)
-def test_only_promptrank_asks_for_a_scorer(variant):
+def test_only_promptrank_requests_a_scorer(variant):
     def refuse() -> PassageScorer:
         raise RuntimeError("no scorer")
 

@@ -61,7 +61,7 @@ def led_astray(edges: pa.Table, collection: Collection) -> pa.Table:
     return edges.set_column(edges.schema.get_field_index("target_id"), "target_id", targets)
 
 
-def test_what_joins_topics_is_trusted_and_what_joins_anything_is_not():
+def test_topical_edges_are_trusted_and_random_ones_are_not():
     edges = edges_of(topics())
     good, poor = judged(topics(), edges), judged(topics(), led_astray(edges, topics()))
     for level in ("document", "node"):
@@ -73,7 +73,7 @@ def test_what_joins_topics_is_trusted_and_what_joins_anything_is_not():
     assert good["node", "document"]["trust"] == good["node", "document"]["n_probes"] == 0
 
 
-def test_within_documents_as_well():
+def test_trust_within_documents():
     edges = edges_of(books(), 119)
     good, poor = judged(books(), edges), judged(books(), led_astray(edges, books()))
     assert good["node", "document"]["trust"] > 0.95
@@ -84,19 +84,19 @@ def test_within_documents_as_well():
 
 
 @pytest.mark.parametrize("here", [EMPTY, topics().document(0)])
-def test_too_few_passages_are_no_evidence(here):
+def test_too_few_passages_are_insufficient(here):
     rows = judged(here, edges_of(here))
     assert list(rows) == [("document", "corpus"), ("node", "corpus"), ("node", "document")]
     for row in rows.values():
         assert [row[n] for n in ("n_probes", "walk_evidence", "seed_evidence", "trust")] == [0] * 4
 
 
-def test_without_edges_a_walk_finds_what_the_seeds_find():
+def test_walk_without_edges_equals_the_seeds():
     row = judged(topics(), edges_of(topics()).slice(0, 0))["node", "corpus"]
     assert row["walk_evidence"] == pytest.approx(row["seed_evidence"])
 
 
-def test_trust_by_hand():
+def test_trust_known_values():
     def of(*differences: float) -> float:
         return trust(Evidence(np.array(differences), np.zeros(len(differences))))
 
@@ -133,7 +133,7 @@ def probes(tables: Tables, monkeypatch: pytest.MonkeyPatch) -> set[str]:
     return set(told)
 
 
-def test_a_new_document_replaces_few_probes(monkeypatch):
+def test_new_document_replaces_few_probes(monkeypatch):
     whole = topic_tables(10, 6, 3)
     before = [t.filter(pc.not_equal(t["document_id"], "d00-00")) for t in whole]
     with_document, without = probes(whole, monkeypatch), probes(tuple(before), monkeypatch)
@@ -141,7 +141,7 @@ def test_a_new_document_replaces_few_probes(monkeypatch):
     assert len(without - with_document) <= 3  # no more than it has chunks
 
 
-def test_the_order_of_rows_does_not_matter():
+def test_row_order_does_not_matter():
     turned = Collection.from_tables(*(shuffled(table) for table in topic_tables(10, 6, 3)))
     edges = edges_of(topics())
     assert judged(turned, shuffled(edges)) == judged(topics(), edges)

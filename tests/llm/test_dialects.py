@@ -98,7 +98,7 @@ def serving(
         (rejections.wordless, "guided_json", [500, 500, 200, 500, 500]),
     ],
 )
-def test_a_format_that_the_server_fails_at_is_lowered(
+def test_format_failing_at_the_server_is_lowered(
     tmp_path: Path, rejects: Rejects, format_: str, statuses: list[int]
 ) -> None:
     with serving(tmp_path, rejects) as server:
@@ -110,7 +110,7 @@ def test_a_format_that_the_server_fails_at_is_lowered(
         assert server.format == format_
 
 
-def test_the_schema_goes_along_in_every_form(tmp_path: Path) -> None:
+def test_schema_is_sent_with_every_format(tmp_path: Path) -> None:
     with serving(tmp_path, rejections.llama_cpp_python) as server:
         server.ask(Note)
         assert server.sent[-1]["response_format"]["schema"]["properties"]["weight"]["maximum"] == 10
@@ -125,7 +125,7 @@ def most_names(body: dict) -> int | None:
     return body["response_format"]["json_schema"]["schema"]["properties"]["names"].get("maxItems")
 
 
-def test_lists_are_bounded_where_the_room_of_a_reply_is_set(tmp_path: Path) -> None:
+def test_lists_are_bounded_if_reply_tokens_are_limited(tmp_path: Path) -> None:
     with serving(tmp_path) as server:
         server.ask(Names)
         assert most_names(server.sent[-1]) is None
@@ -140,7 +140,7 @@ def test_lists_are_bounded_where_the_room_of_a_reply_is_set(tmp_path: Path) -> N
         assert server.format == "json_schema"
 
 
-def test_lists_are_bounded_once_a_reply_ran_on(tmp_path: Path) -> None:
+def test_lists_are_bounded_after_a_runaway_reply(tmp_path: Path) -> None:
     endless = '{"names": [' + ", ".join(f'"Name {i}"' for i in range(4000))
 
     def says(body: dict) -> str:
@@ -152,7 +152,7 @@ def test_lists_are_bounded_once_a_reply_ran_on(tmp_path: Path) -> None:
         assert [most_names(body) for body in server.sent] == [None, 24, 24]
 
 
-def test_a_schema_that_the_server_does_not_take_lowers_the_format_for_itself(
+def test_unsupported_schema_lowers_only_its_own_format(
     tmp_path: Path,
 ) -> None:
     with serving(tmp_path, rejections.vllm) as server:
@@ -164,7 +164,7 @@ def test_a_schema_that_the_server_does_not_take_lowers_the_format_for_itself(
         assert server.format == "json_schema"
 
 
-def test_reasoning_models_of_openai(tmp_path: Path) -> None:
+def test_openai_reasoning_models(tmp_path: Path) -> None:
     with serving(tmp_path, rejections.openai_reasoning) as server:
         server.ask(Note)
         server.ask(Names, None)
@@ -175,7 +175,7 @@ def test_reasoning_models_of_openai(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("ignored", ['{"note": "A boat."}', "A boat of weight {7}.", "A boat."])
-def test_a_format_that_is_ignored_in_silence_is_lowered(tmp_path: Path, ignored: str) -> None:
+def test_silently_ignored_format_is_lowered(tmp_path: Path, ignored: str) -> None:
     """Older servers of Ollama take `json_schema` and pass it over."""
 
     def says(body: dict) -> str:
@@ -188,7 +188,7 @@ def test_a_format_that_is_ignored_in_silence_is_lowered(tmp_path: Path, ignored:
         assert [reply.calls for reply in server.ask(Note)] == [1]
 
 
-def test_a_schema_that_is_ignored_in_endless_prose_is_lowered(tmp_path: Path) -> None:
+def test_schema_ignored_in_endless_prose_is_lowered(tmp_path: Path) -> None:
     """`transformers serve` 5 takes `response_format` and passes it over; SmolLM2 then rambled."""
     prose = "She read the note under the sugar bowl. " * 400
 
@@ -202,7 +202,7 @@ def test_a_schema_that_is_ignored_in_endless_prose_is_lowered(tmp_path: Path) ->
         assert server.format == "json_object_schema"
 
 
-def test_several_replies_of_prose_lower_the_format_by_one(tmp_path: Path) -> None:
+def test_several_prose_replies_lower_the_format_once(tmp_path: Path) -> None:
     asked: list[str] = []
 
     def says(body: dict) -> str:
@@ -217,7 +217,7 @@ def test_several_replies_of_prose_lower_the_format_by_one(tmp_path: Path) -> Non
         assert server.format == "json_object_schema"
 
 
-def test_a_circle_is_not_asked_again_since_prose_lowered_the_format_meanwhile(
+def test_loop_is_not_retried_after_prose_lowered_the_format(
     tmp_path: Path,
 ) -> None:
     n_asked: Counter[str] = Counter()
@@ -244,7 +244,7 @@ def test_a_circle_is_not_asked_again_since_prose_lowered_the_format_meanwhile(
         assert server.format == "json_object_schema"
 
 
-def test_a_model_that_still_reasons_gets_more_room_and_not_another_form(tmp_path: Path) -> None:
+def test_model_that_is_still_reasoning_gets_more_tokens_and_the_same_format(tmp_path: Path) -> None:
     thoughts = "<think>" + " ".join(f"Perhaps it weighs {i}." for i in range(4000))
 
     def says(body: dict) -> str:
@@ -258,7 +258,7 @@ def test_a_model_that_still_reasons_gets_more_room_and_not_another_form(tmp_path
 
 
 @pytest.mark.parametrize("status", [429, 500, 502, 503])
-def test_an_outage_never_lowers_the_format(tmp_path: Path, status: int) -> None:
+def test_outage_never_lowers_the_format(tmp_path: Path, status: int) -> None:
     words = "The schema service is overloaded." if status == 503 else "Overloaded."
     left = [3]
 
@@ -273,7 +273,7 @@ def test_an_outage_never_lowers_the_format(tmp_path: Path, status: int) -> None:
         assert server.statuses[:3] == [status] * 3
 
 
-def test_an_outage_after_a_first_reply_is_waited_for(tmp_path: Path) -> None:
+def test_outage_after_a_first_reply_is_waited_for(tmp_path: Path) -> None:
     away = [False]
     with serving(tmp_path, lambda body: (500, {}) if away[0] else None, max_retries=1) as server:
         server.ask(Note)
@@ -286,7 +286,7 @@ def test_an_outage_after_a_first_reply_is_waited_for(tmp_path: Path) -> None:
         assert all("response_format" in body for body in server.sent)
 
 
-def test_nobody_there_is_no_rejection(tmp_path: Path) -> None:
+def test_unreachable_server_is_no_rejection(tmp_path: Path) -> None:
     settings = LlmSettings(
         backend="openai_compatible",
         base_url="http://127.0.0.1:9/v1",
@@ -300,7 +300,7 @@ def test_nobody_there_is_no_rejection(tmp_path: Path) -> None:
     assert model._dialect.format == "json_schema"
 
 
-def test_a_prompt_that_is_too_long_is_sent_once(tmp_path: Path) -> None:
+def test_overlong_prompt_is_sent_once(tmp_path: Path) -> None:
     words = "This model's maximum context length is 512 tokens, you requested 900."
 
     def rejects(body: dict) -> tuple[int, dict] | None:
@@ -326,6 +326,6 @@ def test_a_prompt_that_is_too_long_is_sent_once(tmp_path: Path) -> None:
         (0, "grammar", False),
     ],
 )
-def test_what_is_a_rejection(status: int, words: str, rejected: bool) -> None:
+def test_rejections_are_recognized(status: int, words: str, rejected: bool) -> None:
     assert is_rejection(status, words) is rejected
     assert is_unexplained(status) is (status in (500, 501))

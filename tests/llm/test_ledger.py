@@ -111,7 +111,7 @@ def asked(n: int) -> list[Request]:
     return [Request("answer", "go", f"q{i}", (f"passage {i}",)) for i in range(n)]
 
 
-def test_answers_are_asked_once_and_failures_every_time(store):
+def test_answers_are_requested_once_and_failures_every_time(store):
     inner = FirstWords(refuses="dynamite")
     assert ledgered(store, inner).complete([]) == []
     first = ledgered(store, inner).complete([GOOD, BAD, GOOD])
@@ -140,7 +140,7 @@ def test_equal_requests_cost_once(store):
     assert [row["latency_s"] for row in rows] == [0.5, 0, 0]
 
 
-def test_parsed_replies_come_back_as_their_schema(store):
+def test_parsed_replies_return_as_their_schema(store):
     judge = Fixed(Completion('{"winner": 1}', "judge", 1, 1, 0.0, Verdict(winner=1)))
     request = Request("score", "go", schema=Verdict)
     (first,) = ledgered(store, judge).complete([request])
@@ -151,7 +151,7 @@ def test_parsed_replies_come_back_as_their_schema(store):
     assert second.cached
 
 
-def test_everybody_is_told_of_every_request(store):
+def test_every_caller_receives_every_reply(store):
     inner = FirstWords(refuses="dynamite")
     ledgered(store, inner).complete([GOOD])
     progress, failed, told = [], [], {}
@@ -171,13 +171,13 @@ def test_everybody_is_told_of_every_request(store):
     assert [told[place] for place in range(len(requests))] == replies
 
 
-def test_replies_may_come_from_any_thread(store):
+def test_replies_may_arrive_from_any_thread(store):
     replies = ledgered(store, Threaded()).complete(asked(60))
     assert [reply.text for reply in replies] == [f"passage {i}" for i in range(60)]
     assert len({row["prompt_hash"] for row in calls(store)}) == 60
 
 
-def test_what_was_answered_before_a_model_gave_up_is_kept(store):
+def test_replies_before_a_model_gives_up_are_kept(store):
     inner = GivesUp(2, ModelUnavailableError("refused"))
     with pytest.raises(ModelUnavailableError, match="refused"):
         ledgered(store, inner).complete(asked(5))
@@ -187,7 +187,7 @@ def test_what_was_answered_before_a_model_gave_up_is_kept(store):
     assert again.n_asked == 3
 
 
-def test_calls_are_in_the_table_once_wherever_its_writing_was_cut_off(store, monkeypatch):
+def test_calls_are_recorded_once_wherever_writing_is_interrupted(store, monkeypatch):
     with monkeypatch.context() as patch:
         patch.setattr(reply_writer, "export_calls", lambda *_: None)
         with pytest.raises(Killed):
@@ -217,7 +217,7 @@ def test_calls_are_in_the_table_once_wherever_its_writing_was_cut_off(store, mon
     assert {(row["asset"], row["error"]) for row in rows} == {("asset", None)}
 
 
-def test_what_cannot_be_stored_is_asked_again(tmp_path, monkeypatch):
+def test_unstorable_reply_is_requested_again(tmp_path, monkeypatch):
     store = ParquetStore(str(tmp_path))
     told = []
     with monkeypatch.context() as patch:
@@ -233,7 +233,7 @@ def _full(*_: object) -> None:
     raise OSError("disk full")
 
 
-def test_a_reply_is_told_when_it_is_stored_and_not_before(tmp_path: Path) -> None:
+def test_reply_is_reported_only_after_it_is_stored(tmp_path: Path) -> None:
     store = ParquetStore(str(tmp_path))
     model = ledgered(store, Threaded())
     keys = [bytes.fromhex(prompt_hash(model.identity, request)) for request in asked(20)]
@@ -281,7 +281,7 @@ def test_malformed_text_breaks_neither_memo_nor_ledger(tmp_path, text):
         Request("answer", "go", "q", ("a", "bc"), schema=Verdict),
     ],
 )
-def test_whatever_the_reply_depends_on_tells_requests_apart(other):
+def test_memo_key_covers_everything_a_reply_depends_on(other):
     one = Request("answer", "go", "q", ("a", "bc"))
     assert prompt_hash("model", one) != prompt_hash("model", other)
     assert prompt_hash("model", one) != prompt_hash("model 2", one)
@@ -303,7 +303,7 @@ class FailsAlike(Fixed):
         return super().complete(requests, on_reply)
 
 
-def test_a_failure_that_repeats_is_not_asked_for_again(tmp_path: Path) -> None:
+def test_repeatable_failure_is_not_requested_again(tmp_path: Path) -> None:
     store = ParquetStore(str(tmp_path))
     ledger = Ledger(store, TABLE, "tales", "a")
     failed: list[str] = []
@@ -328,7 +328,7 @@ def test_a_failure_that_repeats_is_not_asked_for_again(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("model", [FailsAlike(repeats=False), Fixed(CompletionError("no", "m"))])
-def test_other_failures_are_asked_for_again(tmp_path: Path, model: LanguageModel) -> None:
+def test_other_failures_are_requested_again(tmp_path: Path, model: LanguageModel) -> None:
     store = ParquetStore(str(tmp_path))
     for _ in range(2):
         ledgered = LedgeredModel(model, store, Ledger(store, TABLE, "tales", "a"))
@@ -336,7 +336,7 @@ def test_other_failures_are_asked_for_again(tmp_path: Path, model: LanguageModel
     assert [row["cached"] for row in calls(store)] == [False, False]
 
 
-def test_slips_are_remembered(tmp_path: Path) -> None:
+def test_repaired_mistakes_are_remembered(tmp_path: Path) -> None:
     store = ParquetStore(str(tmp_path))
     said = Completion("w", "m", 1, 1, 0.0, Words(words=["w"]), slips=("words: no text",))
     request = Request("facts", "go", schema=Words)

@@ -43,7 +43,7 @@ def files(house: House) -> dict[str, tuple[int, int]]:
     return {str(p.relative_to(root)): (s.st_mtime_ns, s.st_size) for p, s in stats.items()}
 
 
-def test_only_the_call_log_and_memos_are_written(indexed: House) -> None:
+def test_ask_writes_only_the_call_log_and_memos(indexed: House) -> None:
     before = files(indexed)
     for question in (QUESTION, "Who met the clerk?"):
         asked(indexed, question)
@@ -53,7 +53,7 @@ def test_only_the_call_log_and_memos_are_written(indexed: House) -> None:
     assert new == {"warehouse/_memo", "warehouse/llm_calls"}
 
 
-def test_stored_vectors_are_used_and_the_question_alone_is_embedded(indexed: House) -> None:
+def test_stored_vectors_are_used_and_only_the_question_is_embedded(indexed: House) -> None:
     question = "Where was the boat in winter?"
     before = indexed.embedder.n_embedded
     asked(indexed, question)
@@ -65,7 +65,7 @@ def test_stored_vectors_are_used_and_the_question_alone_is_embedded(indexed: Hou
 
 
 @pytest.mark.parametrize("method", ORACLES)
-def test_an_upper_bound_answers_nothing_that_is_not_marked(indexed: House, method: str) -> None:
+def test_upper_bound_does_not_answer_unmarked_questions(indexed: House, method: str) -> None:
     with pytest.raises(CorpusError, match="is an upper bound"):
         asked(indexed, method=method)
 
@@ -86,7 +86,7 @@ def test_every_method_answers_within_the_scope(indexed: House, method: str) -> N
     assert one.text == " ".join(read.split()[: len(one.text.split())])
 
 
-def test_the_corpus_is_searched_as_a_whole(indexed: House) -> None:
+def test_corpus_is_searched_as_a_whole(indexed: House) -> None:
     found = asked(indexed, "What about cedar?", method="bm25")
     assert found.passages[0]["document_id"] == "cedar"
     assert len({p["document_id"] for p in asked(indexed, method="full_context").passages}) == 3
@@ -117,14 +117,14 @@ def test_errors_name_object_and_remedy(indexed: House, wrong: dict, parts: list[
     assert files(indexed) == before
 
 
-def test_a_comparison_reads_each_document(indexed: House) -> None:
+def test_comparison_reads_each_document(indexed: House) -> None:
     whole = asked(indexed, "How do these documents differ?")
     assert {p["document_id"] for p in whole.passages[:3]} == DOCUMENTS
     assert [p["rank"] for p in whole.passages] == list(range(1, len(whole.passages) + 1))
 
 
 @pytest.mark.parametrize("method", ["bm25", "dense", "hybrid"])
-def test_a_named_document_alone_is_read(indexed: House, method: str) -> None:
+def test_named_document_only_is_read(indexed: House, method: str) -> None:
     found = asked(indexed, "What met the boat according to Cedar?", method)
     assert {source.title for source in found.sources} == {"cedar"}
     assert all(" of " in source.place for source in found.sources)
@@ -132,7 +132,7 @@ def test_a_named_document_alone_is_read(indexed: House, method: str) -> None:
     assert {p["document_id"] for p in both.passages} == {"cedar", "ash"}
 
 
-def test_the_shell_answers_without_dagster_and_torch(indexed: House) -> None:
+def test_ask_command_runs_without_dagster_and_torch(indexed: House) -> None:
     code = (
         "import sys; from gsum_assets.cli import main\n"
         "main(sys.argv[1:], standalone_mode=False)\n"

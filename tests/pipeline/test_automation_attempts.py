@@ -15,7 +15,7 @@ pytestmark = pytest.mark.usefixtures("tables_alone")
 SUMMARIES = ("retrieval/summaries", Partition(CORPUS, method="bm25"))
 
 
-def test_a_failure_is_tried_once_after_each_wish(changeable: House) -> None:
+def test_failure_is_retried_once_per_request(changeable: House) -> None:
     changeable.model = FirstWords("changed", refuses="boat")
     pipeline = changeable.pipeline()
     with changeable.instance() as instance:
@@ -37,7 +37,7 @@ def test_a_failure_is_tried_once_after_each_wish(changeable: House) -> None:
         assert SUMMARIES not in requested(pipeline, instance)
 
 
-def test_what_a_run_of_the_daemon_failed_at_is_tried_by_the_drive_that_waited_for_it(
+def test_daemon_failure_is_retried_by_the_refresh_that_waited(
     changeable: House, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     changeable.model = FirstWords("changed", refuses="boat")
@@ -60,7 +60,7 @@ def test_what_a_run_of_the_daemon_failed_at_is_tried_by_the_drive_that_waited_fo
         assert requested(pipeline, instance) == set()
 
 
-def test_an_incomplete_partition_is_tried_once_after_each_wish(changeable: House) -> None:
+def test_incomplete_partition_is_retried_once_per_request(changeable: House) -> None:
     changeable.model = FirstWords("changed", refuses=f"met {BAD}.")
     pipeline = changeable.pipeline()
     with changeable.instance() as instance:
@@ -89,7 +89,7 @@ def test_an_incomplete_partition_is_tried_once_after_each_wish(changeable: House
         assert refresh(pipeline, instance, CORPUS).results == []
 
 
-def test_what_was_cancelled_is_left_alone_until_somebody_wants_it(changeable: House) -> None:
+def test_cancelled_assets_wait_for_the_next_request(changeable: House) -> None:
     changeable.model = FirstWords("changed", refuses="boat")
     pipeline = changeable.pipeline()
     with changeable.instance() as instance:

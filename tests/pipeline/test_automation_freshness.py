@@ -46,21 +46,21 @@ def judged(house: House, instance: dg.DagsterInstance, hours: float) -> Freshnes
         return asyncio.run(evaluator.evaluate_freshness(context, node))
 
 
-def test_results_and_nothing_else_can_be_late(current: House) -> None:
+def test_only_results_can_be_stale(current: House) -> None:
     graph = current.pipeline().definitions.resolve_asset_graph()
     late = {k.to_user_string() for k in graph.get_all_asset_keys() if graph.get(k).freshness_policy}
     assert late == {"leaderboard", *(f"{family.name}/scores" for family in FAMILIES)}
     assert late > RESULTS
 
 
-def test_a_result_of_which_nothing_is_told_becomes_late(current: House) -> None:
+def test_unobserved_result_becomes_stale(current: House) -> None:
     with current.instance() as instance:
         assert judged(current, instance, hours=25) == FreshnessState.PASS
         assert judged(current, instance, hours=27) == FreshnessState.WARN
         assert judged(current, instance, hours=37) == FreshnessState.FAIL
 
 
-def test_an_old_result_is_confirmed_and_nothing_else_changes(changeable: House) -> None:
+def test_old_result_is_confirmed_and_nothing_else_changes(changeable: House) -> None:
     pipeline = changeable.pipeline()
     with changeable.instance() as instance:
         assert confirmed(changeable, instance, hours=11) == set()
@@ -83,7 +83,7 @@ def test_an_old_result_is_confirmed_and_nothing_else_changes(changeable: House) 
         assert requested(pipeline, instance) == set()
 
 
-def test_nothing_is_confirmed_unless_somebody_looked_lately(
+def test_confirmation_needs_a_recent_observation(
     changeable: House, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(freshness, "_LOOKED_S", 3 * HOUR)
@@ -91,14 +91,14 @@ def test_nothing_is_confirmed_unless_somebody_looked_lately(
         assert confirmed(changeable, instance, hours=13) == set()
 
 
-def test_what_is_due_is_not_confirmed(changeable: House) -> None:
+def test_due_assets_are_not_confirmed(changeable: House) -> None:
     changeable.write_document(document_in(0), "A lighthouse. " * 20)
     with changeable.instance() as instance:
         observe_sources(changeable.pipeline(), instance, CORPUS, {})
         assert confirmed(changeable, instance, hours=13) == set()
 
 
-def test_what_could_not_be_brought_up_to_date_is_not_confirmed(changeable: House) -> None:
+def test_failed_updates_are_not_confirmed(changeable: House) -> None:
     changeable.model = FirstWords("sour", refuses="boat")
     assert changeable.run().errors
     with changeable.instance() as instance:

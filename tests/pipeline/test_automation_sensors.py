@@ -68,7 +68,7 @@ def settle(folder: Path) -> None:
         os.utime(file, (then, then))
 
 
-def test_a_new_folder_is_taken_in_and_then_left_alone(house: House, daemon: Daemon) -> None:
+def test_new_folder_is_read_once(house: House, daemon: Daemon) -> None:
     assert daemon.looks() == [CORPUS]
     assert daemon.corpora == [CORPUS]
     assert daemon.pipeline.requests.of(CORPUS) == set(METHODS.default)
@@ -76,7 +76,7 @@ def test_a_new_folder_is_taken_in_and_then_left_alone(house: House, daemon: Daem
     assert "no corpus folder changed" in daemon.reason()
 
 
-def test_the_methods_of_its_settings_are_asked_for(house: House, daemon: Daemon) -> None:
+def test_methods_of_the_folder_settings_are_requested(house: House, daemon: Daemon) -> None:
     (house.folder / "corpus.toml").write_text("methods = ['bm25']\n")
     settle(house.folder)
     daemon.tick()
@@ -95,13 +95,15 @@ def test_files_still_being_written_are_waited_for(house: House, daemon: Daemon) 
     assert daemon.looks() == [CORPUS]
 
 
-def test_a_time_to_come_does_not_hold_a_folder_back(house: House, daemon: Daemon) -> None:
+def test_modification_time_in_the_future_does_not_delay_a_folder(
+    house: House, daemon: Daemon
+) -> None:
     ahead = time.time() + 86_400
     os.utime(house.folder / f"{document_in(0)}.txt", (ahead, ahead))
     assert daemon.looks() == [CORPUS]
 
 
-def test_what_changes_a_folder_is_looked_at_once(house: House, daemon: Daemon) -> None:
+def test_changed_folder_is_observed_at_once(house: House, daemon: Daemon) -> None:
     daemon.tick()
 
     def edited() -> None:
@@ -127,7 +129,7 @@ def test_what_changes_a_folder_is_looked_at_once(house: House, daemon: Daemon) -
         assert daemon.looks() == [], change.__name__
 
 
-def test_broken_folders_are_named_and_hold_back_nobody(house: House, daemon: Daemon) -> None:
+def test_broken_folders_are_named_and_do_not_delay_others(house: House, daemon: Daemon) -> None:
     root = house.home.corpora
     (root / "empty").mkdir()
     (root / "två").mkdir()
@@ -144,7 +146,7 @@ def test_broken_folders_are_named_and_hold_back_nobody(house: House, daemon: Dae
     assert daemon.looks() == ["settings"]
 
 
-def test_a_removed_folder_is_forgotten(changeable: House) -> None:
+def test_deleted_folder_is_forgotten(changeable: House) -> None:
     assert changeable.table("scores").num_rows
     settle(changeable.folder)
     with changeable.instance() as instance:
@@ -159,7 +161,9 @@ def test_a_removed_folder_is_forgotten(changeable: House) -> None:
         assert changeable.table(name, CORPUS).num_rows == 0
 
 
-def test_nothing_is_forgotten_while_the_folder_of_all_is_away(house: House, daemon: Daemon) -> None:
+def test_nothing_is_forgotten_while_the_corpora_folder_is_unmounted(
+    house: House, daemon: Daemon
+) -> None:
     daemon.tick()
     house.home.corpora.rename(house.home.root / "away")
     context = dg.build_sensor_context(instance=daemon.instance)
@@ -169,7 +173,7 @@ def test_nothing_is_forgotten_while_the_folder_of_all_is_away(house: House, daem
     assert daemon.corpora == [CORPUS]
 
 
-def test_a_look_is_taken_by_the_job_at_the_corpus_of_its_tag(house: House, daemon: Daemon) -> None:
+def test_job_observes_the_corpus_of_its_tag(house: House, daemon: Daemon) -> None:
     shutil.copytree(house.folder, house.home.corpora / "second")
     assert daemon.looks() == ["second", CORPUS]
     job = daemon.pipeline.definitions.resolve_job_def(OBSERVE_SOURCES)

@@ -102,7 +102,7 @@ def metadata_of(house: House, asset: str) -> dict:
     return dict(event.asset_materialization.metadata)
 
 
-def test_good_documents_are_all_taken_in(hostile: House) -> None:
+def test_good_documents_are_all_read(hostile: House) -> None:
     assert sorted(column(hostile, "documents", "document_id")) == sorted(GOOD)
     assert set(column(hostile, "chunks", "document_id")) == GOOD
     texts = dict(
@@ -126,7 +126,7 @@ def test_each_bad_document_is_a_row_with_cause_and_remedy(hostile: House) -> Non
             assert part in rows[place]["reason"], place
 
 
-def test_bad_questions_are_left_out_with_a_message_each(hostile: House) -> None:
+def test_bad_questions_are_skipped_with_one_message_each(hostile: House) -> None:
     assert column(hostile, "queries", "query_id") == ["about-ash", "about-elm"]
     assert set(column(hostile, "summaries", "query_id")) == {"about-ash", "about-elm"}
     metadata = metadata_of(hostile, "queries")
@@ -136,7 +136,7 @@ def test_bad_questions_are_left_out_with_a_message_each(hostile: House) -> None:
             assert part in problem
 
 
-def test_bad_input_is_not_tried_again_and_a_repair_is_seen(changeable: House) -> None:
+def test_bad_input_is_not_retried_and_a_repair_is_noticed(changeable: House) -> None:
     assert made_by(changeable.run()) == []
     (changeable.folder / "latin.txt").write_text("café by the river")
     assert changeable.run().errors == []
@@ -174,7 +174,7 @@ BROKEN = [
 ]
 
 
-def test_a_corpus_that_cannot_be_read_keeps_its_tables(changeable: House, tmp_path: Path) -> None:
+def test_unreadable_corpus_keeps_its_tables(changeable: House, tmp_path: Path) -> None:
     before = contents(changeable)
     kept = tmp_path / "kept"
     shutil.copytree(changeable.folder, kept)
@@ -191,7 +191,7 @@ def test_a_corpus_that_cannot_be_read_keeps_its_tables(changeable: House, tmp_pa
 
 
 @pytest.mark.parametrize("name", ["../up", "a/b", "a|b", "", ".hidden", "a" * 101, "två"])
-def test_bad_name_of_a_corpus_is_told_before_anything_is_made(hostile: House, name: str) -> None:
+def test_invalid_corpus_name_raises_before_anything_is_written(hostile: House, name: str) -> None:
     with pytest.raises(CorpusError, match="use letters, digits") as error:
         hostile.run(corpus=name)
     assert f"'{name}'" in str(error.value)
@@ -199,7 +199,7 @@ def test_bad_name_of_a_corpus_is_told_before_anything_is_made(hostile: House, na
         assert instance.get_dynamic_partitions("corpora") == [CORPUS]
 
 
-def test_unknown_method_is_told_with_those_known(changeable: House) -> None:
+def test_unknown_method_error_names_the_known_ones(changeable: House) -> None:
     with pytest.raises(
         CorpusError,
         match=f"'{CORPUS}': unknown method 'x'; known.*unknown method 'bm52'; did you mean 'bm25'",
@@ -208,7 +208,7 @@ def test_unknown_method_is_told_with_those_known(changeable: House) -> None:
     assert made_by(changeable.run()) == []  # nothing was asked for
 
 
-def test_one_question_that_fails_costs_its_row_alone(changeable: House) -> None:
+def test_failing_question_costs_only_its_row(changeable: House) -> None:
     changeable.model = FirstWords("picky", refuses="of ash")
     report = changeable.run()
     assert report.errors == []
@@ -219,7 +219,7 @@ def test_one_question_that_fails_costs_its_row_alone(changeable: House) -> None:
     assert set(column(changeable, "rankings", "query_id")) == {"about-ash", "about-elm"}
 
 
-def test_a_model_that_fails_on_everything_leaves_the_tables(changeable: House) -> None:
+def test_model_failing_on_everything_keeps_the_tables(changeable: House) -> None:
     before = contents(changeable)
     changeable.model = FirstWords("sour", refuses="The")
     report = changeable.run()

@@ -48,7 +48,7 @@ def edit(house: House) -> None:
     house.write_document(GOOD, "A heron met the lamp. " * 30)
 
 
-def test_a_run_that_begins_between_two_looks_does_not_end_it(
+def test_run_beginning_between_two_polls_does_not_end_the_wait(
     changeable: House, instance: dg.DagsterInstance, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """What the daemon took up is not requested here; it ended without having made anything."""
@@ -66,7 +66,7 @@ def test_a_run_that_begins_between_two_looks_does_not_end_it(
     assert "retrieval/scores[bm25]" in made_by(report)
 
 
-def test_what_cannot_be_made_is_named(
+def test_assets_that_cannot_be_materialized_are_named(
     changeable: House, instance: dg.DagsterInstance, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(runs, "due", lambda *_: [])
@@ -79,7 +79,7 @@ def test_what_cannot_be_made_is_named(
     assert report.missing["retrieval/scores"] == 1  # of bm25: nobody requested the others
 
 
-def test_methods_that_others_requested_are_left_to_a_daemon(
+def test_methods_requested_by_others_are_left_to_a_daemon(
     changeable: House, instance: dg.DagsterInstance
 ) -> None:
     alive(instance)
@@ -93,7 +93,9 @@ def test_methods_that_others_requested_are_left_to_a_daemon(
     assert {partition.method for _, partition in requested(pipeline, instance)} == {"tfidf"}
 
 
-def test_without_a_daemon_they_follow(changeable: House, instance: dg.DagsterInstance) -> None:
+def test_methods_requested_by_others_follow_without_a_daemon(
+    changeable: House, instance: dg.DagsterInstance
+) -> None:
     pipeline = changeable.pipeline()
     pipeline.requests.add(CORPUS, ["tfidf"])
     report = refresh(pipeline, instance, CORPUS, ["random"])
@@ -103,7 +105,7 @@ def test_without_a_daemon_they_follow(changeable: House, instance: dg.DagsterIns
     assert (report.is_complete, report.n_others) == (True, 0)
 
 
-def test_a_daemon_requests_nothing_while_a_run_of_another_process_is_at_work(
+def test_daemon_requests_nothing_while_another_process_runs(
     changeable: House, instance: dg.DagsterInstance
 ) -> None:
     pipeline = changeable.pipeline()
@@ -118,7 +120,7 @@ def test_a_daemon_requests_nothing_while_a_run_of_another_process_is_at_work(
     assert requested(pipeline, instance) != set()
 
 
-def test_only_what_the_daemon_queued_by_itself_is_set_aside(
+def test_only_runs_queued_by_the_daemon_are_cancelled(
     changeable: House, instance: dg.DagsterInstance
 ) -> None:
     graph = changeable.pipeline().definitions.resolve_asset_graph()
@@ -134,7 +136,7 @@ def test_only_what_the_daemon_queued_by_itself_is_set_aside(
     assert found[by_hand.run_id] == dg.DagsterRunStatus.QUEUED
 
 
-def test_an_interrupted_process_ends_its_runs(instance: dg.DagsterInstance) -> None:
+def test_interrupted_process_ends_its_runs(instance: dg.DagsterInstance) -> None:
     job = pooled(None).resolve_implicit_global_asset_job_def()
     mine, started = tags_of_this_process(CORPUS), dg.DagsterRunStatus.STARTED
     own = instance.create_run_for_job(job, status=started, tags={**mine, REFRESHING: CORPUS})

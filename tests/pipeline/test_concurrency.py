@@ -136,14 +136,14 @@ def test_every_table_equals_that_of_an_undisturbed_home(
     assert contents(house) == undisturbed
 
 
-def test_every_file_is_whole_and_none_is_left_over(house: House) -> None:
+def test_every_file_is_complete_and_none_is_left_over(house: House) -> None:
     files = list(Path(house.store.root).rglob("*.parquet"))
     assert sum(pq.ParquetFile(file).read().num_rows for file in files)
     left = [f for f in house.home.root.rglob("*") if f.suffix == ".part"]
     assert left == []
 
 
-def test_the_catalogue_knows_every_table(house: House) -> None:
+def test_catalogue_has_every_table(house: House) -> None:
     with duckdb.connect(str(house.home.catalogue), read_only=True) as connection:
         for name, table in TABLES.items():
             if house.store.partitions(table):
@@ -151,7 +151,7 @@ def test_the_catalogue_knows_every_table(house: House) -> None:
                 assert counted == (house.table(name).num_rows,), name
 
 
-def test_no_run_and_no_place_in_a_pool_is_left(house: House) -> None:
+def test_no_run_and_no_pool_slot_is_left(house: House) -> None:
     with house.instance() as instance:
         assert {run.status for run in instance.get_runs()} == {dg.DagsterRunStatus.SUCCESS}
         assert instance.event_log_storage.get_concurrency_run_ids() == set()
@@ -173,13 +173,13 @@ def _told(record: AssetCheckExecutionRecord) -> str:
     return f"{evaluation.description if evaluation else record.status} ({record.run_id})"
 
 
-def test_no_prompt_was_paid_for_twice(trial: Trial) -> None:
+def test_no_prompt_is_paid_for_twice(trial: Trial) -> None:
     asked = Counter(line["messages"] for line in trial.home.server.lines("/chat/completions"))
     assert len(asked) > 1
     assert set(asked.values()) == {1}
 
 
-def test_files_may_change_while_a_run_is_at_work(changeable: House, tmp_path: Path) -> None:
+def test_files_may_change_during_a_run(changeable: House, tmp_path: Path) -> None:
     """Edited back and forth between the look at the folder and the reading of documents."""
     new, texts = document_in(5), {}
 

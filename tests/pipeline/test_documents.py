@@ -66,7 +66,7 @@ def read(house: House) -> None:
         assert refresh(pipeline, instance, CORPUS, ["bm25"], only=only).is_complete
 
 
-def test_a_mixed_folder_is_read_through_a_link_and_each_file_once(
+def test_mixed_folder_is_read_through_a_link_once_per_file(
     house: House, converted: list[bytes], tmp_path: Path
 ) -> None:
     read(house)
@@ -119,7 +119,7 @@ def test_a_mixed_folder_is_read_through_a_link_and_each_file_once(
         assert contents(fresh, CORPUS) == contents(house, CORPUS)
 
 
-def test_a_converted_document_is_forgotten_with_its_text(house: House, tmp_path: Path) -> None:
+def test_converted_document_is_deleted_with_its_text(house: House, tmp_path: Path) -> None:
     read(house)
     with house.instance() as instance:
         done = forget(house.pipeline(), instance, CORPUS, "a.pdf")

@@ -25,7 +25,7 @@ GRAPH = dg.Definitions([asset("a"), asset("b", A), asset("c", B), asset("d")]).r
         ({B}, [C, D], [D]),
     ],
 )
-def test_what_rests_on_something_left_out_is_left_out(
+def test_assets_downstream_of_an_excluded_one_are_excluded(
     left_out: set[dg.AssetKey], asked: list[dg.AssetKey], kept: list[dg.AssetKey]
 ) -> None:
     request = dg.RunRequest(asset_selection=asked)

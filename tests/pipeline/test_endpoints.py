@@ -79,7 +79,7 @@ def llm_calls(house: House) -> list[dict]:
         return connection.sql("from llm_calls").to_arrow_table().to_pylist()
 
 
-def test_what_was_answered_before_a_kill_is_not_asked_again(indexed: House, tmp_path: Path) -> None:
+def test_replies_before_a_kill_are_not_requested_again(indexed: House, tmp_path: Path) -> None:
     with scripted_process(tmp_path / "log.jsonl", latency_s=0.4) as server:
         served_by(indexed, server, max_concurrent=2)
         process = start_run(indexed)
@@ -108,7 +108,7 @@ def test_what_was_answered_before_a_kill_is_not_asked_again(indexed: House, tmp_
     assert indexed.table("summaries").num_rows == N_QUESTIONS
 
 
-def test_a_text_that_always_fails_costs_its_row_alone(indexed: House, tmp_path: Path) -> None:
+def test_failing_text_costs_only_its_row(indexed: House, tmp_path: Path) -> None:
     with scripted_process(tmp_path / "log.jsonl", always_fail="boat, 7?") as server:
         served_by(indexed, server, max_retries=1)
         said = run(indexed)
@@ -147,7 +147,7 @@ def failed_checks(house: House) -> set[str]:
 
 
 @pytest.mark.parametrize("key", ["", "sk-wrong-" + MARKED_KEY])
-def test_a_missing_or_wrong_key_is_told_before_any_work(
+def test_missing_or_wrong_key_raises_before_any_work(
     house: House, tmp_path: Path, capfd: pytest.CaptureFixture[str], key: str
 ) -> None:
     with scripted_process(tmp_path / "log.jsonl", key=MARKED_KEY) as server:
@@ -167,7 +167,7 @@ def holds_key(path: Path) -> bool:
     return path.is_file() and MARKED_KEY.encode() in path.read_bytes()
 
 
-def test_the_key_is_nowhere_in_the_home(
+def test_key_is_nowhere_in_the_home(
     house: House, tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
     faults = {"429": 4, "500": 5}
@@ -188,7 +188,7 @@ def test_the_key_is_nowhere_in_the_home(
     assert [path for path in house.home.root.rglob("*") if holds_key(path)] == []
 
 
-def test_a_key_revoked_in_mid_run_ends_it_with_one_message(indexed: House, tmp_path: Path) -> None:
+def test_key_revoked_during_a_run_ends_it_with_one_message(indexed: House, tmp_path: Path) -> None:
     with scripted_process(tmp_path / "log.jsonl", first=("ok",) * 9 + ("401",) * 90) as server:
         served_by(indexed, server, max_concurrent=1)
         said = run(indexed)

@@ -78,7 +78,7 @@ def indexed(first_run: tuple[House, RunReport], tmp_path: Path) -> Iterator[Hous
         yield copy
 
 
-def test_first_run_makes_everything_once(first_run: tuple[House, RunReport]) -> None:
+def test_first_run_materializes_everything_once(first_run: tuple[House, RunReport]) -> None:
     made = made_by(first_run[1])
     expected = [f"{asset}[0{b}]" for asset in DOCUMENT_LEVEL for b in range(8)]
     expected += [f"{asset}[{method}]" for asset in RESULTS for method in METHODS]
@@ -87,16 +87,16 @@ def test_first_run_makes_everything_once(first_run: tuple[House, RunReport]) -> 
     assert made == sorted([*expected, "queries[]", "query_embeddings[]", *judged, *BOARD])
 
 
-def test_nothing_changed_makes_nothing(indexed: House) -> None:
+def test_unchanged_corpus_materializes_nothing(indexed: House) -> None:
     assert made_by(indexed.run()) == []
 
 
-def test_touched_file_makes_nothing(indexed: House) -> None:
+def test_touched_file_materializes_nothing(indexed: House) -> None:
     os.utime(indexed.folder / f"{document_in(3)}.txt", (1, 1))
     assert made_by(indexed.run()) == []
 
 
-def test_edit_makes_one_bucket_and_what_rests_on_it(edited: tuple[House, RunReport]) -> None:
+def test_edit_materializes_one_bucket_and_its_descendants(edited: tuple[House, RunReport]) -> None:
     made = made_by(edited[1])
     expected = [f"{asset}[03]" for asset in DOCUMENT_LEVEL]
     expected += [f"{asset}[{method}]" for asset in RESULTS for method in METHODS]
@@ -105,12 +105,12 @@ def test_edit_makes_one_bucket_and_what_rests_on_it(edited: tuple[House, RunRepo
     assert made == sorted([*expected, "queries[]", *BOARD])
 
 
-def test_blanks_at_the_end_stop_at_the_documents(indexed: House) -> None:
+def test_trailing_blanks_stop_at_the_documents(indexed: House) -> None:
     indexed.write_document(document_in(3), text_of(document_in(3)) + " \n\n")
     assert made_by(indexed.run(METHODS)) == sorted(f"{asset}[03]" for asset in READ_TOGETHER)
 
 
-def test_a_title_alone_stops_at_what_shows_none(indexed: House) -> None:
+def test_title_change_stops_at_assets_without_titles(indexed: House) -> None:
     document_id, text = document_in(3), text_of(document_in(3))
     (indexed.folder / f"{document_id}.txt").unlink()
     row = {"document_id": document_id, "text": text, "title": "A title"}
@@ -121,14 +121,14 @@ def test_a_title_alone_stops_at_what_shows_none(indexed: House) -> None:
     assert not [name for name in made if name.endswith("[dense]") and "rankings" not in name]
 
 
-def test_edited_added_renamed_and_deleted_equal_a_rebuild(
+def test_edits_additions_renames_and_deletions_equal_a_rebuild(
     rearranged: tuple[House, int], tmp_path: Path
 ) -> None:
     house, _ = rearranged
     assert contents(house) == rebuilt(house, tmp_path)
 
 
-def test_deleted_document_is_gone_from_every_table(rearranged: tuple[House, int]) -> None:
+def test_deleted_document_is_in_no_table(rearranged: tuple[House, int]) -> None:
     house, _ = rearranged
     for name in TABLES:
         if name not in LEDGERS:
@@ -137,7 +137,7 @@ def test_deleted_document_is_gone_from_every_table(rearranged: tuple[House, int]
                 assert not re.search(rf"\b{gone}\b", rows), name
 
 
-def test_changed_embedding_model_makes_its_descendants_only(indexed: House) -> None:
+def test_changed_embedding_model_materializes_only_its_descendants(indexed: House) -> None:
     indexed.embedder = HashEmbedder("another", dimension=12)
     made = made_by(indexed.run())
     expected = [f"chunk_embeddings[0{b}]" for b in range(8)]
@@ -148,7 +148,7 @@ def test_changed_embedding_model_makes_its_descendants_only(indexed: House) -> N
     assert kind == pa.list_(pa.float32(), 12)
 
 
-def test_changed_chunking_makes_chunks_and_what_rests_on_them(indexed: House) -> None:
+def test_changed_chunking_materializes_chunks_and_descendants(indexed: House) -> None:
     (indexed.folder / "corpus.toml").write_text("[chunking]\nmax_tokens = 64\noverlap_tokens = 8\n")
     made = made_by(indexed.run())
     assert {f"chunks[0{b}]" for b in range(8)} <= set(made)
@@ -161,7 +161,7 @@ def test_unchanged_texts_are_not_embedded_again(rearranged: tuple[House, int]) -
     assert n_embedded == house.table("chunks")["document_id"].to_pylist().count(NEW)
 
 
-def test_one_method_more_makes_that_method_only(indexed: House) -> None:
+def test_additional_method_materializes_only_itself(indexed: House) -> None:
     made = made_by(indexed.run(["tfidf"]))
     assert made == sorted([*(f"{asset}[tfidf]" for asset in RESULTS), *BOARD])
     methods = set(indexed.table("leaderboard")["method"].to_pylist())

@@ -36,7 +36,7 @@ def receives_signals(pid: int) -> bool:
     return any(int(masks[name], 16) >> (signal.SIGTERM - 1) & 1 for name in ("SigBlk", "SigCgt"))
 
 
-def test_a_run_ends_at_once_wherever_it_is(tmp_path: Path) -> None:
+def test_interrupt_ends_a_run_at_any_point(tmp_path: Path) -> None:
     """While it imports, while it makes tables, and while requests are on their way."""
     chance = random.Random(3)
     with (

@@ -77,7 +77,7 @@ def done(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[House, Scri
         yield house, server
 
 
-def test_questions_are_written_answers_judged_and_nothing_is_asked_twice(
+def test_questions_are_generated_answers_judged_and_nothing_requested_twice(
     done: tuple[House, ScriptedServer],
 ) -> None:
     house, server = done
@@ -105,7 +105,7 @@ def test_questions_are_written_answers_judged_and_nothing_is_asked_twice(
     assert len(server.lines("/chat/completions")) == asked
 
 
-def test_a_judge_that_gives_no_verdict_is_counted(
+def test_judge_without_verdict_is_counted(
     done: tuple[House, ScriptedServer], tmp_path: Path
 ) -> None:
     def no_verdict(body: dict) -> str:

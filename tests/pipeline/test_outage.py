@@ -113,7 +113,9 @@ def calm(tmp_path_factory: pytest.TempPathFactory) -> Night:
             return Night(contents(house), answered(server, CHATS), answered(server, TEXTS))
 
 
-def test_in_a_storm_all_is_answered_once_and_within_the_limits(calm: Night, tmp_path: Path) -> None:
+def test_unreliable_server_answers_everything_once_within_the_limits(
+    calm: Night, tmp_path: Path
+) -> None:
     log = tmp_path / "log.jsonl"
     faults = {"429": 0.2, "500": 0.05, "stall": 0.03, "truncate": 0.03, "garbage": 0.03}
     with (
@@ -136,7 +138,7 @@ def test_in_a_storm_all_is_answered_once_and_within_the_limits(calm: Night, tmp_
         assert n_tokens <= N_TOKENS
 
 
-def test_after_each_outage_only_what_is_missing_is_asked(calm: Night, tmp_path: Path) -> None:
+def test_after_each_outage_only_missing_replies_are_requested(calm: Night, tmp_path: Path) -> None:
     log, port = tmp_path / "log.jsonl", 0
     with new_house(tmp_path / "home") as house:
         for n_served in (3, 8, 20):

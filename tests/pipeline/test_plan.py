@@ -132,7 +132,7 @@ def figures(found: Plan) -> tuple[int, int, float]:
     return total.n, total.tokens_in + total.tokens_out, total.usd
 
 
-def test_a_plan_is_near_what_the_first_run_spends(house: House, tmp_path: Path) -> None:
+def test_plan_is_close_to_the_first_run(house: House, tmp_path: Path) -> None:
     with served(house, tmp_path / "log.jsonl") as server:
         found = planned(house, METHODS_ASKED)
         assert server.lines() == []
@@ -154,7 +154,7 @@ def test_a_plan_is_near_what_the_first_run_spends(house: House, tmp_path: Path) 
     assert found.n_questions == 3
 
 
-def test_what_is_current_costs_nothing_and_an_edit_its_own_questions(changeable: House) -> None:
+def test_current_assets_cost_nothing_and_an_edit_its_own_questions(changeable: House) -> None:
     """`FirstWords` counts what it is asked; the one that rehearses is another."""
 
     def planned_by_first_words() -> Plan:
@@ -184,7 +184,7 @@ def spoken_in(pairs: list[tuple[int, int]]) -> Spoken:
 TERSE = spoken_in([(130, 70)] * 19)
 
 
-def test_a_longer_prompt_has_a_longer_reply_where_it_had_before() -> None:
+def test_longer_prompt_has_a_longer_reply_as_before() -> None:
     half = spoken_in([(100, 60), (300, 160), (200, 110)])
     assert half.replies_to(4, 4 * 140) == 4 * 80
     assert half.replies_to(2, 2 * 9000) == 2 * 160  # as long as the longest, and no longer
@@ -192,7 +192,7 @@ def test_a_longer_prompt_has_a_longer_reply_where_it_had_before() -> None:
     assert TERSE.replies_to(3, 3 * 9000) == 3 * 70  # prompts of one length tell nothing of others
 
 
-def test_tokens_are_put_right_by_what_was_counted_before() -> None:
+def test_token_estimates_are_corrected_by_earlier_counts() -> None:
     """Ten requests of 100 estimated tokens each, of which a server counts 130."""
     asked = {"cached": False, "model": STUB, "tokens_in": 100, "tokens_out": 5, "cost_usd": 0}
     rows = [asked] * 10 + [asked | {"cached": True}] * 4
@@ -215,7 +215,7 @@ def test_tokens_are_put_right_by_what_was_counted_before() -> None:
     assert known.usd == pytest.approx((1300 + 7000) / 1e6)
 
 
-def test_without_questions_the_index_alone_is_planned(house: House, tmp_path: Path) -> None:
+def test_without_questions_only_the_index_is_planned(house: House, tmp_path: Path) -> None:
     (house.folder / "queries.jsonl").unlink()
     with served(house, tmp_path / "log.jsonl"):
         found = planned(house, ["thought-retriever"])
@@ -224,7 +224,7 @@ def test_without_questions_the_index_alone_is_planned(house: House, tmp_path: Pa
     assert found.total("index").n > 0
 
 
-def test_a_family_stands_for_its_variants(house: House) -> None:
+def test_family_name_stands_for_its_variants(house: House) -> None:
     methods = Methods(["a", "b", "gor"], ["a"], {"letters": ["a", "b"], "gor": ["gor", "x"]})
     root = house.home.corpora
     assert methods.wanted(root, CORPUS, ["letters"]) == ["a", "b"]
@@ -234,7 +234,7 @@ def test_a_family_stands_for_its_variants(house: House) -> None:
         methods.wanted(root, CORPUS, ["words"])
 
 
-def test_the_command_names_what_is_wrong_and_prints_the_plan(house: House, tmp_path: Path) -> None:
+def test_command_names_mistakes_and_prints_the_plan(house: House, tmp_path: Path) -> None:
     def said(*arguments: str) -> str:
         result = CliRunner().invoke(main, ["plan", *arguments])
         assert "Traceback" not in result.output

@@ -70,7 +70,7 @@ def only_run(instance: dg.DagsterInstance) -> dg.DagsterRun:
 
 
 @pytest.mark.parametrize("tagged", [True, False], ids=["command line", "daemon's worker"])
-def test_a_killed_run_ends_and_gives_its_place_back(
+def test_killed_run_ends_and_frees_its_slot(
     instance: dg.DagsterInstance, tmp_path: Path, tagged: bool
 ) -> None:
     process = holder(tmp_path, tagged)
@@ -88,7 +88,7 @@ def test_a_killed_run_ends_and_gives_its_place_back(
     assert given_up == (set() if tagged else {CORPUS})
 
 
-def test_a_step_that_waits_gets_the_place_of_a_killed_process(
+def test_waiting_step_gets_the_slot_of_a_killed_process(
     instance: dg.DagsterInstance, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(processes, "_BURY_EVERY_S", 0.5)
@@ -108,7 +108,7 @@ def refresh_of(instance: dg.DagsterInstance, pid: int) -> str:
     return instance.create_run_for_job(job, status=dg.DagsterRunStatus.SUCCESS, tags=tags).run_id
 
 
-def test_drives_of_a_corpus_take_turns(
+def test_refreshes_of_a_corpus_take_turns(
     instance: dg.DagsterInstance, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(processes, "_WAIT_S", 0.0)
@@ -140,7 +140,7 @@ def queued(instance: dg.DagsterInstance) -> dg.DagsterRun:
     )
 
 
-def test_a_queued_run_is_waited_for_while_a_daemon_lives(instance: dg.DagsterInstance) -> None:
+def test_queued_run_is_waited_for_while_a_daemon_lives(instance: dg.DagsterInstance) -> None:
     graph = pooled(None).resolve_asset_graph()
     run_id = queued(instance).run_id
     alive = DaemonHeartbeat(time.time(), "QUEUED_RUN_COORDINATOR", "id", [])

@@ -34,7 +34,7 @@ def assets_of(report: RunReport) -> set[str]:
     return {asset for one in report.results for asset in one.assets}
 
 
-def test_an_edited_prompt_makes_anew_what_is_written_with_it(house: House) -> None:
+def test_edited_prompt_rewrites_its_outputs(house: House) -> None:
     assert house.run(METHODS).results
     before = asked_of(house)
 
@@ -61,7 +61,7 @@ def test_an_edited_prompt_makes_anew_what_is_written_with_it(house: House) -> No
     assert asked_of(house)["ask"] == asked + 2
 
 
-def test_the_language_of_the_corpus_is_part_of_the_prompts_that_write(house: House) -> None:
+def test_corpus_language_is_part_of_writing_prompts(house: House) -> None:
     def prompt(name: str) -> str:
         return open_workspace(house.home).section(CORPUS, f"prompts.jerr.{name}")
 

@@ -82,7 +82,7 @@ def in_order(report: RunReport) -> list[AssetPartition]:
     return [(a, p) for made in report.results for a in made.assets for p in made.partitions]
 
 
-def test_corpora_do_not_touch_one_another(
+def test_corpora_are_independent(
     two_corpora: tuple[House, RunReport], indexed_by_bm25: House, two: House
 ) -> None:
     _, report = two_corpora
@@ -119,7 +119,7 @@ def test_deleted_corpus_loses_its_partitions_and_files(two: House) -> None:
             assert list(Path(two.store.root, name).glob(f"corpus={CORPUS}")) == []
 
 
-def test_a_failing_step_leaves_its_descendants_and_the_next_run_makes_them(fresh: House) -> None:
+def test_failing_step_blocks_its_descendants_until_the_next_run(fresh: House) -> None:
     fresh.embedder = BrokenEmbedder()
     report = fresh.run(["bm25"])
     (error,) = report.errors
@@ -141,7 +141,7 @@ def test_a_failing_step_leaves_its_descendants_and_the_next_run_makes_them(fresh
     assert made_by(mended) == sorted([*expected, "retrieval/index[]", *BOARD])
 
 
-def test_one_method_that_fails_leaves_the_others(
+def test_failing_method_does_not_affect_the_others(
     changeable: House, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def broken(collection: Collection) -> Dense:
@@ -190,9 +190,7 @@ def test_default_and_all_methods(fresh: House) -> None:
     assert requests.of(CORPUS) == set(METHODS.known)
 
 
-def test_what_two_ask_for_at_once_is_all_kept(
-    fresh: House, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_concurrent_requests_are_all_kept(fresh: House, monkeypatch: pytest.MonkeyPatch) -> None:
     one, other = Requests(fresh.store), Requests(fresh.store)
     known = one.of
 
@@ -210,12 +208,12 @@ def test_what_two_ask_for_at_once_is_all_kept(
     assert other.of(CORPUS) is None
 
 
-def test_nothing_is_requested_when_all_is_current(current: House) -> None:
+def test_nothing_is_requested_if_all_is_current(current: House) -> None:
     with current.instance() as instance:
         assert requested(current.pipeline(), instance) == set()
 
 
-def test_the_daemon_requests_what_a_drive_makes_first(changeable: House) -> None:
+def test_daemon_requests_the_same_first_steps_as_a_refresh(changeable: House) -> None:
     pipeline = changeable.pipeline()
     dense = {(asset, Partition(CORPUS, method="dense")) for asset in RESULTS}
     edited = {(asset, Partition(CORPUS, "03")) for asset in READ_TOGETHER}
@@ -232,7 +230,7 @@ def test_the_daemon_requests_what_a_drive_makes_first(changeable: House) -> None
         assert requested(pipeline, instance) == set()
 
 
-def test_the_daemon_gives_up_what_failed_and_a_drive_tries_again(changeable: House) -> None:
+def test_daemon_gives_up_failures_and_a_refresh_retries(changeable: House) -> None:
     changeable.model = FirstWords("sour", refuses="boat")
     failed = ("retrieval/summaries", Partition(CORPUS, method="bm25"))
     pipeline = changeable.pipeline()
@@ -253,7 +251,9 @@ class Away(FirstWords):
         raise ModelUnavailableError("server 'away' does not answer; start it")
 
 
-def test_an_unavailable_model_is_asked_once_and_the_rest_is_made(changeable: House) -> None:
+def test_unavailable_model_is_requested_once_and_the_rest_is_materialized(
+    changeable: House,
+) -> None:
     changeable.model = Away("away")
     report = changeable.run(["tfidf", "random"])
     (error,) = report.errors
@@ -276,7 +276,7 @@ class AwayEmbedder(HashEmbedder):
     embed_queries = embed
 
 
-def test_an_unavailable_embedder_does_not_stop_what_asks_the_language_model(
+def test_unavailable_embedder_does_not_stop_language_model_assets(
     changeable: House,
 ) -> None:
     changeable.embedder = AwayEmbedder("away")
@@ -289,7 +289,7 @@ def test_an_unavailable_embedder_does_not_stop_what_asks_the_language_model(
     assert asked_of(changeable)["jerr/pages"] > 0
 
 
-def test_an_unavailable_embedder_is_told_once(
+def test_unavailable_embedder_is_reported_once(
     changeable: House, capsys: pytest.CaptureFixture[str]
 ) -> None:
     changeable.embedder = AwayEmbedder("away")
@@ -303,7 +303,7 @@ def test_an_unavailable_embedder_is_told_once(
     assert told.count("embedding_model is unavailable, as told above") == len(report.errors) - 1
 
 
-def test_a_model_that_cannot_be_had_is_told_before_any_work(changeable: House) -> None:
+def test_unavailable_model_raises_before_any_work(changeable: House) -> None:
     settings = LlmSettings(
         backend="openai_compatible",
         model="none",

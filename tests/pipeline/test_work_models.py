@@ -21,7 +21,7 @@ def run_with(house: House, **overrides: FirstWords) -> RunReport:
         return refresh(pipeline_for(house.home, models), instance, "tales", ["bm25"])
 
 
-def test_a_model_for_answers_makes_answers_anew_and_nothing_else(house: House) -> None:
+def test_answer_model_rewrites_only_answers(house: House) -> None:
     assert run_with(house).results
     assert not run_with(
         house, reports=FirstWords("writer"), extraction=FirstWords("reader")

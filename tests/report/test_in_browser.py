@@ -37,7 +37,7 @@ def report(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFact
 
 
 @pytest.mark.parametrize("width", WIDTHS.values(), ids=WIDTHS)
-def test_a_score_shows_its_answer_and_a_passage_its_text(
+def test_score_opens_its_answer_and_a_passage_its_text(
     browser: Any, report: Path, width: int
 ) -> None:
     page = browser.new_page(viewport={"width": width, "height": 900})

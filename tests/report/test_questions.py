@@ -32,7 +32,7 @@ def test_within_a_kind_they_are_evenly_spaced() -> None:
     assert [row["query_id"] for row in spread(rows, 4)] == [0, 25, 50, 75]
 
 
-def test_a_question_with_everything_known_of_it(tmp_path: Path) -> None:
+def test_question_with_all_fields(tmp_path: Path) -> None:
     stored = toys.stored(tmp_path)
     question = detail(stored, "all", 10).questions[1]
     assert question.row["query_id"] == "q1"
@@ -53,7 +53,7 @@ def test_evidence_is_marked(tmp_path: Path) -> None:
     assert [context.is_evidence for context in contexts] == [False, True, False]
 
 
-def test_what_is_missing_is_told_with_its_remedy(tmp_path: Path) -> None:
+def test_missing_tables_are_reported_with_remedy(tmp_path: Path) -> None:
     store = toys.write_tables(tmp_path / "warehouse")
     empty = ParquetStore(str(tmp_path / "empty"))
     (tmp_path / "corpora" / "tales").mkdir(parents=True)
@@ -70,7 +70,7 @@ def test_what_is_missing_is_told_with_its_remedy(tmp_path: Path) -> None:
         build(read_stored(store, tmp_path, "tales"), "exam", 5)
 
 
-def test_methods_asked_for_alone_are_read(tmp_path: Path) -> None:
+def test_only_requested_methods_are_read(tmp_path: Path) -> None:
     store = toys.write_tables(tmp_path / "warehouse")
     stored = read_stored(store, tmp_path, toys.CORPUS, ["dense"])
     assert set(stored.summaries["method"].to_pylist()) == {"dense"}

@@ -44,7 +44,7 @@ def files(house: House) -> Path:
     return house.home.dagster / "history" / "runs"
 
 
-def test_either_storage_reads_what_the_other_wrote(house: House) -> None:
+def test_both_storages_read_each_others_events(house: House) -> None:
     config = prepare(house.home) / CONFIG_FILE
     ours, theirs = config.read_text(), "telemetry: {enabled: false}\n"
     runs = {}
@@ -60,7 +60,7 @@ def test_either_storage_reads_what_the_other_wrote(house: House) -> None:
             assert min(steps) == max(steps) > 5
 
 
-def test_more_runs_than_are_kept_open(
+def test_more_runs_than_open_connections(
     instance: dg.DagsterInstance, files: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(event_log, "_KEPT", 3)
@@ -71,7 +71,7 @@ def test_more_runs_than_are_kept_open(
     assert list(told(instance).values()) == [str(i) for i in reversed(range(5))]
 
 
-def test_nothing_stays_open(house: House, files: Path) -> None:
+def test_no_connection_stays_open(house: House, files: Path) -> None:
     with open_instance(house.home) as instance:
         make(instance, "0")
         assert list(files.glob("*-wal"))
@@ -98,7 +98,7 @@ def test_many_writers_lose_nothing(house: House) -> None:
     }
 
 
-def test_the_ui_hears_of_each_event_while_a_run_goes_on(house: House) -> None:
+def test_ui_receives_each_event_during_a_run(house: House) -> None:
     heard: queue.Queue[str] = queue.Queue()
     with open_instance(house.home) as ui, open_instance(house.home) as worker:
         run = worker.get_run_by_id(make(worker, "0"))
@@ -110,7 +110,7 @@ def test_the_ui_hears_of_each_event_while_a_run_goes_on(house: House) -> None:
             assert heard.get(timeout=PATIENCE_S) == said
 
 
-def test_wiped_means_empty(instance: dg.DagsterInstance, files: Path) -> None:
+def test_wipe_deletes_everything(instance: dg.DagsterInstance, files: Path) -> None:
     run = make(instance, "0")
     instance.wipe()
     assert told(instance) == {}
@@ -118,7 +118,7 @@ def test_wiped_means_empty(instance: dg.DagsterInstance, files: Path) -> None:
     assert make(instance, "1") in told(instance)
 
 
-def test_several_processes_may_make_one_instance_at_once(tmp_path: Path) -> None:
+def test_several_processes_may_create_one_instance(tmp_path: Path) -> None:
     """Threads stand in for processes: all find no database, and begin in the same moment."""
     begin, n_runs = threading.Barrier(4), queue.SimpleQueue[int]()
 

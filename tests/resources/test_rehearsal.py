@@ -38,7 +38,7 @@ def asking(text: str, schema: type | None = None) -> Request:
     return Request("answer", "Say it.", passages=(text,), max_words=20, schema=schema)
 
 
-def test_a_prompt_is_counted_with_the_directions_that_it_is_sent_with() -> None:
+def test_prompt_is_counted_with_its_directions() -> None:
     """ "Say it." and "[1]\\nboat" have 7 and 8 bytes."""
     plain, structured = asking("boat"), asking("boat", Score)
     assert StubModel(SERVED, "m", FirstWords()).prompt_tokens(plain) == 4
@@ -47,7 +47,7 @@ def test_a_prompt_is_counted_with_the_directions_that_it_is_sent_with() -> None:
     assert StubModel(prompted, "m", FirstWords()).prompt_tokens(structured) > 30
 
 
-def test_what_the_writer_cannot_say_still_counts() -> None:
+def test_schema_that_the_extractive_model_cannot_fill_still_counts() -> None:
     stub = StubModel(SERVED, "m", FirstWords(refuses="boat"))
     free, structured = stub.complete([asking("one boat"), asking("one boat", Score)])
     assert isinstance(free, Completion)
@@ -56,7 +56,7 @@ def test_what_the_writer_cannot_say_still_counts() -> None:
     assert (structured.tokens_in, structured.tokens_out) == (5, 26)
 
 
-def test_the_memo_tells_what_the_real_model_took(tmp_path: Path) -> None:
+def test_memo_gives_the_usage_of_the_real_model(tmp_path: Path) -> None:
     store = ParquetStore(str(tmp_path))
     ledger = Ledger(store, TABLES["llm_calls"], "c", "a")
     real = FirstWords("m")
@@ -75,7 +75,7 @@ def test_the_memo_tells_what_the_real_model_took(tmp_path: Path) -> None:
     assert sorted(row["tokens_in"] for row in paid) == sorted(estimated[2:])
 
 
-def test_what_a_model_failed_at_for_sure_is_not_planned_again(tmp_path: Path) -> None:
+def test_permanent_failures_are_not_planned_again(tmp_path: Path) -> None:
     class Greedy(FirstWords):
         failure_scope = "repairs=2"
 
@@ -94,9 +94,7 @@ def test_what_a_model_failed_at_for_sure_is_not_planned_again(tmp_path: Path) ->
         assert [row["cached"] for row in rows] == [not n_asked]
 
 
-def test_an_understudy_of_an_embedder_fits_what_the_memo_has(
-    server: ScriptedServer, tmp_path: Path
-) -> None:
+def test_embedder_stub_matches_the_memo(server: ScriptedServer, tmp_path: Path) -> None:
     settings = Settings(
         embedding=EmbeddingSettings(
             backend="openai_compatible",
@@ -123,7 +121,7 @@ def test_an_understudy_of_an_embedder_fits_what_the_memo_has(
     assert played.tokens_read == pytest.approx(counted, rel=0.05)  # type: ignore[union-attr]
 
 
-def test_an_understudy_of_a_scorer_reads_as_much(server: ScriptedServer, tmp_path: Path) -> None:
+def test_scorer_stub_counts_the_same_tokens(server: ScriptedServer, tmp_path: Path) -> None:
     settings = ScorerSettings(
         backend="openai_compatible", model="m", base_url=server.base_url, api_key_env=""
     )

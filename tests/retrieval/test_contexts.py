@@ -59,7 +59,7 @@ def queries(**scopes: str | None) -> pa.Table:
     return pa.Table.from_pylist(rows, TABLES["queries"].schema)
 
 
-def test_the_k_best_with_their_texts() -> None:
+def test_k_best_with_their_texts() -> None:
     found = top_contexts(rankings("b1", "a0", "b0"), chunks(a=2, b=2), 2)
     columns = ["rank", "node_id", "document_id", "position", "text", "score"]
     assert [tuple(row.values()) for row in found.select(columns).to_pylist()] == [
@@ -68,7 +68,7 @@ def test_the_k_best_with_their_texts() -> None:
     ]
 
 
-def test_a_node_that_is_no_chunk_is_named() -> None:
+def test_node_that_is_no_chunk_raises() -> None:
     with pytest.raises(ValueError, match=r"1 ranked nodes are no chunks.*first: 'z9'"):
         top_contexts(rankings("a0", "z9"), chunks(a=1), 6)
 
@@ -81,7 +81,7 @@ def test_full_context_is_the_scope_in_reading_order() -> None:
     assert {r["sample"] for r in found} == {0}
 
 
-def test_what_exceeds_the_window_is_given_in_spans() -> None:
+def test_scope_exceeding_the_window_is_split_into_spans() -> None:
     settings = RetrievalSettings(window_tokens=300, n_spans=2)
     found = full_contexts(queries(q="a"), chunks(a=10), settings).to_pylist()
     for sample in (0, 1):

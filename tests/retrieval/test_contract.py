@@ -41,7 +41,7 @@ def _build(request):
     return BASELINES[request.param]
 
 
-def test_scores_have_a_row_a_question_and_a_column_an_item(build):
+def test_scores_have_one_row_per_question_and_one_column_per_item(build):
     found = build(collection()).scores(ASKED)
     assert found.nodes.shape == (6, 5)
     assert found.documents.shape == (6, 3)
@@ -61,20 +61,20 @@ def test_every_item_of_the_scope_is_ranked_once(build):
     assert len(ranked["q3", "node"]) == len(ranked["q4", "node"]) == 5
 
 
-def test_the_order_of_rows_does_not_matter(build):
+def test_row_order_does_not_matter(build):
     shuffled = Collection.from_tables(*tables((4, 2, 0, 3, 1)))
     expected = rank_questions(build, ASKED, collection())
     assert rank_questions(build, ASKED, shuffled).equals(expected)
 
 
-def test_the_order_of_questions_does_not_matter(build):
+def test_question_order_does_not_matter(build):
     order = [4, 1, 5, 0, 3, 2]
     expected = rank_questions(build, ASKED, collection()).to_pylist()
     turned = rank_questions(build, ASKED.take(order), collection()).to_pylist()
     assert sorted(map(str, turned)) == sorted(map(str, expected))
 
 
-def test_a_question_about_one_document_does_not_see_the_others(build):
+def test_document_question_sees_only_its_document(build):
     asked = questions(("the boat at the harbour", "boats", 1))
     alone = collection().document(1)
     assert rank_questions(build, asked, alone).equals(rank_questions(build, asked, collection()))
@@ -96,7 +96,7 @@ def test_no_questions(build):
 
 
 @pytest.mark.parametrize("build", [Dense, hybrid, rrf])
-def test_missing_vectors_are_an_error(build):
+def test_missing_vectors_raise(build):
     bare = Collection.from_tables(*tables()[:2])
     with pytest.raises(ValueError, match="5 chunks come without embeddings; pass"):
         build(bare)

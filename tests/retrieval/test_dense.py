@@ -13,7 +13,7 @@ def test_scores_are_cosines_and_documents_take_the_best():
     assert found.documents.tolist() == [[1, 1, 0]]
 
 
-def test_equal_vectors_tie_exactly_wherever_they_stand():
+def test_equal_vectors_tie_exactly_at_any_position():
     # Raw products of equal columns may differ in the last bit, by their place in the block.
     generator = np.random.default_rng(0)
     vectors = generator.normal(size=(1, 384)).repeat(1003, axis=0).astype(np.float32)
@@ -34,7 +34,7 @@ def test_equal_vectors_tie_exactly_wherever_they_stand():
     assert [many.chunk_ids[i] for i in top(scores, many.chunk_ids, 3)[0]] == ["c0", "c1", "c10"]
 
 
-def test_smoothing_adds_a_share_of_the_neighbours_inside_a_document():
+def test_smoothing_adds_a_share_of_neighbours_in_the_document():
     here = collection()
     asked = questions(("the boat", None, 1))
     own = Dense(here).scores(asked).nodes[0]  # apples 0, 1; boats 1, 1; clouds 0

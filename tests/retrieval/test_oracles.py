@@ -32,7 +32,7 @@ def nodes(variant: str, **marks: object) -> list[str]:
     return [row["item_id"] for row in rows if row["level"] == "node"]
 
 
-def test_evidence_alone_or_filled_up_by_cosine() -> None:
+def test_evidence_only_or_filled_up_by_cosine() -> None:
     marks = {"relevant_chunk_ids": ["c-cloud-1", "c-boat-2"]}
     assert nodes("oracle-evidence", **marks) == ["c-boat-2", "c-cloud-1"]  # by cosine
     filled = nodes("oracle-evidence-filled", **marks)
@@ -40,7 +40,7 @@ def test_evidence_alone_or_filled_up_by_cosine() -> None:
     assert len(filled) == 5
 
 
-def test_no_passage_beyond_the_evidence_is_read() -> None:
+def test_no_passage_outside_the_evidence_is_read() -> None:
     about = questions(("boat", None, 1))
     queries = asked(relevant_chunk_ids=["c-cloud-1"])
     ranked = rank_by_oracle("oracle-evidence", queries, about, collection())
@@ -48,12 +48,12 @@ def test_no_passage_beyond_the_evidence_is_read() -> None:
     assert read["node_id"].to_pylist() == ["c-cloud-1"]
 
 
-def test_relevant_documents_alone() -> None:
+def test_relevant_documents_only() -> None:
     found = nodes("oracle-documents", relevant_document_ids=["apples"])
     assert found == ["c-apple-2", "c-apple-1"]
 
 
-def test_greedy_choice_takes_what_adds_most_of_the_references() -> None:
+def test_greedy_choice_takes_the_largest_gain_of_references() -> None:
     marks = {"references": ["clouds over the harbour", "red apples fall"]}
     found = nodes("oracle-greedy", **marks)
     # each holds a reference, and that of the apples "the" of the other one, too
@@ -62,7 +62,7 @@ def test_greedy_choice_takes_what_adds_most_of_the_references() -> None:
 
 
 @pytest.mark.parametrize("variant", ORACLES)
-def test_what_is_not_marked_cannot_be_asked(variant: str) -> None:
+def test_unmarked_questions_raise(variant: str) -> None:
     marked = asked(
         relevant_chunk_ids=["c-boat-1"], relevant_document_ids=["boats"], references=["It sails."]
     )
@@ -72,6 +72,6 @@ def test_what_is_not_marked_cannot_be_asked(variant: str) -> None:
     assert is_upper_bound(variant)
 
 
-def test_documents_tell_nothing_apart_in_one_document() -> None:
+def test_document_oracle_does_not_rank_within_one_document() -> None:
     marked = asked(document_id="boats", relevant_document_ids=["boats"])
     assert askable("oracle-documents", marked).num_rows == 0

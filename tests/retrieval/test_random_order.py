@@ -17,17 +17,17 @@ def test_scores_are_uniform_within_and_across_questions():
     assert stats.kstest(found[0], "uniform").pvalue > 0.001
 
 
-def test_questions_disagree():
+def test_orders_differ_between_questions():
     correlation = np.corrcoef(scores(n_items=2000, n_questions=4))
     assert np.abs(correlation - np.eye(4)).max() < 0.1
 
 
-def test_the_seed_decides():
+def test_seed_decides():
     np.testing.assert_array_equal(scores(seed=1), scores(seed=1))
     assert not (scores(seed=1) == scores(seed=2)).any()
 
 
-def test_a_growing_corpus_keeps_the_order_it_had():
+def test_growing_corpus_keeps_its_order():
     np.testing.assert_array_equal(scores(n_items=200)[:, :50], scores(n_items=50))
 
 

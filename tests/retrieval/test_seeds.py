@@ -21,7 +21,7 @@ def test_names_are_capitalized_words_after_the_first():
     assert names("Boats") == names("") == names("what is it?") == []
 
 
-def test_a_question_keeps_all_but_its_text():
+def test_question_keeps_all_fields_except_its_text():
     asked = questions(("Who saw Ann?", "boats", 1), ("who was it", None, 2))
     twice = with_names_twice(asked)
     assert twice.texts == ["Who saw Ann? Ann", "who was it"]
@@ -29,14 +29,14 @@ def test_a_question_keeps_all_but_its_text():
     assert twice.embeddings is asked.embeddings
 
 
-def test_a_name_outweighs_another_word():
+def test_name_outweighs_another_word():
     here = of_texts("the ferry of Ashby", "the clerk of Boston", "an unlike text")
     asked = questions(("did Ashby get a clerk?", None, 2), ("did a ferry get to Boston?", None, 2))
     found = Seeds(here, "en").scores(asked).documents[:, :2]  # vectors speak for the third alone
     assert found.argmax(axis=1).tolist() == [0, 1]
 
 
-def test_words_of_a_document_and_of_a_chunk_and_vectors_add_up():
+def test_document_words_chunk_words_and_vectors_add_up():
     here = collection()
     asked = questions(("the boat at the harbour", None, 1), ("red apples", None, 2))
     lexical = Bm25(here, Bm25Settings(words=Words("en", bigrams=True))).scores(asked)

@@ -33,7 +33,7 @@ def context_scores(scorer: Lazy) -> None:
     SCORES[:] = scorer.get().score(CONTEXTS, CANDIDATES)
 
 
-def test_a_served_scorer_is_booked_like_embeddings(tmp_path: Path) -> None:
+def test_served_scorer_is_recorded_like_embeddings(tmp_path: Path) -> None:
     store, reads = ParquetStore(str(tmp_path / "store")), Reads()
     with scripted_server(tmp_path / "log.jsonl", always_fail="poison") as server:
         settings = {"backend": "openai_compatible", "model": "m", "base_url": server.base_url}

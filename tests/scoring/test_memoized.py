@@ -75,7 +75,7 @@ def assert_equal(got: list[np.ndarray], expected: list[np.ndarray]) -> None:
 
 
 @pytest.mark.parametrize("is_pairwise", [True, False])
-def test_nothing_is_asked_twice(store: ParquetStore, is_pairwise: bool) -> None:
+def test_nothing_is_requested_twice(store: ParquetStore, is_pairwise: bool) -> None:
     inner = CountingScorer(is_pairwise)
     scorer = MemoizedScorer(inner, store)
     assert isinstance(scorer, PassageScorer)
@@ -96,7 +96,7 @@ def _pairs() -> list[tuple[str, str]]:
     return [(c, text) for c, row in zip(CONTEXTS, CANDIDATES, strict=True) for text in row]
 
 
-def test_only_missing_candidates_are_asked_for(store: ParquetStore) -> None:
+def test_only_missing_candidates_are_requested(store: ParquetStore) -> None:
     inner = CountingScorer()
     scorer = MemoizedScorer(inner, store)
     scorer.score(["a"], [["b", "c"]])
@@ -106,7 +106,7 @@ def test_only_missing_candidates_are_asked_for(store: ParquetStore) -> None:
     assert (scorer.n_scored, scorer.n_remembered) == (3, 2)
 
 
-def test_a_row_is_judged_as_a_whole_where_pairs_cannot_stand_alone(store: ParquetStore) -> None:
+def test_batch_dependent_rows_are_scored_as_a_whole(store: ParquetStore) -> None:
     inner = CountingScorer(is_pairwise=False)
     scorer = MemoizedScorer(inner, store)
     scorer.score(["a"], [["b", "c"]])
@@ -117,7 +117,7 @@ def test_a_row_is_judged_as_a_whole_where_pairs_cannot_stand_alone(store: Parque
 
 
 @pytest.mark.parametrize("is_pairwise", [True, False])
-def test_what_got_no_score_is_asked_for_again(store: ParquetStore, is_pairwise: bool) -> None:
+def test_failed_scores_are_requested_again(store: ParquetStore, is_pairwise: bool) -> None:
     failures: list[str] = []
     inner = CountingScorer(is_pairwise)
     scorer = MemoizedScorer(inner, store).reporting(_ignore, _ignore, failures.append)
@@ -131,7 +131,7 @@ def test_what_got_no_score_is_asked_for_again(store: ParquetStore, is_pairwise: 
 
 
 @pytest.mark.parametrize("pause", [0.0, 60.0])
-def test_what_was_told_before_the_end_is_kept(
+def test_scores_before_an_abort_are_kept(
     store: ParquetStore, monkeypatch: pytest.MonkeyPatch, pause: float
 ) -> None:
     monkeypatch.setattr(memoized, "_SAVE_EVERY_S", pause)
@@ -143,7 +143,7 @@ def test_what_was_told_before_the_end_is_kept(
     assert [context for context, _ in inner.pairs] == [c for c in contexts[4:] for _ in range(2)]
 
 
-def test_a_save_survives_a_kill(store: ParquetStore, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_saved_scores_survive_a_kill(store: ParquetStore, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(memoized, "_SAVE_EVERY_S", 0.0)
     seen: list[int] = []
 
@@ -156,7 +156,7 @@ def test_a_save_survives_a_kill(store: ParquetStore, monkeypatch: pytest.MonkeyP
     assert seen == [1]
 
 
-def test_rows_progress_and_cost_are_told(store: ParquetStore) -> None:
+def test_rows_progress_and_cost_are_reported(store: ParquetStore) -> None:
     progress: list[tuple[int, int]] = []
     batches: list[Batch] = []
     rows: dict[int, np.ndarray] = {}
@@ -175,7 +175,7 @@ def test_rows_progress_and_cost_are_told(store: ParquetStore) -> None:
     assert len(batches) == 1
 
 
-def test_rows_may_come_from_any_thread(store: ParquetStore) -> None:
+def test_rows_may_arrive_from_any_thread(store: ParquetStore) -> None:
     class Threaded(CountingScorer):
         def score(self, contexts, candidates, on_row=None):
             scores = super().score(contexts, candidates)
@@ -199,7 +199,7 @@ CALLS = st.lists(st.lists(st.tuples(TEXTS, st.lists(TEXTS, max_size=4)), max_siz
 
 
 @given(CALLS, st.booleans())
-def test_whatever_was_asked_before_the_scores_are_those_of_the_scorer(
+def test_scores_do_not_depend_on_earlier_requests(
     calls: list[list[tuple[str, list[str]]]], is_pairwise: bool
 ) -> None:
     store = ParquetStore(f"memory://{uuid.uuid4()}")

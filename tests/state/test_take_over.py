@@ -116,7 +116,7 @@ def check(root: Path) -> None:
     assert all(path.stem.isdecimal() for path in (root / "llm_calls").rglob("*.parquet"))
 
 
-def test_an_older_home_is_taken_over_once(root: Path, caplog: pytest.LogCaptureFixture) -> None:
+def test_older_home_is_migrated_once(root: Path, caplog: pytest.LogCaptureFixture) -> None:
     with caplog.at_level(logging.WARNING):
         state_of(ParquetStore(str(root)))
         (line,) = caplog.messages
@@ -128,7 +128,7 @@ def test_an_older_home_is_taken_over_once(root: Path, caplog: pytest.LogCaptureF
 
 
 @pytest.mark.parametrize("number", range(10))
-def test_wherever_it_is_cut_off_the_next_goes_on(
+def test_interrupted_migration_is_resumed(
     root: Path, monkeypatch: pytest.MonkeyPatch, number: int
 ) -> None:
     steps = []

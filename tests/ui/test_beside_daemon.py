@@ -5,7 +5,7 @@ from pathlib import Path
 from tests.beside_daemon import busy_home, trials
 
 
-def test_each_run_ends_with_all_that_it_was_started_for(tmp_path: Path) -> None:
+def test_each_run_completes_everything_it_was_started_for(tmp_path: Path) -> None:
     with busy_home(tmp_path) as house:
         done = list(trials(house, 2, longest_pause_s=3.0))
     assert [trial.failures for trial in done] == [[], []], "\n".join(t.said for t in done)

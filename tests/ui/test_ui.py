@@ -143,7 +143,7 @@ def is_materialized_by_hand(home: Home, asset: str) -> bool:
         return any(record.run_id in by_hand for record in made.records)
 
 
-def test_dropped_files_are_taken_in_when_they_are_whole(house: House, address: str) -> None:
+def test_dropped_files_are_read_once_complete(house: House, address: str) -> None:
     """A good one, a bad one, and one that a process goes on to write for some time."""
     assert mrr(house) == [1.0]
     log, written = house.home.root / "ui.log", house.folder / f"{WRITTEN}.txt"
@@ -167,14 +167,14 @@ def test_dropped_files_are_taken_in_when_they_are_whole(house: House, address: s
     assert "not UTF-8 at byte 3" in rejected[0][1]
 
 
-def test_no_half_of_a_file_was_ever_taken(house: House) -> None:
+def test_partial_files_are_never_read(house: House) -> None:
     with dg.DagsterInstance.from_config(str(house.home.dagster)) as instance:
         wanted = dg.AssetRecordsFilter(dg.AssetKey("documents"), asset_partitions=[f"05|{CORPUS}"])
         made = instance.fetch_materializations(wanted, limit=100).records
     assert len(made) == 2  # when the bucket was empty, and with the whole file
 
 
-def test_a_rejected_file_fails_its_check(house: House) -> None:
+def test_rejected_file_fails_its_check(house: House) -> None:
     key = dg.AssetCheckKey(dg.AssetKey("rejected_documents"), "none_rejected")
     with dg.DagsterInstance.from_config(str(house.home.dagster)) as instance:
         summary = instance.event_log_storage.get_asset_check_summary_records([key])[key]
@@ -185,26 +185,26 @@ def test_a_rejected_file_fails_its_check(house: House) -> None:
     assert f"{BAD}.txt" in (evaluation.description or "")
 
 
-def test_the_page_of_a_failing_check_names_the_file(page: Any, address: str) -> None:
+def test_page_of_a_failing_check_names_the_file(page: Any, address: str) -> None:
     page.goto(f"{address}/assets/rejected_documents?view=checks&checkDetail=none_rejected")
     page.get_by_text(f"{BAD}.txt").first.wait_for()
     page.screenshot(path=SCREENSHOTS / "rejected.png")
 
 
-def test_what_is_late_is_told_apart_from_what_is_not(house: House, address: str) -> None:
+def test_stale_assets_are_distinguished_from_current_ones(house: House, address: str) -> None:
     log, board = house.home.root / "ui.log", dg.AssetKey("leaderboard")
     eventually(lambda: freshness_of(house.home, LATE) == FreshnessState.FAIL, "lateness", log)
     eventually(lambda: freshness_of(house.home, board) == FreshnessState.PASS, "freshness", log)
 
 
-def test_a_late_asset_says_so_on_its_page(page: Any, address: str) -> None:
+def test_stale_asset_page_states_it(page: Any, address: str) -> None:
     page.goto(f"{address}/assets/{'/'.join(LATE.path)}")
     page.get_by_text("Last materialized").first.wait_for()
     page.get_by_text("Failed", exact=True).first.wait_for()
     page.screenshot(path=SCREENSHOTS / "late.png")
 
 
-def test_the_asset_graph_shows_the_groups(page: Any, address: str) -> None:
+def test_asset_graph_shows_the_groups(page: Any, address: str) -> None:
     page.goto(f"{address}/asset-groups")
     for group in ("corpus", "retrieval", "evaluation", "models"):
         page.get_by_text(group, exact=True).first.wait_for()
@@ -218,7 +218,7 @@ def test_the_asset_graph_shows_the_groups(page: Any, address: str) -> None:
         ("leaderboard", ["One row per method", "upper end of the mean's 95% interval"]),
     ],
 )
-def test_an_asset_page_shows_meaning_schema_and_plot(
+def test_asset_page_shows_meaning_schema_and_plot(
     page: Any, address: str, asset: str, shown: list[str]
 ) -> None:
     page.goto(f"{address}/assets/{asset}")
@@ -230,7 +230,7 @@ def test_an_asset_page_shows_meaning_schema_and_plot(
     page.screenshot(path=SCREENSHOTS / f"{asset}-plot.png")
 
 
-def test_an_asset_is_materialized_through_the_ui(house: House, page: Any, address: str) -> None:
+def test_asset_is_materialized_through_the_ui(house: House, page: Any, address: str) -> None:
     assert not is_materialized_by_hand(house.home, "leaderboard")
     page.goto(f"{address}/assets/leaderboard")
     page.get_by_role("button", name="Materialize").first.click()

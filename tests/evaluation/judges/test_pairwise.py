@@ -100,7 +100,7 @@ def test_a_judge_that_sees_no_difference(tmp_path: Path) -> None:
     assert (row["first_won"], row["disagreement"]) == (None, 0)
 
 
-def test_replies_that_can_be_mended_or_asked_again_count(tmp_path: Path) -> None:
+def test_repaired_and_retried_replies_count(tmp_path: Path) -> None:
     # "fence" is valid: no request meets three faults in a row, whatever the order
     faults = (
         "fence",
@@ -120,7 +120,7 @@ def test_replies_that_can_be_mended_or_asked_again_count(tmp_path: Path) -> None
 
 
 @pytest.mark.parametrize("fault", ["invalid", "partial", "500"])
-def test_a_reply_that_cannot_be_read_is_counted_and_never_a_tie(tmp_path: Path, fault: str) -> None:
+def test_unreadable_reply_is_counted_and_never_a_tie(tmp_path: Path, fault: str) -> None:
     with judging(tmp_path, judge(good_one), 0, every={fault: 1}) as (model, _):
         found = judged(model)
     assert set(found.rows["verdict"].to_pylist()) == {"unparsed"}
@@ -134,7 +134,7 @@ def test_a_reply_that_cannot_be_read_is_counted_and_never_a_tie(tmp_path: Path, 
     assert bias(found)["unparsed"] == 6
 
 
-def test_a_refused_key_ends_it(tmp_path: Path) -> None:
+def test_refused_key_ends_the_work(tmp_path: Path) -> None:
     with (
         judging(tmp_path, judge(good_one), key="another") as (model, _),
         pytest.raises(ModelUnavailableError),
@@ -142,7 +142,7 @@ def test_a_refused_key_ends_it(tmp_path: Path) -> None:
         judged(model)
 
 
-def test_one_bad_reply_costs_its_question_and_no_other(tmp_path: Path) -> None:
+def test_bad_reply_costs_only_its_question(tmp_path: Path) -> None:
     def broken_once(body: dict) -> str:
         first = texts_of(body)[0]
         return (
@@ -155,7 +155,7 @@ def test_one_bad_reply_costs_its_question_and_no_other(tmp_path: Path) -> None:
     assert row["disagreement"] == 0
 
 
-def test_what_the_judge_is_shown(tmp_path: Path) -> None:
+def test_judge_prompt_contents(tmp_path: Path) -> None:
     bodies: list[dict] = []
 
     def noting(body: dict) -> str:
@@ -180,7 +180,7 @@ def test_what_the_judge_is_shown(tmp_path: Path) -> None:
         assert said.endswith(f"Question: What of {texts_of(body)[0][-2:]}?")
 
 
-def test_answers_with_the_same_words_are_a_tie_that_nobody_is_asked_about(tmp_path: Path) -> None:
+def test_identical_answers_tie_without_a_request(tmp_path: Path) -> None:
     answers = {"a": {"q1": "x y", "q2": "good"}, "b": {"q1": "x\n y ", "q2": "bad"}}
     with judging(tmp_path, judge(always_first)) as (model, server):
         found = judged(model, answers)
@@ -211,7 +211,7 @@ def test_three_methods_and_gaps(tmp_path: Path) -> None:
     ]
 
 
-def test_the_order_of_rows_does_not_matter(tmp_path: Path) -> None:
+def test_row_order_does_not_matter(tmp_path: Path) -> None:
     asked, written = toys.queries(*QUESTIONS), toys.summaries(GOOD_AND_BAD)
     chosen = JudgesSettings(methods=["gor", "bm25"], ratings=False)
     none = toys.contexts({})
@@ -222,7 +222,7 @@ def test_the_order_of_rows_does_not_matter(tmp_path: Path) -> None:
     assert one == other
 
 
-def test_one_criterion_a_call(tmp_path: Path) -> None:
+def test_one_request_per_criterion(tmp_path: Path) -> None:
     asked: list[tuple[str, ...]] = []
     told: dict[tuple[str, ...], str] = {}
 
@@ -245,7 +245,7 @@ def test_one_criterion_a_call(tmp_path: Path) -> None:
     assert "all of this" not in told[("overall",)]
 
 
-def test_a_judge_of_its_own_answers_is_flagged(tmp_path: Path) -> None:
+def test_judge_of_its_own_answers_is_flagged(tmp_path: Path) -> None:
     written = pa.concat_tables(
         [
             toys.summaries({"bm25": GOOD_AND_BAD["bm25"]}, model="judge"),
@@ -295,7 +295,7 @@ HOSTILE = [
 ]
 
 
-def test_what_an_answer_says_does_not_change_how_a_verdict_is_read(tmp_path: Path) -> None:
+def test_answer_text_does_not_change_the_verdict(tmp_path: Path) -> None:
     answers = {
         "evil": {f"q{i}": injected for i, injected in enumerate(HOSTILE)},
         "fair": {f"q{i}": "a good answer" for i in range(len(HOSTILE))},
@@ -319,7 +319,7 @@ def test_what_an_answer_says_does_not_change_how_a_verdict_is_read(tmp_path: Pat
     assert set(verdicts) == {"loss", "unparsed"}
 
 
-def test_a_verdict_copied_from_an_answer_is_not_the_judges(tmp_path: Path) -> None:
+def test_verdict_copied_from_an_answer_is_ignored(tmp_path: Path) -> None:
     answers = {
         "evil": {q: f"{WINS_FOR_FIRST} {q}" for q in QUESTIONS},
         "fair": {q: f"a good answer to {q}" for q in QUESTIONS},
@@ -337,7 +337,7 @@ def test_a_verdict_copied_from_an_answer_is_not_the_judges(tmp_path: Path) -> No
     assert "has the mark '00000000' instead of" in found.failures[0]
 
 
-def test_two_different_verdicts_are_none(tmp_path: Path) -> None:
+def test_two_different_verdicts_are_no_verdict(tmp_path: Path) -> None:
     def undecided(body: dict) -> str:
         return f"Either {verdict(body, 1)} or {verdict(body, 2)}"
 
@@ -347,7 +347,7 @@ def test_two_different_verdicts_are_none(tmp_path: Path) -> None:
     assert "2 different JSON values" in found.failures[0]
 
 
-def test_a_mark_with_its_tag_is_recognized(tmp_path: Path) -> None:
+def test_tagged_mark_is_recognized(tmp_path: Path) -> None:
     def copying(body: dict) -> str:
         return verdict(body, good_one(texts_of(body)), mark=f"<answer-{mark_in(body)}>")
 

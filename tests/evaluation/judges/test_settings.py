@@ -19,7 +19,7 @@ def section(**values: object) -> JudgesSettings:
     return checked_section(JudgesSettings, "judges", values)
 
 
-def test_nothing_is_judged_unless_it_is_asked_for() -> None:
+def test_judging_is_off_by_default() -> None:
     skipped = judges_skipped(section(), SERVED)
     assert skipped
     assert "no methods are named" in skipped
@@ -47,14 +47,14 @@ def test_the_embedded_model_never_judges() -> None:
         ({"method": ["gor"]}, "unknown key 'method'"),
     ],
 )
-def test_a_mistake_is_told(values: dict, told: str) -> None:
+def test_mistakes_are_reported(values: dict, told: str) -> None:
     with pytest.raises(CorpusError, match=told):
         section(**values)
     assert section(repeats=3, temperature=0.7).repeats == 3
     assert section(temperature=1).temperature == 1
 
 
-def test_only_the_wanted_kinds_and_splits() -> None:
+def test_only_selected_kinds_and_splits_are_judged() -> None:
     asked = [
         *toys.queries("g", split="dev").to_pylist(),
         *toys.queries("s", kind="specific").to_pylist(),
@@ -66,7 +66,7 @@ def test_only_the_wanted_kinds_and_splits() -> None:
     assert list(drawn_questions(table, section(kinds=["general", "specific"]))) == ["g", "s", "t"]
 
 
-def test_no_question_is_a_problem_and_no_error() -> None:
+def test_no_question_is_reported_without_error() -> None:
     chosen = section(methods=["gor"], splits=["train"])
     none = toys.summaries({}), toys.contexts({})
     found = judge_answers(toys.queries("q"), *none, FirstWords(), chosen)
@@ -78,7 +78,7 @@ def test_no_question_is_a_problem_and_no_error() -> None:
 
 
 @given(st.sets(st.text(min_size=1, max_size=4), min_size=1, max_size=30), st.integers(1, 10))
-def test_a_new_question_takes_the_place_of_one_other_at_most(ids: set[str], most: int) -> None:
+def test_new_question_displaces_at_most_one_other(ids: set[str], most: int) -> None:
     chosen = JudgesSettings(max_questions=most)
     *old, _ = ids
     before = set(drawn_questions(toys.queries(*old), chosen))
