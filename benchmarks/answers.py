@@ -57,12 +57,12 @@ class Watched:
         """As the model does."""
         done = 0
 
-        def hear(place: int, reply: Reply) -> None:
+        def record(position: int, reply: Reply) -> None:
             nonlocal done
             done += 1
             print(f"{self._name}: {done} of {len(requests)}", file=sys.stderr, flush=True)
 
-        return self._model.complete(requests, hear)
+        return self._model.complete(requests, record)
 
 
 def bare(store: ParquetStore, settings: Settings) -> LanguageModel:

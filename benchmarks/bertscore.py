@@ -67,11 +67,11 @@ def nodes_and_sources(document_id: str, text: str) -> tuple[list[str], list[str]
 def tables(nodes: list[str], sources: list[str]) -> tuple[pa.Table, pa.Table]:
     """Questions and nodes as `node_rankings` takes them."""
     ids = [f"n{i:04d}" for i in range(len(nodes))]
-    asked = [ids[nodes.index(source)] for source in sources]
+    chosen = [ids[nodes.index(source)] for source in sources]
     names = [f"q{i:02d}" for i in range(len(sources))]
     document = ["meeting"]
     return (
-        pa.table({"query_id": names, "document_id": document * len(asked), "chunk_id": asked}),
+        pa.table({"query_id": names, "document_id": document * len(chosen), "chunk_id": chosen}),
         pa.table({"node_id": ids, "document_id": document * len(ids), "text": nodes}),
     )
 

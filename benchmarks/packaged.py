@@ -64,8 +64,10 @@ def write_home(home: Path, documents: int, questions: int, settings: str = SETTI
         shutil.copy(text, folder)
     kept = {text.stem for text in texts}
     lines = (SAMPLE / "queries.jsonl").read_text().splitlines()
-    asked = [line for line in lines if json.loads(line)["document_id"] in kept]
-    chosen = asked[:: max(1, len(asked) // questions)][:questions]  # of different documents
+    about_kept = [line for line in lines if json.loads(line)["document_id"] in kept]
+    chosen = about_kept[:: max(1, len(about_kept) // questions)][
+        :questions
+    ]  # of different documents
     (folder / "queries.jsonl").write_text("\n".join(chosen) + "\n")
     (folder / "corpus.toml").write_text('title = "Stories"\nlanguage = "en"\nkind = "story"\n')
     (home / "gsum.toml").write_text(settings)
@@ -121,12 +123,12 @@ def measure(home: Path, status: int, again: int) -> Iterator[Measurement]:
         ["method", "answers", "empty", "calls", "tokens in", "tokens out", "seconds"],
         [_answered(method, answers, empty[method]) for method in methods],
     )
-    made = [name for name, table in TABLES.items() if store.partitions(table, CORPUS)]
+    written = [name for name, table in TABLES.items() if store.partitions(table, CORPUS)]
     yield Measurement(
         "Rows of the indexes",
-        "Tables of this run without a row: " + (", ".join(_empty(store, made)) or "none") + ".",
+        "Tables of this run without a row: " + (", ".join(_empty(store, written)) or "none") + ".",
         ["table", "rows"],
-        [[name, f"{store.count(TABLES[name], CORPUS):,}"] for name in made if "." in name],
+        [[name, f"{store.count(TABLES[name], CORPUS):,}"] for name in written if "." in name],
     )
 
 

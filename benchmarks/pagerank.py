@@ -122,28 +122,28 @@ def sides(walked: WalkGraph, use: Use) -> dict[str, Side]:
 
 
 def turns(
-    compared: dict[str, Side], asked: list[dict[int, float]], clock: Callable[[], float]
+    compared: dict[str, Side], seeds: list[dict[int, float]], clock: Callable[[], float]
 ) -> dict[str, list[float]]:
     """Seconds of each side for each query, in turn."""
 
     def over(ask: Side) -> Callable[[], Any]:
-        waiting = iter(asked)
+        waiting = iter(seeds)
         return lambda: ask(next(waiting))
 
-    return take_turns({name: over(ask) for name, ask in compared.items()}, len(asked), clock)
+    return take_turns({name: over(ask) for name, ask in compared.items()}, len(seeds), clock)
 
 
-def compare(walked: WalkGraph, use: Use, asked: list[dict[int, float]]) -> Iterator[list[str]]:
+def compare(walked: WalkGraph, use: Use, seeds: list[dict[int, float]]) -> Iterator[list[str]]:
     """A row a side: milliseconds a query, by the clock and of the processor, ratio, error."""
     compared = sides(walked, use)
     ours = compared.pop("gsum")
-    first = {name: ask(asked[0]) for name, ask in compared.items()}  # which warms them up, too
+    first = {name: ask(seeds[0]) for name, ask in compared.items()}  # which warms them up, too
     truth = [first["networkx"][node] for node in range(walked.n_nodes)]
-    error = np.abs(ours(asked[0]) - truth).max()
-    alone = [turns({"gsum": ours}, asked, clock)["gsum"] for clock in CLOCKS]
+    error = np.abs(ours(seeds[0]) - truth).max()
+    alone = [turns({"gsum": ours}, seeds, clock)["gsum"] for clock in CLOCKS]
     yield ["gsum", *map(milliseconds, alone), "1.0", f"{error:.0e}"]
     for name, ask in compared.items():
-        few = asked[: ROUNDS[walked.n_nodes][name]]
+        few = seeds[: ROUNDS[walked.n_nodes][name]]
         wall, processor = (turns({name: ask, "gsum": ours}, few, clock) for clock in CLOCKS)
         ratio = median_ratio(processor[name], processor["gsum"])
         error = max(abs(first[name][node] - truth[node]) for node in range(walked.n_nodes))
@@ -166,10 +166,10 @@ def measure() -> Measurement:
                 for use in USES:
                     random = np.random.default_rng(1)
                     walked = graph(targets, use, random)
-                    asked = queries(n_nodes, use, random)
+                    seeds = queries(n_nodes, use, random)
                     rows += [
                         [f"{n_nodes:,}", kind, use.name, *cells]
-                        for cells in compare(walked, use, asked)
+                        for cells in compare(walked, use, seeds)
                     ]
     return Measurement(
         "Personalized PageRank: gsum beside rustworkx and networkx",

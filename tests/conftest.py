@@ -154,10 +154,10 @@ def house(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> House:
     monkeypatch.setenv("GSUM_HOME", str(tmp_path))
     for name in ("GSUM_WAREHOUSE", "DAGSTER_HOME"):
         monkeypatch.delenv(name, raising=False)
-    made = House(Home.from_environment())
-    made.folder.mkdir(parents=True)
-    furnish(made)
-    return made
+    written = House(Home.from_environment())
+    written.folder.mkdir(parents=True)
+    furnish(written)
+    return written
 
 
 def furnish(house: House) -> None:
@@ -194,7 +194,7 @@ def made_by(report: RunReport) -> list[str]:
     """Every materialized asset partition as `asset[bucket or method]`, sorted, with repeats."""
     return sorted(
         f"{asset}[{partition.bucket or partition.method or ''}]"
-        for made in report.results
-        for asset in made.assets
-        for partition in made.partitions
+        for written in report.results
+        for asset in written.assets
+        for partition in written.partitions
     )

@@ -258,8 +258,8 @@ def test_unavailable_model_is_reported(
 def test_limits_of_the_embedded_model_are_reported(first_run: str, home: Path) -> None:
     settings = home / "corpora" / "two-meetings" / "corpus.toml"
     kept = settings.read_text()
-    asked = '[judges]\nmethods = ["bm25", "dense"]\n[questions]\nn = 1\ndescription = "Meetings."\n'
-    settings.write_text(f"{kept}\n{asked}")
+    added = '[judges]\nmethods = ["bm25", "dense"]\n[questions]\nn = 1\ndescription = "Meetings."\n'
+    settings.write_text(f"{kept}\n{added}")
     result = gsum("run", "two-meetings")
     settings.write_text(kept)
     assert result.exit_code == 0

@@ -109,12 +109,12 @@ def test_example_query_runs(key: dg.AssetKey, empty: duckdb.DuckDBPyConnection) 
 def materialized(instance: dg.DagsterInstance, asset: str) -> dict[str, dict]:
     """Metadata of the latest materialization of each partition, by its key."""
     records = instance.fetch_materializations(dg.AssetKey.from_user_string(asset), 100).records
-    told = {}
+    entries = {}
     for record in reversed(records):
         event = record.asset_materialization
         assert event is not None
-        told[event.partition] = {name: value.value for name, value in event.metadata.items()}
-    return told
+        entries[event.partition] = {name: value.value for name, value in event.metadata.items()}
+    return entries
 
 
 def picture_in(markdown: str) -> Image.Image:
@@ -259,7 +259,7 @@ def test_buckets_and_corpora_of_one_run_are_distinguished(house: House) -> None:
         assert result.success
         with pytest.raises(dg.DagsterInvariantViolationError):  # it is in the store, not in memory
             result.output_for_node("chunks")
-        told = materialized(instance, "chunks")
+        entries = materialized(instance, "chunks")
         house.write_document(document_in(3), "The boat met the lamp.")
         observe_sources(pipeline, instance, CORPUS, {})
         edited_bucket = dg.MultiPartitionKey({"corpus": CORPUS, "bucket": "03"})
@@ -269,14 +269,14 @@ def test_buckets_and_corpora_of_one_run_are_distinguished(house: House) -> None:
             partition_key=edited_bucket,
         ).success
         after = materialized(instance, "chunks")
-    assert {key.split("|")[1] for key in told} == {CORPUS, "other"}
-    assert len(told) == 16
-    small = [metadata for key, metadata in told.items() if key.endswith("|other")]
+    assert {key.split("|")[1] for key in entries} == {CORPUS, "other"}
+    assert len(entries) == 16
+    small = [metadata for key, metadata in entries.items() if key.endswith("|other")]
     assert {m["dagster/row_count"] for m in small} == {1}
     assert all("corpus = 'other'" in m["sql"] and "only" in m["preview"] for m in small)
-    plots = {key.split("|")[1]: metadata["plot"] for key, metadata in told.items()}
+    plots = {key.split("|")[1]: metadata["plot"] for key, metadata in entries.items()}
     assert plots[CORPUS] != plots["other"]
-    (edited,) = (key for key in told if after[key] != told[key])
+    (edited,) = (key for key in entries if after[key] != entries[key])
     assert edited == f"03|{CORPUS}"
     assert after[edited]["dagster/partition_row_count"] == 1
     assert after[edited]["dagster/row_count"] == house.table("chunks").num_rows

@@ -30,11 +30,11 @@ LANGUAGE = "en"
 
 
 class Corpus(NamedTuple):
-    """A corpus and its questions; `asked` is what `questions` was made from."""
+    """A corpus and its questions; `queries` are the rows behind `questions`."""
 
     collection: Collection
     questions: Questions
-    asked: list[Query]
+    queries: list[Query]
 
 
 @cache
@@ -54,8 +54,8 @@ def index(name: str, settings: GaeSettings) -> Tables:
     collection = corpus(name).collection
     edges, embeddings = trained(name, settings)
     found = clusters(edges, embeddings, collection, settings.clusters)
-    asked = [{**asdict(query), "relevant_chunk_ids": []} for query in corpus(name).asked]
-    queries = pa.Table.from_pylist(asked)
+    query_rows = [{**asdict(query), "relevant_chunk_ids": []} for query in corpus(name).queries]
+    queries = pa.Table.from_pylist(query_rows)
     judged = clusterings(found, edges, embeddings, collection, queries, LANGUAGE, settings.clusters)
     return Tables(found, judged)
 

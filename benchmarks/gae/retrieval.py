@@ -82,7 +82,7 @@ def _measured(name: str, cutoffs: Sequence[int]) -> Iterator[Measurement]:
         for row in _index(name, "default").clusterings.to_pylist()
         if row["is_chosen"]
     )
-    splits = np.array([query.split for query in here.asked])
+    splits = np.array([query.split for query in here.queries])
     chosen = {split: splits == split for split in dict.fromkeys(splits.tolist())}
     rows = [
         [method, f"{split}, {among.sum()}", *_means(values[among])]
@@ -91,7 +91,7 @@ def _measured(name: str, cutoffs: Sequence[int]) -> Iterator[Measurement]:
     ]
     yield Measurement(
         f"gae: retrieval of documents, {title}",
-        f"{len(here.collection.document_ids):,} documents, {len(here.asked)} questions; percent, "
+        f"{len(here.collection.document_ids):,} documents, {len(here.queries)} questions; percent, "
         "P/R. Where a row names a clustering, re-ranking is the published one over `hybrid` (0.6 "
         "BM25 + 0.4 cosine), with 10 K candidates for each K. By chunks: chunks are re-ranked, and "
         "a document stands where its best chunk does; neighbours join chunks alone. Chosen without "
@@ -211,13 +211,13 @@ def _scores(name: str, rankings: Sequence[pa.Table], cutoffs: Sequence[int]) -> 
     found = []
     for ranking, k in zip(rankings, cutoffs, strict=True):
         rows = ranking.filter(pc.equal(ranking["level"], "document")).sort_by("rank")
-        items: dict[str, list[str]] = {query.query_id: [] for query in corpus(name).asked}
+        items: dict[str, list[str]] = {query.query_id: [] for query in corpus(name).queries}
         pairs = zip(rows["query_id"].to_pylist(), rows["item_id"].to_pylist(), strict=True)
         for query_id, document_id in pairs:
             items[query_id].append(document_id)
         scores = [
             retrieval_metrics(items[query.query_id], query.relevant_document_ids, [k]) or {}
-            for query in corpus(name).asked
+            for query in corpus(name).queries
         ]
         found.append([[row[f"p@{k}"], row[f"r@{k}"]] for row in scores])
     return np.array(found).swapaxes(0, 1)

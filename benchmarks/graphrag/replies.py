@@ -30,7 +30,7 @@ class Replies:
 
     def __init__(self, same: bool = False) -> None:
         self._same = same
-        self._asked: Counter[int] = Counter()
+        self._n_requests: Counter[int] = Counter()
         for number in range(len(passages())):  # made before anybody waits for them
             for nth in range(2):
                 _found(number, nth, as_json=True)
@@ -50,8 +50,8 @@ class Replies:
         # a merge shows descriptions, and those name passages in another way
         if number is None:
             return _DESCRIPTION.format(mark=_mark(prompt))
-        nth = self._asked[number]
-        self._asked[number] += 1
+        nth = self._n_requests[number]
+        self._n_requests[number] += 1
         shown = 0 if self._same else number
         return _found(shown, min(nth, 1), as_json=schema == "Extraction")
 

@@ -54,13 +54,13 @@ class Cost(NamedTuple):
     calls: int
     embeddings: int
     pairs: int
-    made: dict[str, tuple[int, int]]
+    written: dict[str, tuple[int, int]]
     seconds: dict[str, float]
 
     @property
     def n_rows(self) -> int:
         """Rows written anew."""
-        return sum(rows for _, rows in self.made.values())
+        return sum(rows for _, rows in self.written.values())
 
 
 def measure(home: Path | None = None, n_documents: int | None = None) -> Measurement:
@@ -86,7 +86,7 @@ def measure(home: Path | None = None, n_documents: int | None = None) -> Measure
         for name, change in changes:
             _rewrite(root, change)
             costs.append((name, _run(root)))
-            print(_told(name, costs[-1][1]), file=sys.stderr, flush=True)
+            print(_described(name, costs[-1][1]), file=sys.stderr, flush=True)
     return Measurement(
         "A change beside the index of all, every method, ODSum-Story",
         f"{_taken(n_documents)}, embedded models. Each row is a process of its own, loading Python "
@@ -116,13 +116,13 @@ def _row(name: str, cost: Cost, full: Cost) -> list[str]:
     ]
 
 
-def _told(name: str, cost: Cost) -> str:
+def _described(name: str, cost: Cost) -> str:
     """Where the time of a run went."""
-    asked = f"{cost.calls} calls, {cost.embeddings} texts embedded, {cost.pairs} pairs scored"
-    lines = [f"{name}: {cost.usage.wall_s:.0f} s, {asked}"]
+    requests = f"{cost.calls} calls, {cost.embeddings} texts embedded, {cost.pairs} pairs scored"
+    lines = [f"{name}: {cost.usage.wall_s:.0f} s, {requests}"]
     for assets, seconds in sorted(cost.seconds.items(), key=lambda pair: -pair[1]):
         lines.append(f"  {seconds:8.1f} s  {assets}")
-    lines += [f"  {n:4} partitions {rows:9,} rows  {a}" for a, (n, rows) in cost.made.items()]
+    lines += [f"  {n:4} partitions {rows:9,} rows  {a}" for a, (n, rows) in cost.written.items()]
     return "\n".join(lines)
 
 
@@ -168,22 +168,22 @@ def _run(root: Path) -> Cost:
     environment = {"GSUM_HOME": str(root)}
     os.environ.pop("GSUM_DATASETS", None)
     store = ParquetStore(str(root / "warehouse"))
-    before = _asked(store)
+    before = _requests(store)
     command = [sys.executable, "-m", "benchmarks.growing.change", "--index"]
     usage = run_measured(command, environment, Path.cwd(), root / "run.log")
-    calls, texts, pairs = (now - then for now, then in zip(_asked(store), before, strict=True))
+    calls, texts, pairs = (now - then for now, then in zip(_requests(store), before, strict=True))
     runs: list[dict[str, Any]] = json.loads((root / _MADE).read_text())
-    made: dict[str, tuple[int, int]] = {}
+    written: dict[str, tuple[int, int]] = {}
     seconds: Counter[str] = Counter()
     for run in runs:
         seconds[", ".join(run["assets"])] += run["seconds"]
         for asset, (partitions, rows) in run["rows"].items():
-            known = made.get(asset, (0, 0))
-            made[asset] = known[0] + partitions, known[1] + rows
-    return Cost(usage, calls, texts, pairs, made, dict(seconds))
+            known = written.get(asset, (0, 0))
+            written[asset] = known[0] + partitions, known[1] + rows
+    return Cost(usage, calls, texts, pairs, written, dict(seconds))
 
 
-def _asked(store: ParquetStore) -> tuple[int, int, int]:
+def _requests(store: ParquetStore) -> tuple[int, int, int]:
     """Requests answered by a model, texts embedded and pairs scored, since the ledgers began."""
     calls = read_appended(store, TABLES["llm_calls"], CORPUS)["cached"].to_pylist()
     batches = read_appended(store, TABLES["embedding_calls"], CORPUS).to_pylist()
@@ -207,15 +207,15 @@ def _index() -> None:
         report = refresh(pipeline, instance, CORPUS, _METHODS, only=keys)
     if report.errors:
         raise RuntimeError(report.errors[0])
-    told = []
-    for made in report.results:
+    records = []
+    for written in report.results:
         rows = {}
-        for asset in made.assets:
+        for asset in written.assets:
             table = table_of(asset.split("/"))
-            footers = [pipeline.store.provenance(table, p) for p in made.partitions]
+            footers = [pipeline.store.provenance(table, p) for p in written.partitions]
             rows[asset] = len(footers), sum(footer.rows for footer in footers if footer)
-        told.append({"assets": made.assets, "seconds": made.seconds, "rows": rows})
-    (home.root / _MADE).write_text(json.dumps(told))
+        records.append({"assets": written.assets, "seconds": written.seconds, "rows": rows})
+    (home.root / _MADE).write_text(json.dumps(records))
 
 
 def _index_keys(keys: Iterable[Any]) -> set[Any]:

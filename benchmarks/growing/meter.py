@@ -50,7 +50,7 @@ class StepMeter:
 
         def handle(event: EventLogEntry, **how) -> None:
             if event.dagster_event:
-                self._hear(event.dagster_event.event_type, event.step_key)
+                self._on_event(event.dagster_event.event_type, event.step_key)
             stored(event, **how)
 
         instance.handle_new_event = handle  # type: ignore[method-assign]
@@ -63,11 +63,11 @@ class StepMeter:
             sampler.join()
             self._charge(OUTSIDE)
 
-    def told(self) -> dict[str, dict[str, float]]:
+    def report(self) -> dict[str, dict[str, float]]:
         """By step, as JSON holds it."""
         return {step: asdict(spent) for step, spent in self._spent.items()}
 
-    def _hear(self, kind: DagsterEventType, step: str | None) -> None:
+    def _on_event(self, kind: DagsterEventType, step: str | None) -> None:
         if kind == DagsterEventType.STEP_START and step:
             self._charge(step)
         elif kind in _ENDS:

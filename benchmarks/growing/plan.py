@@ -69,7 +69,7 @@ base_url = "{base_url}"
 """
 
 
-class Asked(NamedTuple):
+class Usage(NamedTuple):
     """Calls of a language model, and tokens."""
 
     calls: int = 0
@@ -82,8 +82,8 @@ class Compared(NamedTuple):
 
     family: str
     what: str
-    planned: Asked
-    used: Asked
+    planned: Usage
+    used: Usage
 
 
 def differing(says: Says) -> Says:
@@ -104,18 +104,18 @@ class Counting:
 
     def __init__(self, says: Says) -> None:
         self._says = says
-        self.asked = Asked()
+        self.usage = Usage()
 
     def __call__(self, body: dict) -> str:
         text = self._says(body)
         tokens_in = sum(tokens_of(message["content"]) for message in body["messages"])
-        calls, before_in, before_out = self.asked
-        self.asked = Asked(calls + 1, before_in + tokens_in, before_out + tokens_of(text))
+        calls, before_in, before_out = self.usage
+        self.usage = Usage(calls + 1, before_in + tokens_in, before_out + tokens_of(text))
         return text
 
-    def taken(self) -> Asked:
+    def taken(self) -> Usage:
         """What was asked since the last time that this was called."""
-        taken, self.asked = self.asked, Asked()
+        taken, self.usage = self.usage, Usage()
         return taken
 
 
@@ -194,7 +194,7 @@ def _compared(
         report = refresh(pipeline, instance, SAMPLE.name, methods)
     if not report.is_complete:
         raise RuntimeError(f"{family}, {what}: {report.errors or report.gaps}")
-    return Compared(family, what, Asked(total.n, total.tokens_in, total.tokens_out), server.taken())
+    return Compared(family, what, Usage(total.n, total.tokens_in, total.tokens_out), server.taken())
 
 
 def _header(unit: str) -> list[str]:

@@ -86,7 +86,9 @@ def measure(sizes: Sequence[int], packaged: bool, home: Path | None = None) -> l
         for n in sizes:
             found.append(_measured(root / f"{n}", n, packaged))
             for name, table in (("index", found[-1].full), ("one more", found[-1].one_more)):
-                print(f"{found[-1].n_chunks:,} chunks, {name}: {_told(table)}", file=sys.stderr)
+                print(
+                    f"{found[-1].n_chunks:,} chunks, {name}: {_described(table)}", file=sys.stderr
+                )
     models = "packaged models" if packaged else "vectors of words, first words"
     return [
         by_step(found, "full", f"Index of all, {models}"),
@@ -175,7 +177,7 @@ def _exponent(sizes: Sequence[int], values: Sequence[float]) -> str:
     return f"{math.log(values[-1] / values[-2]) / math.log(sizes[-1] / sizes[-2]):.2f}"
 
 
-def _told(run: Run) -> str:
+def _described(run: Run) -> str:
     """What a run took, the longest steps first."""
     lines = [f"{run.usage.wall_s:.0f} s, peak {run.usage.peak_mib:,.0f} MiB"]
     for name, step in sorted(run.steps.items(), key=lambda pair: -pair[1]["cpu_s"])[:25]:
@@ -202,12 +204,12 @@ def _run(root: Path, packaged: bool) -> Run:
     command = [sys.executable, "-m", "benchmarks.growing.size", "--run"]
     command += ["--packaged"] if packaged else []
     usage = run_measured(command, environment, Path.cwd(), root / "run.log")
-    told = json.loads((root / _TOLD).read_text())
+    recorded = json.loads((root / _TOLD).read_text())
     folders = [*(root / "warehouse").iterdir(), root / "dagster"]
     sizes = {folder.name: [f.stat().st_size for f in _files(folder)] for folder in folders}
     return Run(
         usage,
-        **told,
+        **recorded,
         stored_mib={name: sum(lengths) / 2**20 for name, lengths in sizes.items()},
         files={name: len(lengths) for name, lengths in sizes.items()},
     )
@@ -255,15 +257,15 @@ def _refresh(packaged: bool) -> None:
     if not report.is_complete:
         raise RuntimeError([*report.errors, *report.gaps][0])
     rows: dict[str, int] = {}
-    for made in report.results:
-        for asset in made.assets:
+    for result in report.results:
+        for asset in result.assets:
             table = table_of(asset.split("/"))
-            footers = (pipeline.store.provenance(table, p) for p in made.partitions)
+            footers = (pipeline.store.provenance(table, p) for p in result.partitions)
             n = sum(footer.rows for footer in footers if footer)
             rows[table.name] = rows.get(table.name, 0) + n
-    told = {"steps": meter.told(), "rows": rows, "partitions": report.n_partitions}
-    told |= {name: n - before[name] for name, n in embedded().items()}
-    (home.root / _TOLD).write_text(json.dumps(told))
+    recorded = {"steps": meter.report(), "rows": rows, "partitions": report.n_partitions}
+    recorded |= {name: n - before[name] for name, n in embedded().items()}
+    (home.root / _TOLD).write_text(json.dumps(recorded))
 
 
 def main(arguments: Sequence[str] | None = None) -> None:

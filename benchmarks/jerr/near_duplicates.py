@@ -95,7 +95,7 @@ def timed(n: int) -> tuple[int, list[float]]:
     """Near pairs of `n` elements; seconds of `near_pairs`, of the scan, and of the whole merge."""
     keys = keys_of_elements(n)
     hashes = simhashes(keys)
-    chunk_ids = [f"c{place // 3}" for place in range(n)]
+    chunk_ids = [f"c{i // 3}" for i in range(n)]
     elements = pa.table({"chunk_id": chunk_ids, "element": keys, "element_key": keys})
     n_rows = min(n, _SCANNED_ROWS)
     share = n_rows * (2 * n - n_rows) / n**2  # of all pairs

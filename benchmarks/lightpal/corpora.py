@@ -44,7 +44,7 @@ class Indexed(NamedTuple):
     collection: Collection
     tables: Tables
     questions: Questions
-    asked: list[Query]
+    queries: list[Query]
     evidence: Sequence[Sequence[str]] = ()
 
     @property
@@ -69,8 +69,8 @@ def indexed(corpus: str) -> Indexed:
         If the corpus is not there.
     """
     window = CHUNKING.max_tokens, CHUNKING.overlap_tokens
-    collection, questions, asked = load(*window, corpus)
-    return Indexed(collection, _tables(collection), questions, asked)
+    collection, questions, queries = load(*window, corpus)
+    return Indexed(collection, _tables(collection), questions, queries)
 
 
 @cache

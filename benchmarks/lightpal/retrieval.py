@@ -127,7 +127,7 @@ def _beside(values: Mapping[str, np.ndarray]) -> list[list[str]]:
 
 
 def _relevant(index: Indexed) -> list[Sequence[str]]:
-    return [query.relevant_document_ids for query in index.asked]
+    return [query.relevant_document_ids for query in index.queries]
 
 
 def stories() -> Iterator[Measurement]:
@@ -143,7 +143,7 @@ def stories() -> Iterator[Measurement]:
         method: precision_and_recall(method, index, index.questions, _relevant(index), STORIES)
         for method in METHODS
     }
-    splits = np.array([query.split for query in index.asked])
+    splits = np.array([query.split for query in index.queries])
     rows = [
         [method, f"{split}, {(splits == split).sum()}", *_means(values[splits == split])]
         for split in ("train", "dev")
@@ -151,9 +151,9 @@ def stories() -> Iterator[Measurement]:
     ]
     yield Measurement(
         "LightPAL: retrieval of sections, ODSum-Story",
-        f"{len(index.collection.document_ids):,} sections, {len(index.asked)} questions; percent, "
-        "P/R, each ranking made for its K; the 52 empty sections count only in the published "
-        f"rows (table 4 of the paper, larger models). Trust in the walk: {index.trust}.",
+        f"{len(index.collection.document_ids):,} sections, {len(index.queries)} questions; "
+        "percent, P/R, each ranking made for its K; the 52 empty sections count only in the "
+        f"published rows (table 4 of the paper, larger models). Trust in the walk: {index.trust}.",
         ["method", "questions", *(f"at {k}" for k in STORIES)],
         [*rows, *PUBLISHED],
     )
@@ -179,10 +179,10 @@ def evidence() -> Iterator[Measurement]:
         If QMSum is not there.
     """
     whole = meetings_with_evidence()
-    marked = [place for place, chunks in enumerate(whole.evidence) if chunks]
-    index = whole._replace(asked=[whole.asked[place] for place in marked])
+    marked = [i for i, chunks in enumerate(whole.evidence) if chunks]
+    index = whole._replace(queries=[whole.queries[i] for i in marked])
     questions = whole.questions.take(marked)
-    wanted = [whole.evidence[place] for place in marked]
+    wanted = [whole.evidence[i] for i in marked]
     found = {
         method: precision_and_recall(method, index, questions, wanted, [DEFAULT_K], "node")[:, 0]
         for method in METHODS
@@ -206,10 +206,10 @@ def entries() -> Measurement:
         If ODSum-Story or QMSum is not there.
     """
     train = indexed("story")
-    places = [i for i, query in enumerate(train.asked) if query.split == "train"]
+    of_train = [i for i, query in enumerate(train.queries) if query.split == "train"]
     meetings = meetings_with_evidence()
     corpora = (
-        ("ODSum-Story train, sections", train, train.questions.take(places), "document"),
+        ("ODSum-Story train, sections", train, train.questions.take(of_train), "document"),
         ("QMSum val, chunks", meetings, meetings.questions, "node"),
     )
     rows = []
@@ -252,9 +252,9 @@ def stories_without_titles() -> Iterator[Measurement]:
         If ODSum-Story is not there.
     """
     index = indexed("story")
-    asked = [query.retrieval_text for query in index.asked]
-    masked = without_titles(index.asked, index.texts)
-    changed = np.array([before != after for before, after in zip(asked, masked, strict=True)])
+    texts = [query.retrieval_text for query in index.queries]
+    masked = without_titles(index.queries, index.texts)
+    changed = np.array([before != after for before, after in zip(texts, masked, strict=True)])
     words = np.array([n_content_words(text) for text in masked])
     without = replace(index.questions, texts=masked, embeddings=query_vectors(masked))
     found = {
@@ -264,8 +264,8 @@ def stories_without_titles() -> Iterator[Measurement]:
         for form, questions in (("as asked", index.questions), ("masked", without))
         for method in WITHOUT_TITLES
     }
-    splits = np.array([query.split for query in index.asked])
-    kinds = np.array([query.kind for query in index.asked])
+    splits = np.array([query.split for query in index.queries])
+    kinds = np.array([query.kind for query in index.queries])
     for split in ("train", "dev"):
         for kind in ("general", "specific"):
             chosen = (splits == split) & (kinds == kind)
@@ -304,8 +304,8 @@ def meetings() -> Measurement:
     ]
     return Measurement(
         "LightPAL: retrieval of transcripts, ODSum-Meeting",
-        f"{len(index.collection.document_ids)} transcripts, {len(index.asked)} questions; percent, "
-        f"P/R. Trust in the walk: {index.trust}.",
+        f"{len(index.collection.document_ids)} transcripts, {len(index.queries)} questions; "
+        f"percent, P/R. Trust in the walk: {index.trust}.",
         ["method", *(f"at {k}" for k in MEETINGS)],
         rows,
     )

@@ -24,16 +24,16 @@ def _questions(n, kind, split):
 
 
 def test_sample_has_one_split_and_equal_counts_per_type():
-    asked = [
+    questions = [
         *_questions(9, "fact-retrieval", "dev"),
         *_questions(9, "fact-retrieval", "test"),
         *_questions(2, "creative-generation", "dev"),
     ]
-    chosen = [one.query_id for one in sampled(asked, "dev", 4)]
+    chosen = [one.query_id for one in sampled(questions, "dev", 4)]
     assert chosen[:2] == ["dev-creative-generation-1", "dev-creative-generation-0"]
     assert len(set(chosen[2:])) == 4
     assert all(one.startswith("dev-fact") for one in chosen[2:])
-    assert chosen == [one.query_id for one in sampled(asked[::-1], "dev", 4)]
+    assert chosen == [one.query_id for one in sampled(questions[::-1], "dev", 4)]
 
 
 def test_corpus_is_written_once_and_home_has_every_method(tmp_path, monkeypatch):
@@ -86,8 +86,8 @@ def test_plain_retrieval_ranks_all_chunks_beyond_the_rankings_depth():
     texts = [f"filler{i} " + "tumor " * (i == 7) for i in range(n)]
     ids = [f"c{i:03d}" for i in range(n)]
     collection = Collection(["d"], [" ".join(texts)], ids, texts, np.array([0, n]))
-    asked = query("q", "Which tumor?", ["A"], split="dev")
-    queries = pa.Table.from_pylist([asdict(asked)])
+    questions = query("q", "Which tumor?", ["A"], split="dev")
+    queries = pa.Table.from_pylist([asdict(questions)])
     ranked = ranked_chunks("bm25", collection, queries, np.zeros((1, 2), np.float32))
     assert ranked["q"][0] == "c007"
     assert sorted(ranked["q"]) == ids
@@ -114,10 +114,10 @@ def test_best_plain_retriever_is_chosen_by_type_and_metric():
 
 def test_method_row_is_next_to_its_control():
     methods = {"bm25": _column(0.1, 0.5), "gae": _column(0.5, 0.5)}
-    asked = {"fact-retrieval": ASKED, "complex-reasoning": ASKED}
-    best = {(kind, metric): f"{metric} plain" for kind in asked for metric in METRICS}
+    questions = {"fact-retrieval": ASKED, "complex-reasoning": ASKED}
+    best = {(kind, metric): f"{metric} plain" for kind in questions for metric in METRICS}
     controls = {("gae", "rouge_l"): _column(0.3, 0), ("gae", "coverage"): _column(0, 0.7)}
-    rouge_l, coverage, facts, _ = tables(Results(asked, methods, best, controls), "notes")
+    rouge_l, coverage, facts, _ = tables(Results(questions, methods, best, controls), "notes")
     assert [*rouge_l.rows, *coverage.rows] == [
         ["gae", "+20.0*", "+20.0*"],
         ["gae", "-20.0*", "-20.0*"],

@@ -98,7 +98,7 @@ def test_command_has_no_machine_path() -> None:
 
 def test_methods_are_compared_with_the_baseline_in_pairs() -> None:
     plain = [0.1, 0.5, 0.3, 0.2, 0.6, 0.4, 0.7]
-    better = [value + 0.1 + 0.01 * place for place, value in enumerate(plain)]
+    better = [value + 0.1 + 0.01 * i for i, value in enumerate(plain)]
     same = [*plain[:6], 0.8]
     rows = compared({"plain": plain, "better": better, "same": same}, "plain", decimals=1)
     assert [row[0] for row in rows] == ["plain", "better", "same"]

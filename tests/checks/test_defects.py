@@ -48,16 +48,16 @@ def house(good: House, tmp_path: Path) -> Iterator[House]:
 
 
 def test_all_checks_pass_in_a_good_home(good: House) -> None:
-    told = verdicts(good)
-    assert {name for name, verdict in told.items() if not verdict.passed} == set()
-    assert told["documents:ids_unique"].description == f"{CORPUS}: 9 rows in 8 partitions"
+    found = verdicts(good)
+    assert {name for name, verdict in found.items() if not verdict.passed} == set()
+    assert found["documents:ids_unique"].description == f"{CORPUS}: 9 rows in 8 partitions"
     assert (
-        told["retrieval/scores:schema"].description
+        found["retrieval/scores:schema"].description
         == f"{CORPUS}/bm25: 1 file; {CORPUS}/dense: 1 file"
     )
     n_chunks = good.table("chunks").num_rows
     expected = f"{CORPUS}: {n_chunks} chunks of 9 documents"
-    assert told["chunks:cover_documents"].description == expected
+    assert found["chunks:cover_documents"].description == expected
     assert not Path(f"{good.store.root}/_checks").exists()  # nothing to remember
 
 
@@ -196,13 +196,13 @@ WARNINGS = {"none_rejected", "every_question_answered", "lineage_is_current", "r
 def test_defect_fails_only_its_check(house: House, defect: str) -> None:
     asset, partition, change, check, words = DEFECTS[defect]
     plant(house, asset.split("/")[-1], partition, change)
-    told = verdicts(house)
-    assert {name for name, verdict in told.items() if not verdict.passed} == {check}
-    assert words in told[check].description
-    assert told[check].n_wrong
-    assert told[check].offenders
-    assert not told[check].broke
-    assert told[check].check.warns == (check.split(":")[1] in WARNINGS)
+    found = verdicts(house)
+    assert {name for name, verdict in found.items() if not verdict.passed} == {check}
+    assert words in found[check].description
+    assert found[check].n_wrong
+    assert found[check].offenders
+    assert not found[check].broke
+    assert found[check].check.warns == (check.split(":")[1] in WARNINGS)
 
 
 def test_document_in_two_buckets_fails(house: House) -> None:
@@ -235,15 +235,15 @@ def test_table_written_from_another_version_is_stale(house: House) -> None:
     assert provenance is not None
     rows, _ = store.read(table, [ALL])
     store.write(table, ALL, rows.slice(0, 1), replace(provenance, content_hash=""))
-    told = verdicts(house)
+    found = verdicts(house)
     readers = [f"retrieval/{table}" for table in ("rankings", "summaries", "scores")]
     readers += ["query_embeddings", "leaderboard", "curves", "comparisons", "costs"]
-    assert {name for name, verdict in told.items() if not verdict.passed} == {
+    assert {name for name, verdict in found.items() if not verdict.passed} == {
         "query_embeddings:finite",
         *(f"{asset}:lineage_is_current" for asset in readers),
     }
-    assert "belong to no question" in told["query_embeddings:finite"].description
-    description = told["retrieval/scores:lineage_is_current"].description
+    assert "belong to no question" in found["query_embeddings:finite"].description
+    description = found["retrieval/scores:lineage_is_current"].description
     assert "1 of 1 partition are out of date" in description
     assert f"table:queries/corpus={CORPUS} changed" in description
     assert f"`gsum run {CORPUS}`" in description
@@ -261,9 +261,9 @@ def test_changed_code_makes_tables_stale(house: House) -> None:
 def test_file_not_written_by_gsum_fails(house: House) -> None:
     path = house.store.path(TABLES["leaderboard"], ALL)
     pq.write_table(pq.read_table(path, partitioning=None).replace_schema_metadata({}), path)
-    told = verdicts(house)
-    assert "the footer has no provenance" in told["leaderboard:schema"].description
-    lineage = told["leaderboard:lineage_is_current"]
+    found = verdicts(house)
+    assert "the footer has no provenance" in found["leaderboard:schema"].description
+    lineage = found["leaderboard:lineage_is_current"]
     assert "could not be checked: StoreError: " in lineage.description
     assert lineage.broke  # an error, though the check only warns of what it finds
 
@@ -302,9 +302,9 @@ def test_finding_on_deleted_table_is_dropped(house: House) -> None:
 
 def test_home_without_tables_passes(tmp_path: Path) -> None:
     with house_at(tmp_path) as empty:
-        told = verdicts(empty)
-    assert {verdict.description for verdict in told.values()} == {"nothing made yet"}
-    assert all(verdict.passed for verdict in told.values())
+        found = verdicts(empty)
+    assert {verdict.description for verdict in found.values()} == {"nothing made yet"}
+    assert all(verdict.passed for verdict in found.values())
 
 
 def test_empty_tables_pass(tmp_path: Path) -> None:
@@ -320,8 +320,8 @@ def test_empty_tables_pass(tmp_path: Path) -> None:
             partition = Partition(CORPUS, bucket, method)
             written = Provenance("", code_version_of(table, versions.get(table, "1")))
             empty.store.write(table, partition, table.empty(), written)
-        told = verdicts(empty)
-    assert [verdict.description for verdict in told.values() if not verdict.passed] == []
+        found = verdicts(empty)
+    assert [verdict.description for verdict in found.values() if not verdict.passed] == []
     families = ("gae/", "gor/", "graphrag/", "jerr/", "lightpal/")
-    of_bm25 = {n: v for n, v in told.items() if not n.startswith(families)}
+    of_bm25 = {n: v for n, v in found.items() if not n.startswith(families)}
     assert all(verdict.looked_at == 1 for verdict in of_bm25.values())

@@ -29,9 +29,9 @@ NOTHING = CHUNKS.slice(0, 0)
 
 
 def rows(table, names, *values):
-    told = [dict(zip(names, row, strict=True)) for row in values]
+    dicts = [dict(zip(names, row, strict=True)) for row in values]
     schema = TABLES[table].schema
-    return pa.Table.from_pylist(told, pa.schema([schema.field(name) for name in names]))
+    return pa.Table.from_pylist(dicts, pa.schema([schema.field(name) for name in names]))
 
 
 def edges(*values):
@@ -120,7 +120,7 @@ def test_distinct_embeddings_pass():
 
 
 @pytest.mark.parametrize(
-    ("vectors", "told"),
+    ("vectors", "message"),
     [
         ([[3.0, 4.0]] * 5, "'node' 1.0000"),
         ([[0.0, 0.0]] * 5, "'node' 1.0000"),
@@ -128,10 +128,10 @@ def test_distinct_embeddings_pass():
         ([*[[1.0, 0.01 * i] for i in range(9)], [float("nan"), 0.0]], "'node' 0.99"),
     ],
 )
-def test_nearly_equal_embeddings_are_found(vectors, told):
+def test_nearly_equal_embeddings_are_found(vectors, message):
     finding = not_over_smoothed(of_nodes(vectors))
     assert finding.problem.startswith("1 of 1 level have embeddings that hardly differ")
-    assert told in finding.problem
+    assert message in finding.problem
     assert "fewer layers in corpus.toml, [gae.training]" in finding.problem
 
 

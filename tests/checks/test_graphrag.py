@@ -138,8 +138,8 @@ def tables(rows: dict[str, list[tuple]]) -> Tables:
 def _table(name: str, values: Sequence[tuple]) -> pa.Table:
     names = COLUMNS[name].split()
     schema = pa.schema([TABLES[name].schema.field(column) for column in names])
-    told = [dict(zip(names, row, strict=True)) for row in values]
-    return pa.Table.from_pylist(told, schema)
+    dicts = [dict(zip(names, row, strict=True)) for row in values]
+    return pa.Table.from_pylist(dicts, schema)
 
 
 def snapshot(check: str, **changed: list[tuple]) -> Finding:
@@ -312,9 +312,9 @@ DEFECTS: dict[tuple[str, str], list[tuple]] = {
 )
 def test_defect_is_the_only_finding(check, table, number, row, failures):
     finding = snapshot(check, **{table: with_row(table, number, *row)})
-    told = finding.problem.split(" again")[:-1]  # each ends with what to materialize
-    assert len(told) == len(failures)
-    for one, words in zip(told, failures, strict=True):
+    sentences = finding.problem.split(" again")[:-1]  # each ends with what to materialize
+    assert len(sentences) == len(failures)
+    for one, words in zip(sentences, failures, strict=True):
         assert one.removeprefix("; ").startswith(words)
     assert finding.n_wrong == sum(int(words.split()[0]) for words in failures)
     assert len(finding.offenders) == finding.n_wrong

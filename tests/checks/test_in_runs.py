@@ -101,17 +101,17 @@ def execute_checks(house: House, *names: str) -> dict[str, dg.AssetCheckEvaluati
 
 
 def test_every_asset_is_checked_in_its_run(good: House) -> None:
-    made = recorded(good)
-    assert all(evaluation.passed for evaluation in made)
-    assert {e.partition for e in made} == {None}
-    checked = {e.asset_key.to_user_string() for e in made}
+    recorded_now = recorded(good)
+    assert all(evaluation.passed for evaluation in recorded_now)
+    assert {e.partition for e in recorded_now} == {None}
+    checked = {e.asset_key.to_user_string() for e in recorded_now}
     assert checked == set(EXPECTED)
     for asset, names in EXPECTED.items():
-        found = [e.check_name for e in made if e.asset_key.to_user_string() == asset]
+        found = [e.check_name for e in recorded_now if e.asset_key.to_user_string() == asset]
         is_result = asset.startswith("retrieval/") and asset != "retrieval/index"
         runs = len(METHODS) if is_result else 1  # all buckets in one
         assert sorted(found) == sorted([*names] * runs), asset
-    last = by_name(made)
+    last = by_name(recorded_now)
     assert last["documents:schema"].description == f"{CORPUS}: 8 files"
     assert last["retrieval/scores:schema"].description == f"{CORPUS}/dense: 1 file"
 
@@ -128,19 +128,19 @@ def test_no_check_blocks_a_run(good: House) -> None:
 
 def test_standalone_checks_cover_the_whole_home(house: House) -> None:
     n = sum(len(names) for names in EXPECTED.values())
-    told = execute_checks(house)
+    results = execute_checks(house)
     # the methods of other families were not asked for
     others = ("gae/", "gor/", "graphrag/", "jerr/", "lightpal/")
-    made = [n for n in told if not n.startswith(others)]
-    assert len(made) == n
-    assert all(evaluation.passed for evaluation in told.values())
-    assert told["retrieval/scores:schema"].description.count("1 file") == len(METHODS)
+    recorded_now = [n for n in results if not n.startswith(others)]
+    assert len(recorded_now) == n
+    assert all(evaluation.passed for evaluation in results.values())
+    assert results["retrieval/scores:schema"].description.count("1 file") == len(METHODS)
     late = with_column("rank", lambda ranks: [rank + 1 for rank in ranks])
     plant(house, "rankings", Partition(CORPUS, method="bm25"), late)
     name = "retrieval/rankings:ranks_consecutive"
-    told = execute_checks(house, name)
-    assert set(told) == {name}
-    evaluation = told[name]
+    results = execute_checks(house, name)
+    assert set(results) == {name}
+    evaluation = results[name]
     assert not evaluation.passed
     assert evaluation.severity == dg.AssetCheckSeverity.ERROR
     assert (evaluation.metadata["looked_at"].value, evaluation.metadata["wrong"].value) == (2, 4)
@@ -154,10 +154,10 @@ def test_rejected_document_is_reported_and_others_are_processed(house: House) ->
     report = house.run()
     assert report.errors == []
     assert report.results
-    told = by_name(recorded(house))
-    failing = {name for name, evaluation in told.items() if not evaluation.passed}
+    results = by_name(recorded(house))
+    failing = {name for name, evaluation in results.items() if not evaluation.passed}
     assert failing == {"rejected_documents:none_rejected"}
-    evaluation = told["rejected_documents:none_rejected"]
+    evaluation = results["rejected_documents:none_rejected"]
     assert evaluation.severity == dg.AssetCheckSeverity.WARN
     assert "1 rejected document (first: latin.txt: " in (evaluation.description or "")
     assert f"| {CORPUS} | latin.txt | 0 | " in str(evaluation.metadata["first"].value)
@@ -170,20 +170,20 @@ def test_failed_request_is_reported_until_it_succeeds(house: House) -> None:
     assert report.errors == []
     assert house.table("leaderboard").num_rows
     assert set(house.table("summaries")["query_id"].to_pylist()) == {f"q-{answered}"}
-    told = by_name(recorded(house))
-    failing = {name for name, evaluation in told.items() if not evaluation.passed}
+    results = by_name(recorded(house))
+    failing = {name for name, evaluation in results.items() if not evaluation.passed}
     assert failing == {
         "retrieval/summaries:requests_answered",
         "retrieval/summaries:every_question_answered",
     }
-    requests = told["retrieval/summaries:requests_answered"]
+    requests = results["retrieval/summaries:requests_answered"]
     assert requests.severity == dg.AssetCheckSeverity.WARN
     error = f"refused: '{refused}' in the passages"
     for method in METHODS:  # the last run made one, and tells of the other again
         expected = f"{CORPUS}/{method}: 1 request got no valid reply, so that rows are missing"
         assert f"{expected} (latest: {error})" in (requests.description or "")
     assert f"| {CORPUS}/bm25 | {refused} | {error} |" in str(requests.metadata["first"].value)
-    questions = told["retrieval/summaries:every_question_answered"]
+    questions = results["retrieval/summaries:every_question_answered"]
     assert f"| {CORPUS}/bm25 | q-{refused} | Who met {refused}? |" in str(
         questions.metadata["first"].value
     )
@@ -204,11 +204,13 @@ def test_broken_check_fails_without_failing_the_run(
     house.write_document(ASKED_ABOUT[0], "A lighthouse saw the boat. " * 40)
     report = house.run()
     assert report.errors == []
-    made = {asset for made in report.results for asset in made.assets}
-    assert made >= {"chunks", "chunk_embeddings", "retrieval/rankings", "retrieval/scores"}
-    told = by_name(recorded(house))
-    assert {name for name, evaluation in told.items() if not evaluation.passed} == {"chunks:lucky"}
-    lucky = told["chunks:lucky"]
+    recorded_now = {asset for recorded_now in report.results for asset in recorded_now.assets}
+    assert recorded_now >= {"chunks", "chunk_embeddings", "retrieval/rankings", "retrieval/scores"}
+    results = by_name(recorded(house))
+    assert {name for name, evaluation in results.items() if not evaluation.passed} == {
+        "chunks:lucky"
+    }
+    lucky = results["chunks:lucky"]
     assert lucky.severity == dg.AssetCheckSeverity.ERROR
     text = f"{CORPUS}: could not be checked: RuntimeError: no luck with {CORPUS}"
     assert lucky.description == text

@@ -85,8 +85,8 @@ def test_score_is_finite_or_null():
 
 def edges(*rows):
     names = ("level", "scope", "source_id", "target_id", "rank")
-    told = [{"graph": "walk", "weight": 1.0} | dict(zip(names, row, strict=True)) for row in rows]
-    return pa.Table.from_pylist(told, TABLES["lightpal.passage_edges"].schema)
+    dicts = [{"graph": "walk", "weight": 1.0} | dict(zip(names, row, strict=True)) for row in rows]
+    return pa.Table.from_pylist(dicts, TABLES["lightpal.passage_edges"].schema)
 
 
 GOOD = [

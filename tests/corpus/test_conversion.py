@@ -49,7 +49,7 @@ def test_main_content_of_a_web_page_is_read(charset: str) -> None:
     assert found.text == "# Prices\n\nA café costs two euros.\n\n```\n# no heading\ncode\n```"
 
 
-def test_page_of_navigation_only_is_read_without_it() -> None:
+def test_short_main_element_falls_back_to_the_whole_page() -> None:
     found = convert(".htm", "<p>Some <i>text</i></p><main>few</main>".encode("utf-16"))
     assert found.text == "Some text\n\nfew"
 

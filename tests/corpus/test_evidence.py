@@ -7,20 +7,20 @@ from gsum_assets.corpus.queries import Query, Span
 from gsum_assets.tables import TABLES
 
 
-def asked(*spans: Span) -> Query:
+def query_with(*spans: Span) -> Query:
     return Query("q", "?", "?", "specific", "d", [], ["d"], "dev", relevant_spans=list(spans))
 
 
-def chunks(*places: tuple[str, int, int]) -> pa.Table:
+def chunks(*slices: tuple[str, int, int]) -> pa.Table:
     rows = [
         {"chunk_id": f"{document}:{start}", "document_id": document, "start": start, "end": end}
-        for document, start, end in places
+        for document, start, end in slices
     ]
     return pa.Table.from_pylist(rows)
 
 
 def found(chunks_: pa.Table, *spans: Span) -> list[str]:
-    rows, _ = query_rows([asked(*spans)], chunks_)
+    rows, _ = query_rows([query_with(*spans)], chunks_)
     return rows["relevant_chunk_ids"][0].as_py()
 
 
@@ -43,12 +43,12 @@ def test_spans_of_several_documents_are_united():
 
 
 def test_evidence_outside_all_passages_is_reported():
-    rows, failures = query_rows([asked(Span("d", 900, 990)), asked()], PASSAGES)
+    rows, failures = query_rows([query_with(Span("d", 900, 990)), query_with()], PASSAGES)
     assert rows["relevant_chunk_ids"].to_pylist() == [[], []]
     assert len(failures) == 1
     assert "'q'" in failures[0]
 
 
 def test_rows_match_the_table_schema():
-    rows, _ = query_rows([asked()], TABLES["chunks"].empty())
+    rows, _ = query_rows([query_with()], TABLES["chunks"].empty())
     assert rows.schema.names == TABLES["queries"].schema.names

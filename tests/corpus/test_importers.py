@@ -219,9 +219,9 @@ def test_musique(tmp_path):
     _put(tmp_path / "data/musique_ans_v1.0_test.jsonl", [test])
     report, documents, queries = _run("musique", tmp_path, tmp_path)
     assert documents["musique-2hop__1_2"]["text"] == "A\na.\n\nB\nb."
-    asked = queries["musique-2hop__1_2-q"]
-    assert (asked["references"], asked["form"]) == (["x", "X"], "short")
-    assert asked["relevant_spans"] == [{"document_id": "musique-2hop__1_2", "start": 0, "end": 4}]
+    query = queries["musique-2hop__1_2-q"]
+    assert (query["references"], query["form"]) == (["x", "X"], "short")
+    assert query["relevant_spans"] == [{"document_id": "musique-2hop__1_2", "start": 0, "end": 4}]
     assert queries["musique-3hop__1-q"]["references"] == []
     assert report.notes == ["1 unanswerable questions left out"]
 
@@ -392,7 +392,7 @@ def _medical_question(number, question, answer, **more):
 def test_graphrag_bench(tmp_path):
     skin = "Skin cancer basics Key points Skin cancer is common. The sun is its main cause."
     bone = "About bone What is bone cancer? Bone cancer starts in bones. Chemotherapy helps."
-    asked = [
+    query = [
         _medical_question(1, "What causes skin cancer?", "The sun.", evidence=["THE  sun is its"]),
         _medical_question(2, "What helps?", "Chemotherapy.", evidence="Chemotherapy helps."),
         _medical_question(3, "What helps?", "Bone chemotherapy.", evidence=["not in the text", ""]),
@@ -400,7 +400,7 @@ def test_graphrag_bench(tmp_path):
     ]
     corpus = {"corpus_name": "Medical", "context": f"{skin}\n{bone}\n\n{skin} \n"}
     _put(tmp_path / "Datasets/Corpus/medical.json", corpus)
-    _put(tmp_path / "Datasets/Questions/medical_questions.json.gz", asked)
+    _put(tmp_path / "Datasets/Questions/medical_questions.json.gz", query)
     report, documents, queries = _run("graphrag-bench", tmp_path, tmp_path)
     assert {key: (d["title"], d["text"]) for key, d in documents.items()} == {
         "guide-01": ("Skin cancer is common. The sun is its", skin),

@@ -27,12 +27,12 @@ class Defaults:
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    made = tmp_path / "tales"
-    made.mkdir()
-    (made / "boat.txt").write_text("A boat met a lamp.")
-    (made / "torn.txt").write_bytes(b"caf\xe9")
-    (made / "photo.jpg").write_bytes(b"\xff")
-    return made
+    written = tmp_path / "tales"
+    written.mkdir()
+    (written / "boat.txt").write_text("A boat met a lamp.")
+    (written / "torn.txt").write_bytes(b"caf\xe9")
+    (written / "photo.jpg").write_bytes(b"\xff")
+    return written
 
 
 def listed_in(folder: Path) -> list[SourceDocument]:
@@ -88,11 +88,11 @@ def test_file_changed_after_listing_is_listed_as_read(folder: Path) -> None:
 
 
 def test_all_steps_run_from_folder_to_vectors(folder: Path) -> None:
-    asked = [
+    questions = [
         {"query_id": "q", "text": "Who met?", "document_id": "boat"},
         {"query_id": "lost", "text": "Who?", "document_id": "ship"},
     ]
-    lines = "".join(json.dumps(one) + "\n" for one in asked)
+    lines = "".join(json.dumps(one) + "\n" for one in questions)
     (folder / "queries.jsonl").write_text(lines)
     read = {
         "source_documents": rows_of(LISTING, listed_in(folder)),
@@ -100,10 +100,10 @@ def test_all_steps_run_from_folder_to_vectors(folder: Path) -> None:
         "generated_questions": TABLES["generated_questions"].empty(),
     }
     inputs = inputs_of(folder, **read)
-    made = run(CORPUS, inputs)
-    assert made["chunk_embeddings"]["chunk_id"] == made["chunks"]["chunk_id"]
-    assert made["query_embeddings"]["query_id"].to_pylist() == ["q"]
-    found = STEPS["queries"].result(inputs.with_made(made))
+    written = run(CORPUS, inputs)
+    assert written["chunk_embeddings"]["chunk_id"] == written["chunks"]["chunk_id"]
+    assert written["query_embeddings"]["query_id"].to_pylist() == ["q"]
+    found = STEPS["queries"].result(inputs.with_made(written))
     (problem,) = found.failures
     assert "ship" in problem
     shown = found.shown()["queries"]

@@ -23,11 +23,11 @@ def home(tmp_path: Path) -> Home:
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    made = tmp_path / "My papers, 2026"
-    (made / "deep").mkdir(parents=True)
+    created = tmp_path / "My papers, 2026"
+    (created / "deep").mkdir(parents=True)
     for name in ("a.pdf", "deep/b.PDF", "c.txt", "d.jpg", ".hidden.txt", "queries.jsonl"):
-        (made / name).touch()
-    return made
+        (created / name).touch()
+    return created
 
 
 def uncommented() -> dict[str, Any]:
@@ -59,11 +59,11 @@ def test_key_without_default_is_listed() -> None:
 
 
 def test_external_folder_becomes_a_link(home: Home, folder: Path) -> None:
-    made = init_corpus(folder, home, None, SETTINGS_TABLES)
-    assert made.corpus == "My-papers-2026"
-    assert (home.corpora / made.corpus).resolve() == folder
-    assert load_settings(home.corpora / made.corpus) == CorpusSettings()
-    assert made.lines[-1].startswith("found 2 .pdf, 1 .txt; not read: 1 .jpg (gsum reads ")
+    created = init_corpus(folder, home, None, SETTINGS_TABLES)
+    assert created.corpus == "My-papers-2026"
+    assert (home.corpora / created.corpus).resolve() == folder
+    assert load_settings(home.corpora / created.corpus) == CorpusSettings()
+    assert created.lines[-1].startswith("found 2 .pdf, 1 .txt; not read: 1 .jpg (gsum reads ")
     (folder / "corpus.toml").write_text('title = "Mine"')
     again = init_corpus(folder, home, None, SETTINGS_TABLES)
     assert "left as it is" in again.lines[0]
@@ -72,8 +72,8 @@ def test_external_folder_becomes_a_link(home: Home, folder: Path) -> None:
 
 def test_folder_inside_the_home_needs_no_link(home: Home) -> None:
     (home.corpora / "tales").mkdir(parents=True)
-    made = init_corpus(home.corpora / "tales", home, None, SETTINGS_TABLES)
-    assert made.corpus == "tales"
+    created = init_corpus(home.corpora / "tales", home, None, SETTINGS_TABLES)
+    assert created.corpus == "tales"
     assert [path.name for path in home.corpora.iterdir()] == ["tales"]
     with pytest.raises(CorpusError, match="is the corpus 'tales' already"):
         init_corpus(home.corpora / "tales", home, "other", SETTINGS_TABLES)

@@ -57,9 +57,9 @@ def test_transcript_has_one_line_per_turn():
         {"speaker": "Marketing", "content": "{vocalsound}"},
         {"speaker": " Dr  Lin ", "content": "Hello ."},
     ]
-    text, places = transcript(turns)
+    text, spans = transcript(turns)
     assert text == "Project Manager: Hi all.\nDr Lin: Hello."
-    assert [text[start:end] for start, end in places] == [
+    assert [text[start:end] for start, end in spans] == [
         "Project Manager: Hi all.",
         "",
         "Dr Lin: Hello.",

@@ -64,9 +64,9 @@ def test_tokens_are_counted_and_batches_priced(tmp_path: Path) -> None:
         assert isinstance(model, Metered)
         batches: list[Batch] = []
         memoized = MemoizedEmbedder(model, ParquetStore(str(tmp_path / "store")))
-        told = memoized.reporting(lambda done, total: None, batches.append)
-        told.embed(TEXTS)
-        told.embed(TEXTS[::-1])  # known by now
+        message = memoized.reporting(lambda done, total: None, batches.append)
+        message.embed(TEXTS)
+        message.embed(TEXTS[::-1])  # known by now
         tokens = sum(line["tokens"] for line in server.lines("/embeddings"))
     (batch,) = batches
     assert (batch.model, batch.n_texts, batch.tokens_in) == (model.identity, 103, tokens)
@@ -117,12 +117,14 @@ def test_halving_drops_only_blank_windows(text: str, max_bytes: int) -> None:
 
 
 @pytest.mark.parametrize(
-    ("fault", "told"),
+    ("fault", "message"),
     [("nan", "not finite"), ("short", "of length 7"), ("few", "sent 1 vectors for 2 texts")],
 )
-def test_wrong_vectors_raise_with_model_and_server(tmp_path: Path, fault: str, told: str) -> None:
+def test_wrong_vectors_raise_with_model_and_server(
+    tmp_path: Path, fault: str, message: str
+) -> None:
     with embedder_of(tmp_path, {}, first=(fault,)) as (model, server):
-        with pytest.raises(EmbeddingError, match=f"model 'm' at {server.base_url} .*{told}"):
+        with pytest.raises(EmbeddingError, match=f"model 'm' at {server.base_url} .*{message}"):
             model.embed(["a", "b"])
         assert len(server.lines()) == 1
 
@@ -138,15 +140,15 @@ def test_blank_text_raises(tmp_path: Path) -> None:
 def test_vectors_before_a_failure_are_reported(tmp_path: Path) -> None:
     """Windows go out in batches of 32, one batch after the other; the second is refused."""
     texts = [f"text {i}" for i in range(31)] + ["a long text " * 20, "another"]
-    heard: dict[int, np.ndarray] = {}
+    received: dict[int, np.ndarray] = {}
     settings = {"max_concurrent": 1, "max_tokens": 50}
     with embedder_of(tmp_path, settings, first=("ok", "401")) as (model, _):
         with pytest.raises(ModelUnavailableError, match="401"):
-            model.embed_telling(texts, heard.__setitem__)
-        assert sorted(heard) == list(range(31))  # of the long one, there is a part alone
-        whole = model.embed_telling(texts, heard.__setitem__)
-        assert len(heard) == len(texts)
-        np.testing.assert_array_equal(whole, [heard[i] for i in range(len(texts))])
+            model.embed_telling(texts, received.__setitem__)
+        assert sorted(received) == list(range(31))  # of the long one, there is a part alone
+        whole = model.embed_telling(texts, received.__setitem__)
+        assert len(received) == len(texts)
+        np.testing.assert_array_equal(whole, [received[i] for i in range(len(texts))])
 
 
 def test_every_vector_is_required(tmp_path: Path) -> None:

@@ -73,15 +73,17 @@ def test_each_fault_is_recovered(log: Path, fault: str) -> None:
 
 def test_concurrent_requests_survive_every_fault(log: Path) -> None:
     every = {"429": 5, "500": 7, "stall": 31, "truncate": 11, "garbage": 13}
-    heard: dict[int, str] = {}
+    received: dict[int, str] = {}
     with (
         scripted_server(log, every=every, retry_after="0.05") as server,
         endpoint_at(server.base_url, timeout_s=1, max_concurrent=16, max_retries=25) as endpoint,
     ):
         texts = [f"text {i}" for i in range(150)]
-        answers = ask(endpoint, texts, on_value=lambda i, answer: heard.update({i: answer.value}))
+        answers = ask(
+            endpoint, texts, on_value=lambda i, answer: received.update({i: answer.value})
+        )
         assert all(text in answer.value for text, answer in zip(texts, answers, strict=True))
-        assert heard == {i: answer.value for i, answer in enumerate(answers)}
+        assert received == {i: answer.value for i, answer in enumerate(answers)}
         answered = Counter(
             line["messages"]
             for line in server.lines()
@@ -118,14 +120,14 @@ def test_server_without_answers_ends_the_work(log: Path) -> None:
 
 
 def test_replies_before_the_end_are_reported(log: Path) -> None:
-    heard: list[int] = []
+    received: list[int] = []
     with (
         scripted_server(log, first=("ok", "ok", "401")) as server,
         endpoint_at(server.base_url, max_concurrent=1) as endpoint,
     ):
         with pytest.raises(ModelUnavailableError, match="401: The key has been revoked"):
-            ask(endpoint, ["a", "b", "c", "d"], on_value=lambda place, _: heard.append(place))
-        assert heard == [0, 1]
+            ask(endpoint, ["a", "b", "c", "d"], on_value=lambda index, _: received.append(index))
+        assert received == [0, 1]
         assert len(server.lines()) == 3
 
 
@@ -222,7 +224,7 @@ def test_callers_may_have_a_running_loop_or_many_threads(log: Path) -> None:
 
 
 def test_callback_error_ends_the_work(log: Path) -> None:
-    def full(place: int, answer: Any) -> None:
+    def full(index: int, answer: Any) -> None:
         raise OSError("disk full")
 
     with (
@@ -232,9 +234,9 @@ def test_callback_error_ends_the_work(log: Path) -> None:
         with pytest.raises(OSError, match="disk full"):
             ask(endpoint, [str(i) for i in range(1000)], on_value=full)
         time.sleep(0.3)
-        n_asked = len(server.lines())
+        n_seen = len(server.lines())
         time.sleep(0.3)
-        assert len(server.lines()) == n_asked < 1000
+        assert len(server.lines()) == n_seen < 1000
 
 
 def test_missing_key_raises_before_any_request(log: Path, monkeypatch) -> None:
@@ -263,8 +265,8 @@ def test_refused_key_ends_the_work_and_is_never_shown(
     ):
         seen = [repr(endpoint), repr(vars(endpoint)), repr(vars(endpoint._connection))]
         for work in (endpoint.check, lambda: ask(endpoint, [str(i) for i in range(500)])):
-            told = "refuses the key in environment variable MY_KEY" if given else "wants a key"
-            with pytest.raises(ModelUnavailableError, match=told) as error:
+            message = "refuses the key in environment variable MY_KEY" if given else "wants a key"
+            with pytest.raises(ModelUnavailableError, match=message) as error:
                 work()
             seen += [str(error.value), *all_tracebacks(error.value)]
         assert len(server.lines()) < 50

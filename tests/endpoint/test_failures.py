@@ -60,7 +60,7 @@ def test_rejected_request_affects_only_itself(status: int) -> None:
 
 
 @pytest.mark.parametrize(
-    ("status", "headers", "message", "code", "told"),
+    ("status", "headers", "message", "code", "expected"),
     [
         (401, {}, "no", None, r"refuses the key in environment variable MY_KEY \(401: no\)"),
         (403, {}, "no", None, "refuses the key in environment variable MY_KEY"),
@@ -71,10 +71,10 @@ def test_rejected_request_affects_only_itself(status: int) -> None:
         (404, {}, 'model "m" not found, try pulling it first', None, "has no model 'm'"),
     ],
 )
-def test_permanent_failures_end_the_work(status, headers, message, code, told) -> None:
+def test_permanent_failures_end_the_work(status, headers, message, code, expected) -> None:
     error = unavailable(failure_of(status, headers, body(message, code)), SETTINGS)
     assert error is not None
-    with pytest.raises(type(error), match=f"server at {SETTINGS.base_url} .*{told}"):
+    with pytest.raises(type(error), match=f"server at {SETTINGS.base_url} .*{expected}"):
         raise error
 
 
@@ -85,7 +85,7 @@ def test_wrong_path_is_reported_unless_the_server_answered_before() -> None:
 
 
 @pytest.mark.parametrize(
-    ("content", "told"),
+    ("content", "expected"),
     [
         (body("busy", "overloaded"), "500: busy (overloaded)"),
         ('{"error": "busy"}', "500: busy"),
@@ -98,9 +98,9 @@ def test_wrong_path_is_reported_unless_the_server_answered_before() -> None:
         ('{"error": {"message": "%s"}}' % ("x" * 9000), "500: xxx"),
     ],
 )
-def test_server_message_is_shortened(content: str, told: str) -> None:
+def test_server_message_is_shortened(content: str, expected: str) -> None:
     message = str(failure_of(500, {}, content))
-    assert message.startswith(told)
+    assert message.startswith(expected)
     assert len(message) < 400
 
 

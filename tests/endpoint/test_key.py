@@ -72,18 +72,18 @@ def test_repr_hides_the_key() -> None:
     ],
 )
 def test_words_with_a_key_fragment_are_masked_in_errors(echo: str) -> None:
-    told = KEY.hide_in_error(f"Incorrect key provided: {echo} Find yours in the console.")
-    assert told.startswith("Incorrect key provided: ")
-    assert HIDDEN in told
-    assert told.endswith(" Find yours in the console.")
-    assert "Wxyz" not in told
-    assert "Marked" not in told
+    masked = KEY.hide_in_error(f"Incorrect key provided: {echo} Find yours in the console.")
+    assert masked.startswith("Incorrect key provided: ")
+    assert HIDDEN in masked
+    assert masked.endswith(" Find yours in the console.")
+    assert "Wxyz" not in masked
+    assert "Marked" not in masked
 
 
 @given(st.text(), st.text())
 def test_no_six_key_characters_remain(before: str, after: str) -> None:
-    told = KEY.hide_in_error(before + VALUE + after)
-    assert not any(VALUE[i : i + 6] in told for i in range(len(VALUE) - 5))
+    masked = KEY.hide_in_error(before + VALUE + after)
+    assert not any(VALUE[i : i + 6] in masked for i in range(len(VALUE) - 5))
 
 
 def test_ordinary_errors_are_unchanged() -> None:

@@ -125,7 +125,7 @@ def test_processes_share_the_window(tmp_path_factory, ours: list, theirs: list) 
 
     async def both() -> None:
         works = zip(limiters, (ours, theirs), strict=True)
-        await asyncio.gather(*(send_all(one, loop, asked, sent) for one, asked in works))
+        await asyncio.gather(*(send_all(one, loop, n_tokens, sent) for one, n_tokens in works))
 
     run_jumping(loop, both())
     assert most_in_a_window([(time, 1) for time, _ in sent]) <= 5

@@ -25,8 +25,8 @@ def summaries(**calls: int) -> pa.Table:
         }
         for query_id, n in calls.items()
     ]
-    made = pa.Table.from_pylist(rows, TABLES["summaries"].schema)
-    return made.append_column("method", pa.repeat(pa.scalar("gor"), made.num_rows))
+    rows_table = pa.Table.from_pylist(rows, TABLES["summaries"].schema)
+    return rows_table.append_column("method", pa.repeat(pa.scalar("gor"), rows_table.num_rows))
 
 
 def call(asset: str, prompt: str, cost: float, cached: bool = False) -> dict:
@@ -51,7 +51,7 @@ def calls(*rows: dict) -> pa.Table:
 
 
 def batches(*rows: tuple[str, int, float]) -> pa.Table:
-    made = [
+    rows_table = [
         {
             "asset": asset,
             "model": "e",
@@ -63,7 +63,7 @@ def batches(*rows: tuple[str, int, float]) -> pa.Table:
         }
         for asset, tokens, cost in rows
     ]
-    return pa.Table.from_pylist(made, TABLES["embedding_calls"].schema)
+    return pa.Table.from_pylist(rows_table, TABLES["embedding_calls"].schema)
 
 
 def test_index_and_questions_are_separate() -> None:
@@ -105,7 +105,7 @@ def test_method_without_calls_has_no_index_cost() -> None:
 def test_index_costs_follow_file_dependencies(tmp_path: Path) -> None:
     store = ParquetStore(str(tmp_path))
 
-    def made(table: str, asset: str, *inputs: str, method: str | None = None) -> None:
+    def record(table: str, asset: str, *inputs: str, method: str | None = None) -> None:
         declared = TABLES[table]
         bucket = "00" if "bucket" in declared.dimensions else None
         where = Partition("tales", bucket, method)
@@ -113,15 +113,15 @@ def test_index_costs_follow_file_dependencies(tmp_path: Path) -> None:
         provenance = Provenance("", "1", {**keys, "model:x": "v"}, asset)
         store.write(declared, where, declared.empty(), provenance)
 
-    made("chunks", "chunks", "documents")
-    made("documents", "documents")
-    made("chunk_embeddings", "chunk_embeddings", "chunks")
-    made("generated_questions", "generated_questions")
-    made("queries", "queries", "generated_questions")
-    made("rankings", "retrieval/rankings", "chunks", "queries", method="bm25")
-    made("contexts", "retrieval/contexts", "rankings", "chunks", method="bm25")
-    made("query_embeddings", "query_embeddings", "queries")
-    made(
+    record("chunks", "chunks", "documents")
+    record("documents", "documents")
+    record("chunk_embeddings", "chunk_embeddings", "chunks")
+    record("generated_questions", "generated_questions")
+    record("queries", "queries", "generated_questions")
+    record("rankings", "retrieval/rankings", "chunks", "queries", method="bm25")
+    record("contexts", "retrieval/contexts", "rankings", "chunks", method="bm25")
+    record("query_embeddings", "query_embeddings", "queries")
+    record(
         "rankings",
         "retrieval/rankings",
         "chunk_embeddings",
@@ -129,7 +129,7 @@ def test_index_costs_follow_file_dependencies(tmp_path: Path) -> None:
         "query_embeddings",
         method="dense",
     )
-    made("contexts", "retrieval/contexts", "rankings", method="dense")
+    record("contexts", "retrieval/contexts", "rankings", method="dense")
     assert shared_assets(store, "tales", "bm25") == {"chunks", "documents"}
     vectors = {"chunk_embeddings", "query_embeddings"}
     assert shared_assets(store, "tales", "dense") == {"chunks", "documents", *vectors}

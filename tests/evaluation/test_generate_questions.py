@@ -32,9 +32,9 @@ def writer(body: dict) -> str:
     persona = "Historian" in said
     if "tasks" in wanted:
         return json.dumps({"tasks": [f"Task {persona} {i}." for i in range(2)]})
-    place = 4 * persona + 2 * (f"Task {persona} 1." in said)
-    asked = [f"How did  {topic} change?" for topic in TOPICS[place : place + 2]]
-    return json.dumps({"questions": asked})
+    start = 4 * persona + 2 * (f"Task {persona} 1." in said)
+    texts = [f"How did  {topic} change?" for topic in TOPICS[start : start + 2]]
+    return json.dumps({"questions": texts})
 
 
 def generated(

@@ -10,7 +10,7 @@ from gsum_assets.tables import TABLES
 
 def read(*rows: tuple[str, str, str | None, str], held: dict | None = None) -> Read:
     """Question, node, document and text of each."""
-    made = [
+    table_rows = [
         {
             "query_id": query_id,
             "sample": 0,
@@ -24,7 +24,7 @@ def read(*rows: tuple[str, str, str | None, str], held: dict | None = None) -> R
         }
         for rank, (query_id, node, document, text) in enumerate(rows, start=1)
     ]
-    return Read(pa.Table.from_pylist(made, TABLES["contexts"].schema), held or {})
+    return Read(pa.Table.from_pylist(table_rows, TABLES["contexts"].schema), held or {})
 
 
 def measured(question: dict, found: Read) -> dict[str, float]:

@@ -19,7 +19,7 @@ def queries(*rows: dict) -> pa.Table:
 
 
 def summaries(*rows: tuple[str, int, str, float]) -> pa.Table:
-    made = [
+    table_rows = [
         {
             "query_id": q,
             "sample": sample,
@@ -33,11 +33,11 @@ def summaries(*rows: tuple[str, int, str, float]) -> pa.Table:
         }
         for q, sample, text, seconds in rows
     ]
-    return pa.Table.from_pylist(made, TABLES["summaries"].schema)
+    return pa.Table.from_pylist(table_rows, TABLES["summaries"].schema)
 
 
 def rankings(query_id: str, *documents: str, seconds: float = 0.0) -> pa.Table:
-    made = [
+    table_rows = [
         {
             "query_id": query_id,
             "level": level,
@@ -49,7 +49,7 @@ def rankings(query_id: str, *documents: str, seconds: float = 0.0) -> pa.Table:
         for level in ("document", "node")
         for rank, item in enumerate(documents, start=1)
     ]
-    return pa.Table.from_pylist(made, TABLES["rankings"].schema)
+    return pa.Table.from_pylist(table_rows, TABLES["rankings"].schema)
 
 
 def by_metric(scores: pa.Table, query_id: str) -> dict[str, float]:
@@ -58,22 +58,24 @@ def by_metric(scores: pa.Table, query_id: str) -> dict[str, float]:
 
 
 def test_rouge_is_the_maximum_over_references_and_the_mean_over_samples() -> None:
-    asked = queries({"query_id": "q", "document_id": "d", "references": ["a b c d", "boat lamp"]})
+    questions = queries(
+        {"query_id": "q", "document_id": "d", "references": ["a b c d", "boat lamp"]}
+    )
     answered = summaries(("q", 0, "boat lamp", 0.5), ("q", 1, "boat zebra", 0.25))
-    scores = score_answers(asked, answered, rankings("q", "d", seconds=0.25), CUTS)
+    scores = score_answers(questions, answered, rankings("q", "d", seconds=0.25), CUTS)
     assert by_metric(scores, "q")["rouge1"] == pytest.approx((1.0 + 0.5) / 2)
     assert set(by_metric(scores, "q")) == {"rouge1", "rouge2", "rougeL", "coverage"}
     assert set(scores["latency_s"].to_pylist()) == {1.0}
 
 
 def test_retrieval_is_scored_for_corpus_questions() -> None:
-    asked = queries(
+    questions = queries(
         {"query_id": "all", "relevant_document_ids": ["b", "c"]},
         {"query_id": "one", "document_id": "a", "relevant_document_ids": ["a"]},
         {"query_id": "unlabelled"},
     )
     ranked = [rankings(q, "a", "b", "x") for q in ("all", "one", "unlabelled")]
-    scores = score_answers(asked, summaries(), pa.concat_tables(ranked), CUTS)
+    scores = score_answers(questions, summaries(), pa.concat_tables(ranked), CUTS)
     assert set(scores["query_id"].to_pylist()) == {"all"}
     found = by_metric(scores, "all")
     assert found["p@1"] == 0
@@ -83,15 +85,17 @@ def test_retrieval_is_scored_for_corpus_questions() -> None:
 
 
 def test_passages_are_scored_if_marked() -> None:
-    asked = queries({"query_id": "q", "document_id": "a", "relevant_chunk_ids": ["c", "z"]})
-    found = by_metric(score_answers(asked, summaries(), rankings("q", "b", "c", "x"), CUTS), "q")
+    questions = queries({"query_id": "q", "document_id": "a", "relevant_chunk_ids": ["c", "z"]})
+    found = by_metric(
+        score_answers(questions, summaries(), rankings("q", "b", "c", "x"), CUTS), "q"
+    )
     assert found["chunk_p@3"] == pytest.approx(1 / 3)
     assert found["chunk_r@3"] == found["chunk_mrr"] == 1 / 2
     assert not [metric for metric in found if not metric.startswith("chunk_")]
 
 
 def test_answer_form_selects_the_metrics() -> None:
-    asked = queries(
+    questions = queries(
         {"query_id": "name", "form": "short", "references": ["the Ebro", "Ebro river"]},
         {
             "query_id": "pick",
@@ -101,7 +105,7 @@ def test_answer_form_selects_the_metrics() -> None:
         },
     )
     answered = summaries(("name", 0, "Ebro.", 0.0), ("pick", 0, "(B)", 0.0))
-    scores = score_answers(asked, answered, TABLES["rankings"].empty(), CUTS)
+    scores = score_answers(questions, answered, TABLES["rankings"].empty(), CUTS)
     name = by_metric(scores, "name")
     assert (name["token_f1"], name["exact_match"]) == (1, 1)
     assert "rouge1" in name
@@ -110,7 +114,7 @@ def test_answer_form_selects_the_metrics() -> None:
 
 def test_unanswered_question_scores_0() -> None:
     options = {"options": ["a boat", "a train"], "references": ["a train"]}
-    asked = queries(
+    questions = queries(
         {"query_id": "answered", "references": ["a boat"]},
         {"query_id": "blank", "references": ["a boat"]},
         {"query_id": "missing", "form": "short", "references": ["a boat"]},
@@ -123,7 +127,7 @@ def test_unanswered_question_scores_0() -> None:
         assert pairs == [("The documents do not say.", ["a boat"])]
         return [0.5]
 
-    scores = score_answers(asked, answered, TABLES["rankings"].empty(), CUTS, scorer)
+    scores = score_answers(questions, answered, TABLES["rankings"].empty(), CUTS, scorer)
     found = {q: by_metric(scores, q) for q in ("answered", "blank", "missing", "unpicked")}
     assert [found[q]["coverage"] for q in found] == [1, 0, 0, 0]
     assert found["answered"]["bertscore_f1"] == 0.5
@@ -135,14 +139,14 @@ def test_unanswered_question_scores_0() -> None:
 
 
 def test_bertscore_is_added_if_enabled() -> None:
-    asked = queries({"query_id": "q", "references": ["a b", "c"]}, {"query_id": "none"})
+    questions = queries({"query_id": "q", "references": ["a b", "c"]}, {"query_id": "none"})
     answered = summaries(("q", 0, "x", 0.0), ("q", 1, "y", 0.0), ("none", 0, "z", 0.0))
 
     def scorer(pairs: list) -> list[float]:
         assert pairs == [("x", ["a b", "c"]), ("y", ["a b", "c"])]
         return [0.5, -0.1]
 
-    scores = score_answers(asked, answered, TABLES["rankings"].empty(), CUTS, scorer)
+    scores = score_answers(questions, answered, TABLES["rankings"].empty(), CUTS, scorer)
     assert by_metric(scores, "q")["bertscore_f1"] == 0.25
 
 
@@ -163,21 +167,21 @@ def scored(**values: list[tuple[str, float]]) -> pa.Table:
     return pa.Table.from_pylist(rows).select(names)
 
 
-def board_of(asked: pa.Table, scores: pa.Table) -> pa.Table:
-    grouped = groups(asked, scores)
+def board_of(questions: pa.Table, scores: pa.Table) -> pa.Table:
+    grouped = groups(questions, scores)
     columns = (scores[name].to_pylist() for name in ("method", "query_id", "latency_s"))
     seconds = {(method, query): s for method, query, s in zip(*columns, strict=True)}
     return leaderboard(grouped, comparisons(grouped), seconds)
 
 
 def test_leaderboard_averages_by_split_kind_and_overall() -> None:
-    asked = queries(
+    questions = queries(
         {"query_id": "a", "split": "train"},
         {"query_id": "b", "split": "dev"},
         {"query_id": "c", "split": "dev", "kind": "specific"},
     )
     values = [("a", 0.2), ("b", 0.4), ("c", 0.9), ("gone", 1.0)]
-    board = board_of(asked, scored(dense=values, bm25=[("a", 0.3), ("b", 0.5), ("c", 0.1)]))
+    board = board_of(questions, scored(dense=values, bm25=[("a", 0.3), ("b", 0.5), ("c", 0.1)]))
     means = {
         (row["method"], row["split"], row["kind"]): (row["mean"], row["n"])
         for row in board.to_pylist()
@@ -193,11 +197,11 @@ def test_leaderboard_averages_by_split_kind_and_overall() -> None:
 
 def test_insignificant_differences_are_marked() -> None:
     ids = [f"q{i}" for i in range(40)]
-    asked = queries(*({"query_id": i} for i in ids))
+    questions = queries(*({"query_id": i} for i in ids))
     best = [(i, 0.5 + 0.01 * (n % 5)) for n, i in enumerate(ids)]
     near = [(i, value + (0.02 if n % 2 else -0.021)) for n, (i, value) in enumerate(best)]
     far = [(i, value - 0.1) for i, value in best]
-    board = board_of(asked, scored(best=best, near=near, far=far))
+    board = board_of(questions, scored(best=best, near=near, far=far))
     rows = {row["method"]: row for row in board.to_pylist() if row["split"] == "all"}
     assert rows["best"]["p_best"] is None
     assert rows["best"]["ties_best"]
@@ -209,9 +213,9 @@ def test_insignificant_differences_are_marked() -> None:
 
 
 def test_methods_are_compared_on_common_questions() -> None:
-    asked = queries(*({"query_id": i} for i in "abc"))
+    questions = queries(*({"query_id": i} for i in "abc"))
     scores = scored(one=[("a", 0.1), ("b", 0.5)], two=[("b", 0.25), ("c", 0.9)], three=[("a", 0)])
-    grouped = groups(asked, scores)
+    grouped = groups(questions, scores)
     found = [row for row in comparisons(grouped).to_pylist() if row["split"] == "all"]
     rows = {(row["method"], row["opponent"]): row for row in found}
     assert set(rows) == {("one", "two"), ("one", "three")}

@@ -43,7 +43,7 @@ FILES = {
 }
 
 
-def places_of(folder: Path, document_id: str) -> list[Record]:
+def records_of(folder: Path, document_id: str) -> list[Record]:
     records = read_records(folder, SETTINGS.documents.max_bytes)
     return [record for record in records if record.document_id == document_id]
 
@@ -53,9 +53,9 @@ def places_of(folder: Path, document_id: str) -> list[Record]:
 def test_lines_and_rows_of_a_document_are_deleted(tmp_path: Path, name: str, gone: str) -> None:
     (tmp_path / name).write_bytes(FILES[name]())
     before, _ = load(tmp_path, SETTINGS)
-    places = places_of(tmp_path, gone)
-    assert len(places) == (2 if gone == "b" else 1)  # its id was used twice
-    take_out(tmp_path, SETTINGS, places)
+    found = records_of(tmp_path, gone)
+    assert len(found) == (2 if gone == "b" else 1)  # its id was used twice
+    take_out(tmp_path, SETTINGS, found)
     after, rejected = load(tmp_path, SETTINGS)
     assert after == [document for document in before if document.document_id != gone]
     assert [r.document_id for r in rejected] == ([] if gone == "b" else ["b"])
@@ -68,12 +68,12 @@ def test_separate_file_is_deleted(tmp_path: Path) -> None:
     (tmp_path / "deep").mkdir()
     for path in ("one.txt", "deep/two.md"):
         (tmp_path / path).write_text("A text.")
-    take_out(tmp_path, SETTINGS, places_of(tmp_path, "deep--two"))
+    take_out(tmp_path, SETTINGS, records_of(tmp_path, "deep--two"))
     assert [d.document_id for d in load(tmp_path, SETTINGS)[0]] == ["one"]
 
 
 def test_non_utf8_file_is_unchanged(tmp_path: Path) -> None:
     bad = b'id,text\na,"One."\nb,"\xff\xfe"\nc,"Three."\n'
     (tmp_path / "documents.csv").write_bytes(bad)
-    take_out(tmp_path, SETTINGS, places_of(tmp_path, "a"))
+    take_out(tmp_path, SETTINGS, records_of(tmp_path, "a"))
     assert (tmp_path / "documents.csv").read_bytes() == bad.replace(b'a,"One."\n', b"")

@@ -20,7 +20,7 @@ from gsum_resources.llm.extractive import ExtractiveModel
 from gsum_resources.protocols import ModelUnavailableError
 from tests.conftest import CORPUS, House, document_in, text_of
 from tests.conftest import furnish as furnish_tales
-from tests.pipeline.homes import WITHOUT_BERTSCORE, asked_of, contents, copy_of, house_at
+from tests.pipeline.homes import WITHOUT_BERTSCORE, contents, copy_of, house_at, requests_by_asset
 
 SECRET, OTHER = document_in(0), document_in(4)
 TEXT = (
@@ -80,7 +80,7 @@ def test_deleted_file_leaves_nothing_after_the_next_run(indexed: House) -> None:
     queries = indexed.folder / "queries.jsonl"
     queries.write_text(queries.read_text().replace(OTHER, "renamed"))
     assert forget_deleted(indexed) is None  # nothing is looked at yet
-    before = asked_of(indexed).total()
+    before = requests_by_asset(indexed).total()
     assert indexed.run().is_complete
     assert leftovers(indexed) == {"state.db", "history"}
     done = forget_deleted(indexed)
@@ -91,9 +91,9 @@ def test_deleted_file_leaves_nothing_after_the_next_run(indexed: House) -> None:
     assert forget_deleted(indexed) is None
     # one about all was asked without it, and the renamed one not at all; what was paid before
     # stays on record, without a name
-    assert asked_of(indexed).total() == before + 1
-    told = read_appended(indexed.store, TABLES["llm_calls"], CORPUS)["document_id"].to_pylist()
-    assert {FORGOTTEN, "renamed", ""} == set(told)
+    assert requests_by_asset(indexed).total() == before + 1
+    ids = read_appended(indexed.store, TABLES["llm_calls"], CORPUS)["document_id"].to_pylist()
+    assert {FORGOTTEN, "renamed", ""} == set(ids)
 
 
 def test_forget_command_deletes_at_once_and_reports_leftovers(

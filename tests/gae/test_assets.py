@@ -42,7 +42,7 @@ def indexed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[House]:
         for number, document_id in enumerate(DOCUMENTS):
             house.write_document(document_id, text_of(document_id, 8 + number))
         (house.folder / "corpus.toml").write_text(SETTINGS)
-        asked = [("all", None, DOCUMENTS[:3]), ("first", DOCUMENTS[0], [])]
+        n_requests = [("all", None, DOCUMENTS[:3]), ("first", DOCUMENTS[0], [])]
         write_lines(
             house.folder / "queries.jsonl",
             [
@@ -53,7 +53,7 @@ def indexed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[House]:
                     "references": ["A clerk."],
                     "relevant_document_ids": relevant,
                 }
-                for query_id, document_id, relevant in asked
+                for query_id, document_id, relevant in n_requests
             ],
         )
         assert house.run(METHODS).errors == []
@@ -150,9 +150,9 @@ def test_update_equals_rebuild(changeable: House, tmp_path_factory: pytest.TempP
 def test_setting_affects_only_the_steps_that_read_it(changeable: House) -> None:
     file = changeable.folder / "corpus.toml"
     file.write_text(file.read_text() + "[gae.refine]\nlow_words = 10\n")
-    made = {name.split("[")[0] for name in made_by(changeable.run(METHODS))}
-    assert "gae/refined_contexts" in made
-    assert not made & {"gae/embeddings", "gae/clusterings", "gae/rankings", "gae/reflections"}
+    assets = {name.split("[")[0] for name in made_by(changeable.run(METHODS))}
+    assert "gae/refined_contexts" in assets
+    assert not assets & {"gae/embeddings", "gae/clusterings", "gae/rankings", "gae/reflections"}
 
 
 @pytest.mark.usefixtures("tables_alone_here")
@@ -165,7 +165,7 @@ def test_only_failed_requests_are_repeated_over_http(changeable: House, tmp_path
             return "no JSON" if ill else json.dumps({"topic": "Boats", "relevance": 8})
         return json.dumps({"score": 2}) if "score" in fields else "They met."
 
-    def asked() -> int:
+    def n_requests() -> int:
         return len(server.lines("/chat/completions"))
 
     with judging(tmp_path, says, max_repairs=0) as (model, server):
@@ -174,14 +174,14 @@ def test_only_failed_requests_are_repeated_over_http(changeable: House, tmp_path
         assert not report.errors
         assert not report.is_complete
         assert not of_method(house, "gae.topics", "gae")
-        before = asked()
+        before = n_requests()
         ill.clear()
         assert house.run(["gae"]).is_complete
         topics = of_method(house, "gae.topics", "gae")
         assert {row["topic"] for row in topics} == {"Boats"}
         # the topics; what their relevance makes another prompt of; the answers to it
         refined = of_method(house, "gae.refined_contexts", "gae")
-        assert asked() - before <= len(topics) + len(refined) + 2
+        assert n_requests() - before <= len(topics) + len(refined) + 2
         assert {row["score"] for row in refined} == {5.0}
 
 

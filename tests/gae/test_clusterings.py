@@ -49,8 +49,8 @@ def queries(*relevant: list[str]) -> pa.Table:
     )
 
 
-def judged(asked: pa.Table, settings: ClusterSettings = SETTINGS) -> pa.Table:
-    return clusterings(*index(), topics(), asked, "en", settings)
+def judged(questions: pa.Table, settings: ClusterSettings = SETTINGS) -> pa.Table:
+    return clusterings(*index(), topics(), questions, "en", settings)
 
 
 def test_every_clustering_is_judged_and_one_chosen_per_level_and_scope() -> None:

@@ -38,7 +38,7 @@ def asked() -> Questions:
     )
 
 
-def made(chosen: str = "by_topic", weight: float = 1.0) -> Tables:
+def tables_for(chosen: str = "by_topic", weight: float = 1.0) -> Tables:
     """Two clusterings, of which DBSCAN has everything in one cluster."""
     here = topics()
     levels = {"document": here.document_ids, "node": here.chunk_ids}
@@ -76,7 +76,7 @@ def topics_in(ids: list[str]) -> list[int]:
 
 
 def test_clusters_unite_a_topic() -> None:
-    moved, kept = ranked("gae", made()), ranked("gae-no-rerank", made())
+    moved, kept = ranked("gae", tables_for()), ranked("gae-no-rerank", tables_for())
     n_before, n_after = (topics_in(best(r, "all", "node")[:12]).count(0) for r in (kept, moved))
     assert n_after > n_before
     assert topics_in(best(moved, "all", "document")[:6]) == [0] * 6
@@ -86,19 +86,19 @@ def test_clusters_unite_a_topic() -> None:
 @pytest.mark.parametrize("variant", ["gae-no-graph", "gae-no-rerank"])
 def test_without_reranking_the_order_is_that_of_the_seeds(variant: str) -> None:
     seeds = rank_questions(lambda scope: Seeds(scope, "en"), asked(), topics())
-    assert ranked(variant, made()).equals(seeds.drop_columns("latency_s"))
+    assert ranked(variant, tables_for()).equals(seeds.drop_columns("latency_s"))
 
 
 def test_zero_weight_keeps_the_seed_order() -> None:
     seeds = rank_questions(lambda scope: Seeds(scope, "en"), asked(), topics())
-    found = ranked("gae", made(weight=0.0))
+    found = ranked("gae", tables_for(weight=0.0))
     for level in ("document", "node"):
         n = 10 * K  # candidates
         assert best(found, "all", level)[:n] == best(seeds, "all", level)[:n]
 
 
 def test_published_method_uses_full_dbscan_over_hybrid() -> None:
-    chosen_otherwise, without_weight = made("by_topic"), made("by_topic", 0.0)
+    chosen_otherwise, without_weight = tables_for("by_topic"), tables_for("by_topic", 0.0)
     found = ranked("gae-dbscan", chosen_otherwise)
     assert found.equals(ranked("gae-dbscan", without_weight))
     first = rank_questions(hybrid, asked(), topics())
@@ -108,13 +108,13 @@ def test_published_method_uses_full_dbscan_over_hybrid() -> None:
 
 
 def test_row_order_does_not_matter() -> None:
-    tables = made()
+    tables = tables_for()
     turned = Tables(shuffled(tables.clusters), shuffled(tables.clusterings))
     assert ranked("gae", tables).equals(ranked("gae", turned))
 
 
 def test_corpus_too_large_for_dbscan_is_reported() -> None:
-    tables = made()
+    tables = tables_for()
     without = tables.clusterings.filter(pc.equal(tables.clusterings["clustering"], "by_topic"))
     with pytest.raises(ValueError, match="no clustering 'dbscan' of level 'document'"):
         ranked("gae-dbscan", Tables(tables.clusters, without))

@@ -23,12 +23,12 @@ def reply(topic: str = "A  topic", relevance: int = 8) -> str:
 
 def test_all_clusters_of_a_question_are_requested_at_once() -> None:
     model = Scripted(lambda request: reply(relevance=len(request.passages)))
-    made = topics(FOUND, CLUSTERS, ASKED, model, SETTINGS, n_word_pieces)
+    named = topics(FOUND, CLUSTERS, ASKED, model, SETTINGS, n_word_pieces)
     assert len(model.calls) == 1
-    assert [r.passages for r in model.asked] == [("second",), ("best", "third"), ("only",)]
-    assert [r.question for r in model.asked] == [QUESTION, QUESTION, "Who cooks?"]
+    assert [r.passages for r in model.requests] == [("second",), ("best", "third"), ("only",)]
+    assert [r.question for r in model.requests] == [QUESTION, QUESTION, "Who cooks?"]
     names = ["query_id", "cluster", "topic", "relevance", "n_passages", "n_read", "calls"]
-    assert made.rows.select(names).to_pylist() == [
+    assert named.rows.select(names).to_pylist() == [
         dict(zip(names, row, strict=True))
         for row in (
             ("q1", 0, "A topic", 1, 1, 1, 1),
@@ -36,14 +36,14 @@ def test_all_clusters_of_a_question_are_requested_at_once() -> None:
             ("q2", 4, "A topic", 1, 1, 1, 1),
         )
     ]
-    assert made.failures == []
+    assert named.failures == []
 
 
 def test_failure_costs_its_row_and_is_reported() -> None:
     model = Scripted(lambda request: None if len(request.passages) == 2 else reply())
-    made = topics(FOUND, CLUSTERS, ASKED, model, SETTINGS, n_word_pieces)
-    assert made.rows["cluster"].to_pylist() == [0, 4]
-    assert made.failures == ["question 'q1', cluster 4: no topic: the server is tired"]
+    named = topics(FOUND, CLUSTERS, ASKED, model, SETTINGS, n_word_pieces)
+    assert named.rows["cluster"].to_pylist() == [0, 4]
+    assert named.failures == ["question 'q1', cluster 4: no topic: the server is tired"]
 
 
 @pytest.mark.parametrize("prompt_tokens", [250, 400, 1000, 6000])
@@ -52,10 +52,10 @@ def test_prompt_holds_the_best_fitting_passages(prompt_tokens: int) -> None:
     found, clusters = contexts({"q1": texts}), {f"c{i}": 0 for i in range(1, 31)}
     model = Scripted(lambda request: reply())
     settings = RefineSettings(prompt_tokens=prompt_tokens)
-    made = topics(found, clusters, ASKED, model, settings, n_word_pieces)
-    (request,) = model.asked
-    n_read = made.rows["n_read"][0].as_py()
-    assert made.rows["n_passages"][0].as_py() == 30
+    named = topics(found, clusters, ASKED, model, settings, n_word_pieces)
+    (request,) = model.requests
+    n_read = named.rows["n_read"][0].as_py()
+    assert named.rows["n_passages"][0].as_py() == 30
     length, one = n_word_pieces([f"{request.instructions}\n{request.render()}", texts[0]])
     assert length <= prompt_tokens
     assert n_read == 30 or length > prompt_tokens - one - 5  # no other one would fit
@@ -65,9 +65,9 @@ def test_prompt_holds_the_best_fitting_passages(prompt_tokens: int) -> None:
 def test_overlong_single_passage_is_cut() -> None:
     found = contexts({"q1": [BRIDGE * 20]})
     model = Scripted(lambda request: reply())
-    made = topics(found, CLUSTERS, ASKED, model, RefineSettings(prompt_tokens=300), n_word_pieces)
-    (request,) = model.asked
-    assert made.rows["n_read"].to_pylist() == [1]
+    named = topics(found, CLUSTERS, ASKED, model, RefineSettings(prompt_tokens=300), n_word_pieces)
+    (request,) = model.requests
+    assert named.rows["n_read"].to_pylist() == [1]
     assert BRIDGE.startswith(request.passages[0][:100])
     assert request.passages[0].endswith(".")
     assert n_word_pieces([f"{request.instructions}\n{request.render()}"])[0] <= 300
@@ -81,10 +81,10 @@ def test_passage_without_cluster_raises() -> None:
 def test_embedded_model_names_and_distinguishes_clusters() -> None:
     found = contexts({"q1": [COOKING, BRIDGE]})
     model = ExtractiveModel(LocalEmbedder())
-    made = topics(found, {"c1": 0, "c2": 1}, ASKED, model, SETTINGS, n_word_pieces)
-    cooking, bridge = made.rows.to_pylist()
+    named = topics(found, {"c1": 0, "c2": 1}, ASKED, model, SETTINGS, n_word_pieces)
+    cooking, bridge = named.rows.to_pylist()
     assert "carrots" in cooking["topic"].lower()
     assert "bridge" in bridge["topic"].lower()
     assert cooking["relevance"] < SETTINGS.medium
     assert bridge["relevance"] >= SETTINGS.high
-    assert made.failures == []
+    assert named.failures == []

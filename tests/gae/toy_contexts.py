@@ -79,8 +79,8 @@ def judged(name: str, relevances: dict[tuple[str, object], int]) -> pa.Table:
     return pa.Table.from_pylist([{k: row[k] for k in schema.names} for row in rows], schema)
 
 
-def prompt_lengths(asked: pa.Table, refined: pa.Table, max_words: int) -> list[int]:
+def prompt_lengths(questions: pa.Table, refined: pa.Table, max_words: int) -> list[int]:
     """Word pieces of every prompt that `answer_questions` really makes of refined contexts."""
     model = Scripted(lambda request: "An answer.")
-    answer_questions(asked, refined, model, max_words)
-    return n_word_pieces([f"{r.instructions}\n\n{r.render()}" for r in model.asked])
+    answer_questions(questions, refined, model, max_words)
+    return n_word_pieces([f"{r.instructions}\n\n{r.render()}" for r in model.requests])

@@ -72,12 +72,12 @@ def indexed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[House]:
         house.write_document(LONG, text_of(LONG, 10))
         house.write_document(ONE_CHUNK, text_of(ONE_CHUNK, 2))
         (house.folder / "corpus.toml").write_text(SETTINGS)
-        asked = [("all", None), ("long", LONG), ("short", ONE_CHUNK)]
+        questions = [("all", None), ("long", LONG), ("short", ONE_CHUNK)]
         write_lines(
             house.folder / "queries.jsonl",
             [
                 {"query_id": q, "text": f"Who met {d}?", "document_id": d, "references": ["A."]}
-                for q, d in asked
+                for q, d in questions
             ],
         )
         assert house.run(["gor"]).is_complete
@@ -157,9 +157,9 @@ def test_later_documents_are_embedded_with_the_existing_model(
         house.write_document(MUTE, "Thank you. Goodbye.")  # no question can be asked of this
         report = house.run()
         assert report.is_complete
-        made = made_by(report)
-        assert made.count("gor/node_embeddings[gor]") == 1
-        assert not {"gor/model[gor]", "gor/training_log[gor]"} & set(made)
+        materialized = made_by(report)
+        assert materialized.count("gor/node_embeddings[gor]") == 1
+        assert not {"gor/model[gor]", "gor/training_log[gor]"} & set(materialized)
         for name in ("gor.model", "gor.training_log"):
             assert versions(house, "gor")[name] == before[name]
         assert weights(house, "gor") == weights(indexed, "gor")
@@ -208,9 +208,9 @@ def survivor(indexed: House, tmp_path_factory: pytest.TempPathFactory) -> Iterat
     with copy_of(indexed, tmp_path_factory.mktemp("killed")) as house:
         kill_in(house.home.root, "training", ["gor-gcn"])
         (state,) = training_states(house)
-        _, told = unpack(state.read_bytes())
+        _, state_dict = unpack(state.read_bytes())
         assert house.run(["thought-retriever"]).is_complete
-        yield house, told["log"]
+        yield house, state_dict["log"]
 
 
 def test_killed_training_resumes_from_its_last_epoch(survivor: Survivor, tmp_path: Path) -> None:
@@ -259,7 +259,7 @@ def test_settings_table_affects_only_the_assets_that_read_it(
     indexed: House, tmp_path: Path
 ) -> None:
     by_method, by_bucket = Partition(CORPUS, method="gor"), Partition(CORPUS, bucket_of(LONG))
-    made = {
+    materialized = {
         "contexts": (by_method, "1"),
         "gor.model": (by_method, "3"),
         "gor.historical_responses": (by_bucket, "2"),
@@ -270,7 +270,9 @@ def test_settings_table_affects_only_the_assets_that_read_it(
         def due(text: str) -> set[str]:
             settings.write_text(SETTINGS + text)
             lineage = house.pipeline().new_snapshot(instance).lineage
-            return {name for name, current in made.items() if lineage.changes(name, *current)}
+            return {
+                name for name, current in materialized.items() if lineage.changes(name, *current)
+            }
 
         assert due("") == set()
         assert due("[gor.contexts]\nk = 3\n") == {"contexts"}

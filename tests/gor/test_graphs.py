@@ -57,11 +57,11 @@ def tables(seed=None, **changed):
         "rankings": ranking_rows(RANKED),
         **changed,
     }
-    made = [pa.table(columns) for columns in given.values()]
+    shuffled_tables = [pa.table(columns) for columns in given.values()]
     if seed is None:
-        return made
+        return shuffled_tables
     random = np.random.default_rng(seed)
-    return [table.take(random.permutation(len(table))) for table in made]
+    return [table.take(random.permutation(len(table))) for table in shuffled_tables]
 
 
 def test_graph_of_a_document():

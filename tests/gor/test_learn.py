@@ -80,8 +80,8 @@ class OneToken:
 
     def embed_tokens(self, texts):
         known = ["chunk 1", "chunk 2", "other"]
-        places = [known.index(text) if text in known else len(known) - 1 for text in texts]
-        return [TokenVectors(np.eye(3, dtype=np.float32)[[i]], np.array([True])) for i in places]
+        indices = [known.index(text) if text in known else len(known) - 1 for text in texts]
+        return [TokenVectors(np.eye(3, dtype=np.float32)[[i]], np.array([True])) for i in indices]
 
 
 def test_global_questions_have_vectors_and_reference_ranks():
@@ -96,11 +96,11 @@ def test_global_questions_have_vectors_and_reference_ranks():
     ]
     vectors = np.arange(8, dtype=np.float32).reshape(4, 2)
     embeddings = pa.table({"query_id": list("srqp"), "embedding": vector_column(vectors)})
-    asked = pa.Table.from_pylist(rows)
-    (graph,) = with_global_questions(GRAPHS, nodes, asked, embeddings, OneToken())
+    questions = pa.Table.from_pylist(rows)
+    (graph,) = with_global_questions(GRAPHS, nodes, questions, embeddings, OneToken())
     assert graph.document_id == "a"
     assert graph.query_ids.tolist() == ["q", "r"]
     np.testing.assert_array_equal(graph.queries, [[4, 5], [2, 3]])
     assert graph.rankings[:, 0].tolist() == [2, 1]
     with pytest.raises(ValueError, match="no document to learn from has a general question"):
-        with_global_questions(GRAPHS, nodes, asked.slice(3), embeddings, OneToken())
+        with_global_questions(GRAPHS, nodes, questions.slice(3), embeddings, OneToken())

@@ -71,8 +71,8 @@ def test_every_node_of_the_document_is_ranked_by_f1_and_id(embedder, memo):
     table = node_rankings(queries_table(), nodes_table(), embedder, memo)
     assert table.schema == SCHEMA
     rows = table.to_pylist()
-    asked = {(row["document_id"], row["query_id"]) for row in rows}
-    assert asked == {("one", "q1"), ("one", "q2"), ("two", "q3")}
+    pairs = {(row["document_id"], row["query_id"]) for row in rows}
+    assert pairs == {("one", "q1"), ("one", "q2"), ("two", "q3")}
     texts = {node_id: text for node_id, _, text in NODES}
     for query_id, document_id, chunk_id in QUERIES:
         of_query = [row for row in rows if row["query_id"] == query_id]

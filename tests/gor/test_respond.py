@@ -72,7 +72,7 @@ def test_three_rounds_known_values():
         ["answer to Q2", "south"],
     ]
     # the model reads in reading order, passages before responses
-    assert [request.passages for request in model.asked] == [
+    assert [request.passages for request in model.requests] == [
         ("north", "east"),
         ("north", "south"),
         ("south", "answer to Q2"),
@@ -125,18 +125,18 @@ def test_documents_run_side_by_side_without_mixing():
 def test_row_order_does_not_matter():
     documents = ("a", "b")
     chunks, embeddings, embedder = house(documents)
-    asked, model = queries(documents), Scripted(answering)
-    expected = respond(asked, chunks, embeddings, model, embedder, 2)
+    questions, model = queries(documents), Scripted(answering)
+    expected = respond(questions, chunks, embeddings, model, embedder, 2)
     for seed in range(5):
-        tables = (shuffled(table, seed) for table in (asked, chunks, embeddings))
+        tables = (shuffled(table, seed) for table in (questions, chunks, embeddings))
         assert respond(*tables, model, embedder, 2) == expected
 
 
 def test_documents_with_fewer_questions_end_earlier():
     chunks, embeddings, embedder = house(("a", "b"))
-    asked = pa.concat_tables([queries(("a",)), queries(("b",), ("Q1",))])
+    questions = pa.concat_tables([queries(("a",)), queries(("b",), ("Q1",))])
     model = Scripted(answering)
-    rows = respond(asked, chunks, embeddings, model, embedder).rows
+    rows = respond(questions, chunks, embeddings, model, embedder).rows
     assert [len(call) for call in model.calls] == [2, 1, 1]
     assert rows["round"].to_pylist() == [1, 2, 3, 1]
     assert [len(ids) for ids in rows["node_ids"].to_pylist()] == [3, 4, 5, 3]  # all that there is
@@ -167,10 +167,10 @@ def test_embedded_model_answers_its_own_questions():
     chunks, embedder = chunk_table({"story": STORIES}), WordEmbedder()
     model = ExtractiveModel(embedder)
     embeddings = embedding_table(chunks, embedder.embed(chunks["text"].to_pylist()))
-    asked = simulate_queries(chunks, model, n_queries=6).rows
-    found = respond(asked, chunks, embeddings, model, embedder, k=3, max_words=40)
+    questions = simulate_queries(chunks, model, n_queries=6).rows
+    found = respond(questions, chunks, embeddings, model, embedder, k=3, max_words=40)
     rows = found.rows.to_pylist()
-    assert len(rows) == asked.num_rows
+    assert len(rows) == questions.num_rows
     assert found.failures == []
     assert all(0 < len(row["text"].split()) <= 42 for row in rows)
     assert all(len(row["node_ids"]) == 3 for row in rows)
@@ -178,5 +178,5 @@ def test_embedded_model_answers_its_own_questions():
     for row in rows:
         assert set(row["node_ids"]) <= earlier
         earlier.add(row["response_id"])
-    again = respond(asked, chunks, embeddings, model, embedder, k=3, max_words=40)
+    again = respond(questions, chunks, embeddings, model, embedder, k=3, max_words=40)
     assert again.rows == found.rows

@@ -13,21 +13,21 @@ from gsum_assets.gor.variants import training_settings
 
 def test_partial_settings_table_is_valid():
     assert checked_section(GorSettings, "gor", {}) == GorSettings()
-    told = checked_section(GorSettings, "gor", {"training": {"encoder": {"name": "gcn"}}})
-    assert told.training.encoder.name == "gcn"
-    assert told.training.loss == LossSettings()
+    partial = checked_section(GorSettings, "gor", {"training": {"encoder": {"name": "gcn"}}})
+    assert partial.training.encoder.name == "gcn"
+    assert partial.training.loss == LossSettings()
 
 
 @pytest.mark.parametrize(
-    ("values", "told"),
+    ("values", "message"),
     [
         ({"training": {"encoder": {"name": "gpt"}}}, "'training.encoder.name' has value 'gpt'"),
         ({"training": {"epoch": 3}}, "unknown key 'training.epoch' .*; did you mean 'epochs'"),
         ({"training": {"loss": {"contrastive": False, "ranking": False}}}, "encoder 'none'"),
     ],
 )
-def test_mistakes_are_reported(values, told):
-    with pytest.raises(CorpusError, match=told):
+def test_mistakes_are_reported(values, message):
+    with pytest.raises(CorpusError, match=message):
         checked_section(GorSettings, "gor", values)
 
 

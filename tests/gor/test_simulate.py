@@ -56,11 +56,11 @@ def test_row_order_and_other_documents_do_not_matter():
 def test_every_passage_is_used_once_before_any_twice():
     model = Scripted(about)
     simulate_queries(chunk_table({"a": MANY[:7]}), model, n_queries=17)
-    asked = [request.passages[0] for request in model.asked]
-    assert len(asked) == 17
-    assert set(asked[:7]) == set(asked[7:14]) == set(MANY[:7])
-    assert asked[:7] != asked[7:14]
-    assert len({request.seed for request in model.asked}) == 17
+    passages = [request.passages[0] for request in model.requests]
+    assert len(passages) == 17
+    assert set(passages[:7]) == set(passages[7:14]) == set(MANY[:7])
+    assert passages[:7] != passages[7:14]
+    assert len({request.seed for request in model.requests}) == 17
 
 
 def test_edited_passage_changes_only_its_own_requests():
@@ -68,8 +68,8 @@ def test_edited_passage_changes_only_its_own_requests():
     simulate_queries(chunk_table({"a": MANY[:30]}), before)
     edited = ["The orchard was sold to a railway company in the spring.", *MANY[1:30]]
     simulate_queries(chunk_table({"a": edited}), after)
-    kept = set(before.asked) & set(after.asked)
-    assert len(before.asked) == len(after.asked) == 30
+    kept = set(before.requests) & set(after.requests)
+    assert len(before.requests) == len(after.requests) == 30
     assert {request.passages[0] for request in kept} == set(MANY[1:30])
 
 
@@ -92,7 +92,7 @@ def test_document_without_more_questions_is_reported():
 def test_greedy_sampling_uses_a_passage_once():
     model = Scripted(about)
     assert simulate_queries(chunk_table({"a": MANY[:4]}), model, temperature=0).rows.num_rows == 4
-    assert len(model.asked) == 4
+    assert len(model.requests) == 4
 
 
 def test_very_short_passage_is_skipped():
@@ -100,7 +100,7 @@ def test_very_short_passage_is_skipped():
     found = simulate_queries(
         chunk_table({"a": ["Thank you. Bye.", MANY[0]], "b": ["Okay."]}), model
     )
-    assert {request.passages[0] for request in model.asked} == {MANY[0]}
+    assert {request.passages[0] for request in model.requests} == {MANY[0]}
     assert found.notes == ["document 'b': 0 of 30 questions; 0 passages were asked about 0 times"]
 
 
@@ -109,7 +109,7 @@ def test_failed_requests_cost_only_their_questions():
     whole = simulate_queries(chunks, Scripted(about))
     tired = Scripted(lambda request: None if request.passages[0] == MANY[12] else about(request))
     partly = simulate_queries(chunks, tired)
-    assert len(tired.asked) == 60  # no substitutes: the same requests another day complete it
+    assert len(tired.requests) == 60  # no substitutes: the same requests another day complete it
     lost = set(whole.rows["text"].to_pylist()) - set(partly.rows["text"].to_pylist())
     assert len(lost) == 2
     assert partly.rows.num_rows == 58
@@ -156,7 +156,7 @@ def test_any_model_output_ends_in_distinct_sound_questions(replies, n_queries, n
     assert [row["round"] for row in rows] == list(range(1, len(rows) + 1))
     assert len(rows) <= n_queries
     assert bool(found.notes) == (len(rows) < n_queries)
-    assert len(model.asked) <= 4 * n_queries
+    assert len(model.requests) <= 4 * n_queries
     assert all(flaw(row["text"]) is None for row in rows)
     contents = [content_set(row["text"]) for row in rows]
     assert all(jaccard(a, b) < NEAR_DUPLICATE for a, b in combinations(contents, 2))

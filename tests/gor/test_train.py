@@ -39,11 +39,11 @@ def saves_every_epoch(monkeypatch):
 def test_resumed_training_equals_uninterrupted_training(stopped_after):
     states = []
     undisturbed = train(GRAPHS, SHORT, save=states.append)
-    told = []
-    went_on = train(GRAPHS, SHORT, told.append, resume=states[stopped_after - 1])
+    logged = []
+    went_on = train(GRAPHS, SHORT, logged.append, resume=states[stopped_after - 1])
     assert checkpoint(went_on) == checkpoint(undisturbed)
     assert [row.loss for row in went_on.log] == [row.loss for row in undisturbed.log]
-    assert [row.epoch for row in told] == list(range(stopped_after + 1, SHORT.epochs + 1))
+    assert [row.epoch for row in logged] == list(range(stopped_after + 1, SHORT.epochs + 1))
 
 
 def test_state_is_saved_after_the_interval(monkeypatch):

@@ -33,13 +33,13 @@ SUPPORT = (
 FINDINGS: Rows = [
     {
         "community_id": community,
-        "position": place,
-        "summary": f"Finding {place} of {community}.",
+        "position": position,
+        "summary": f"Finding {position} of {community}.",
         "explanation": f"Why, in {', '.join(documents)}.",
         "chunk_ids": chunks,
         "document_ids": documents,
     }
-    for community, place, chunks, documents in SUPPORT
+    for community, position, chunks, documents in SUPPORT
 ]
 VECTORS = {
     ("entity", LIN): [1, 0, 0],

@@ -23,10 +23,10 @@ A name without a type is a person."""
 def mentions_of(corpus: Corpus) -> pa.Table:
     rows = []
     for document, chunks in corpus.items():
-        for place, names in enumerate(chunks):
+        for index, names in enumerate(chunks):
             for mention in filter(None, names.split("; ")):
                 name, _, kind = mention.partition(":")
-                where = {"chunk_id": f"{document}{place}", "document_id": document}
+                where = {"chunk_id": f"{document}{index}", "document_id": document}
                 kind = {"": "person", "?": ""}.get(kind, kind)
                 rows.append({"name_key": name_key(name), "name": name, "type": kind} | where)
     columns = ("name_key", "name", "type", "chunk_id", "document_id")
@@ -351,8 +351,8 @@ def corpora(draw: st.DrawFn) -> tuple[Corpus, dict[str, str]]:
 
 
 @given(corpora(), st.randoms(use_true_random=False))
-def test_row_order_does_not_matter(made, random) -> None:
-    mentions, chunks = mentions_of(made[0]), chunks_of(made[1])
+def test_row_order_does_not_matter(tables, random) -> None:
+    mentions, chunks = mentions_of(tables[0]), chunks_of(tables[1])
     found = resolve(mentions, chunks, MergingSettings())
     assert resolve(shuffled(mentions, random), shuffled(chunks, random), MergingSettings()) == found
 
@@ -373,9 +373,9 @@ def shuffled(table: pa.Table, random) -> pa.Table:
 
 
 @given(corpora(), st.lists(st.tuples(*[st.sampled_from(NAMES)] * 2), max_size=3))
-def test_entities_are_canonical_names(made, apart: Iterable) -> None:
+def test_entities_are_canonical_names(tables, apart: Iterable) -> None:
     pairs = [tuple(name.partition(":")[0] for name in pair) for pair in apart]
-    rows = rows_of(*made, apart=pairs)
+    rows = rows_of(*tables, apart=pairs)
     for key, row in rows.items():
         assert (row["rule"] == "own") == (row["entity_id"] == entity_id(key))
         assert bool(row["evidence_chunk_ids"]) == (row["rule"] != "own")

@@ -21,10 +21,10 @@ from tests.evaluation.judges.scripted_judges import judging
 from tests.models import HashEmbedder
 from tests.pipeline.homes import (
     WITHOUT_BERTSCORE,
-    asked_of,
     contents,
     copy_of,
     house_at,
+    requests_by_asset,
     write_lines,
 )
 from tests.servers.replies import wanted_schema
@@ -142,25 +142,25 @@ def test_update_equals_rebuild_and_requests_only_changes(
     house.write_document(NEW, tale(7))
     house.write_document(DOCUMENTS[2], tale(2) + " Wren Tarry wept at Hethering.")
     (house.folder / f"{DOCUMENTS[4]}.txt").unlink()
-    asked = asked_of(house)
+    counts = requests_by_asset(house)
     assert house.run(METHODS).is_complete
-    asked = asked_of(house) - asked
+    counts = requests_by_asset(house) - counts
 
     read = {row["chunk_id"] for row in before["extractions"]}
     new = [r for r in house.table("graphrag.extractions").to_pylist() if r["chunk_id"] not in read]
-    assert asked["graphrag/extractions"] == sum(row["calls"] for row in new)
+    assert counts["graphrag/extractions"] == sum(row["calls"] for row in new)
     now = descriptions(house)
     changed = {name for name, said in now.items() if len(said) > 1 and merged.get(name) != said}
-    assert 0 < asked["graphrag/entities"] <= len(changed) < len(now)
+    assert 0 < counts["graphrag/entities"] <= len(changed) < len(now)
     with house_at(tmp_path_factory.mktemp("anew")) as fresh:
         fresh.model = house.model
         for file in house.folder.iterdir():
             (fresh.folder / file.name).write_bytes(file.read_bytes())
         assert fresh.run(METHODS).is_complete
         assert contents(fresh) == contents(house)
-        rebuilt = asked_of(fresh)
+        rebuilt = requests_by_asset(fresh)
     for name in ("extractions", "entities", "relationships"):
-        assert asked[f"graphrag/{name}"] < rebuilt[f"graphrag/{name}"]
+        assert counts[f"graphrag/{name}"] < rebuilt[f"graphrag/{name}"]
 
 
 def descriptions(house: House) -> dict[str, list[str]]:
@@ -177,14 +177,14 @@ def test_distant_change_leaves_communities_and_reports(changeable: House) -> Non
     house = changeable
     reports = by_community(house)
     house.write_document(NEW, "Zebulon Vane met Yusuf Xanthos in Ulverby. " * 2)
-    asked = asked_of(house)
+    counts = requests_by_asset(house)
     assert house.run(METHODS).is_complete
-    asked = asked_of(house) - asked
+    counts = requests_by_asset(house) - counts
     after = by_community(house)
     assert reports.items() <= after.items()
     added = [row for name, row in after.items() if name not in reports]
-    assert asked["graphrag/community_reports"] == sum(row["calls"] > 0 for row in added)
-    assert asked["graphrag/entities"] == 0
+    assert counts["graphrag/community_reports"] == sum(row["calls"] > 0 for row in added)
+    assert counts["graphrag/entities"] == 0
 
 
 def by_community(house: House) -> dict[str, dict]:
@@ -199,9 +199,9 @@ def by_community(house: House) -> dict[str, dict]:
 def test_setting_affects_only_the_steps_that_read_it(changeable: House) -> None:
     file = changeable.folder / "corpus.toml"
     file.write_text(file.read_text().replace("max_size = 4", "max_size = 40"))
-    made = {name.split("[")[0] for name in made_by(changeable.run(METHODS))}
-    assert {"graphrag/communities", "graphrag/community_reports"} <= made
-    assert not made & {"graphrag/extractions", "graphrag/entities", "graphrag/aliases"}
+    materialized = {name.split("[")[0] for name in made_by(changeable.run(METHODS))}
+    assert {"graphrag/communities", "graphrag/community_reports"} <= materialized
+    assert not materialized & {"graphrag/extractions", "graphrag/entities", "graphrag/aliases"}
 
 
 def test_given_graph_is_not_extracted_again(changeable: House) -> None:
@@ -211,13 +211,13 @@ def test_given_graph_is_not_extracted_again(changeable: House) -> None:
     ends = {"source": PEOPLE[:1], "target": PEOPLE[1:2], "description": ["They met."]}
     pq.write_table(pa.table(named), graph / "entities.parquet")
     pq.write_table(pa.table(ends), graph / "relationships.parquet")
-    asked = asked_of(house)
-    made = {name.split("[")[0] for name in made_by(house.run(METHODS))}
-    assert "graphrag/extractions" in made
-    assert not made & {"chunks", "documents"}
-    asked = asked_of(house) - asked
-    assert asked["graphrag/extractions"] == asked["graphrag/entities"] == 0
-    assert asked["graphrag/community_reports"] == 1  # of the two who met
+    counts = requests_by_asset(house)
+    materialized = {name.split("[")[0] for name in made_by(house.run(METHODS))}
+    assert "graphrag/extractions" in materialized
+    assert not materialized & {"chunks", "documents"}
+    counts = requests_by_asset(house) - counts
+    assert counts["graphrag/extractions"] == counts["graphrag/entities"] == 0
+    assert counts["graphrag/community_reports"] == 1  # of the two who met
     assert set(house.table("graphrag.entities")["name"].to_pylist()) == set(PEOPLE[:3])
     assert {name for name in failing(house) if name.startswith("graphrag")} == set()
 
@@ -269,14 +269,14 @@ def test_malformed_reply_over_http_costs_its_chunk_and_is_requested_again(tmp_pa
         others = [row for row in rows.to_pylist() if not row["problems"]]
         assert all(row["n_entities"] for row in others)
         assert "graphrag/extractions:no_malformed_replies" in failing(house)
-        asked, n_requests = asked_of(house), len(server.lines("/chat/completions"))
+        counts, n_requests = requests_by_asset(house), len(server.lines("/chat/completions"))
         ill.clear()
         assert house.run(["graphrag-c1"]).is_complete
-        asked = asked_of(house) - asked
-        assert sum(asked.values()) == len(server.lines("/chat/completions")) - n_requests
+        counts = requests_by_asset(house) - counts
+        assert sum(counts.values()) == len(server.lines("/chat/completions")) - n_requests
         rows = house.table("graphrag.extractions").to_pylist()
         (mended,) = (row for row in rows if row["chunk_id"] == bad[0]["chunk_id"])
-        assert asked["graphrag/extractions"] == mended["calls"] == mended["n_rounds"]
+        assert counts["graphrag/extractions"] == mended["calls"] == mended["n_rounds"]
         assert {name for name in failing(house) if name.startswith("graphrag/extr")} == set()
 
 

@@ -86,13 +86,13 @@ def test_relationships_have_both_ends_inside(given: Graph) -> None:
     for row in given.relationships.to_pylist():
         whole.add_edge(row["source_id"], row["target_id"], name=row["relationship_id"])
     whole.add_nodes_from(given.entities["entity_id"].to_pylist())
-    told = mapped(given.entities, "entity_id", "chunk_ids")
+    chunk_ids_of = mapped(given.entities, "entity_id", "chunk_ids")
     for row in found(given).to_pylist():
         part = whole.subgraph(row["entity_ids"])
         names = [name for *_, name in part.edges(data="name")]
         assert row["relationship_ids"] == sorted(names)
         assert nx.is_connected(part)
-        assert row["chunk_ids"] == sorted({c for e in row["entity_ids"] for c in told[e]})
+        assert row["chunk_ids"] == sorted({c for e in row["entity_ids"] for c in chunk_ids_of[e]})
 
 
 def test_change_in_one_component_leaves_the_others() -> None:

@@ -41,17 +41,17 @@ def ids(choose: Choose, document_id: str | None = None) -> list[str]:
     return [passage.node_id for passage in choose(about(document_id))]
 
 
-def prompts(choose: Choose, asked: list[dict]) -> list[int]:
+def prompts(choose: Choose, questions: list[dict]) -> list[int]:
     """Word pieces of the prompts that questions are really answered from."""
     model = Scripted(lambda request: "An answer.")
-    table = pa.Table.from_pylist(asked, TABLES["queries"].schema)
+    table = pa.Table.from_pylist(questions, TABLES["queries"].schema)
     answer_questions(table, context_rows(table, choose), model, MAX_WORDS)
-    return [prompt_length(request) for request in model.asked]
+    return [prompt_length(request) for request in model.requests]
 
 
 def test_contexts_are_numbered_by_question() -> None:
-    asked = queries({"q2": "?", "q1": "?"}, document_id="d0")
-    rows = context_rows(asked, all_chunks(CHUNK_TABLE, 0)).to_pylist()
+    questions = queries({"q2": "?", "q1": "?"}, document_id="d0")
+    rows = context_rows(questions, all_chunks(CHUNK_TABLE, 0)).to_pylist()
     assert [(row["query_id"], row["rank"]) for row in rows] == [
         ("q1", 1),
         ("q1", 2),
@@ -221,8 +221,8 @@ def _town() -> tuple[Index, pa.Table]:
         table_of_rows(TABLES["graphrag.embeddings"], vectors),
     )
     texts = [f"{text} {LONG}" for text in given.chunks["text"].to_pylist()]
-    place = given.chunks.schema.get_field_index("text")
-    return index, given.chunks.set_column(place, given.chunks.schema.field("text"), [texts])
+    index = given.chunks.schema.get_field_index("text")
+    return index, given.chunks.set_column(index, given.chunks.schema.field("text"), [texts])
 
 
 INDEX_OF_TOWN, CHUNKS_OF_TOWN = _town()
@@ -278,16 +278,17 @@ def test_local_prompts_are_never_too_long(prompt_tokens: int, document_id: str |
 def test_local_passages_keep_their_order_in_any_scope() -> None:
     model = Scripted(lambda request: "An answer.")
     for scope, best in ((None, ["c0", "c2"]), ("d0", ["c0", "c1"])):
-        asked = queries({"q": "?"}, document_id=scope)
-        rows = context_rows(asked, local(INDEX, best))
-        answer_questions(asked, rows, model, MAX_WORDS)
-        assert list(model.asked[-1].passages) == rows["text"].to_pylist()
+        questions = queries({"q": "?"}, document_id=scope)
+        rows = context_rows(questions, local(INDEX, best))
+        answer_questions(questions, rows, model, MAX_WORDS)
+        assert list(model.requests[-1].passages) == rows["text"].to_pylist()
 
 
 def test_options_take_room_in_the_prompt() -> None:
-    asked = ABOUT_ALL | {"form": "choice", "options": [LONG, "No."]}
+    choice = ABOUT_ALL | {"form": "choice", "options": [LONG, "No."]}
     plain, longer = (
-        answer_room(q, SETTINGS.prompt_tokens, MAX_WORDS, n_word_pieces) for q in (ABOUT_ALL, asked)
+        answer_room(q, SETTINGS.prompt_tokens, MAX_WORDS, n_word_pieces)
+        for q in (ABOUT_ALL, choice)
     )
     assert plain.tokens - longer.tokens > n_word_pieces([LONG])[0] - 60
     assert replace(plain, tokens=0) == replace(longer, tokens=0)

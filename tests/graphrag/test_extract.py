@@ -36,12 +36,12 @@ def chunks_of(*texts: str, per_document: int = 2) -> pa.Table:
     """Chunk `c0` of document `d0`, and so on."""
     rows = [
         {
-            "chunk_id": f"c{place}",
-            "document_id": f"d{place // per_document}",
-            "position": place % per_document,
+            "chunk_id": f"c{i}",
+            "document_id": f"d{i // per_document}",
+            "position": i % per_document,
             "text": text,
         }
-        for place, text in enumerate(texts)
+        for i, text in enumerate(texts)
     ]
     return pa.Table.from_pylist(rows)
 
@@ -64,16 +64,16 @@ def reply(entities: Sequence[dict] = (), related: Sequence[dict] = (), **more: A
     return json.dumps(lists, ensure_ascii=False)
 
 
-def speaking(says: Says, heard: list[dict] | None = None) -> Callable[[dict], str]:
+def speaking(says: Says, received: list[dict] | None = None) -> Callable[[dict], str]:
     """What the server says to a body, which `heard` takes; re-asks count as rounds, too."""
-    n_asked: Counter[str] = Counter()
+    n_requests: Counter[str] = Counter()
 
     def said(body: dict) -> str:
         text = body["messages"][1]["content"].removeprefix("[1]\n").partition(_LISTED)[0]
-        n_asked[text] += 1
-        if heard is not None:
-            heard.append(body)
-        return says(text, n_asked[text] - 1)
+        n_requests[text] += 1
+        if received is not None:
+            received.append(body)
+        return says(text, n_requests[text] - 1)
 
     return said
 
@@ -233,7 +233,7 @@ def mixed(text: str, nth: int) -> str:
 
 
 @pytest.fixture(scope="module")
-def asked_twice(tmp_path_factory) -> Iterator[list[tuple[Result, list[int]]]]:
+def requested_twice(tmp_path_factory) -> Iterator[list[tuple[Result, list[int]]]]:
     """What two runs over one memo bring, and the hashes of what each asked the server."""
     folder: Path = tmp_path_factory.mktemp("extract")
     store = ParquetStore(str(folder))
@@ -248,31 +248,31 @@ def asked_twice(tmp_path_factory) -> Iterator[list[tuple[Result, list[int]]]]:
 
 
 @pytest.mark.parametrize("name", MALFORMED)
-def test_valid_items_of_a_malformed_reply_are_kept(asked_twice, name: str) -> None:
-    found, _ = asked_twice[0]
+def test_valid_items_of_a_malformed_reply_are_kept(requested_twice, name: str) -> None:
+    found, _ = requested_twice[0]
     chunk = f"c{TEXTS.index(name)}"
-    _, names, told = MALFORMED[name]
+    _, names, pattern = MALFORMED[name]
     assert names_in(found, chunk) == names
     (line,) = [line for line in found.failures if f"chunk '{chunk}'" in line]
     (problem,) = names_in(found, chunk, "extractions", "problems")
     assert line == f"document 'd{TEXTS.index(name) // 2}', chunk '{chunk}': {problem[0]}"
-    assert re.search(told, line)
+    assert re.search(pattern, line)
     assert names_in(found, chunk, "extractions", "n_rounds") == [0]
     assert names_in(found, chunk, "extractions", "calls") == [1 if name in CIRCLES else 2]
 
 
-def test_malformed_replies_do_not_affect_other_chunks(asked_twice, tmp_path: Path) -> None:
+def test_malformed_replies_do_not_affect_other_chunks(requested_twice, tmp_path: Path) -> None:
     with judging(tmp_path, speaking(lambda text, nth: GOOD)) as (model, _):
         clean = by_chunk(extract(chunks_of(*TEXTS), model, ONCE))
-    found = by_chunk(asked_twice[0][0])
-    good = [f"c{place}" for place, text in enumerate(TEXTS) if text not in MALFORMED]
+    found = by_chunk(requested_twice[0][0])
+    good = [f"c{i}" for i, text in enumerate(TEXTS) if text not in MALFORMED]
     assert [found[chunk] for chunk in good] == [clean[chunk] for chunk in good]
     assert list(found) == list(clean)
-    assert len(asked_twice[0][0].failures) == len(MALFORMED)
+    assert len(requested_twice[0][0].failures) == len(MALFORMED)
 
 
-def test_only_malformed_replies_are_requested_again(asked_twice) -> None:
-    (first, n_first), (second, n_second) = asked_twice
+def test_only_malformed_replies_are_requested_again(requested_twice) -> None:
+    (first, n_first), (second, n_second) = requested_twice
     n_malformed = 2 * len(MALFORMED) - len(CIRCLES)  # each of them was asked once more
     assert n_first == len(TEXTS) - len(MALFORMED) + n_malformed
     assert n_second == n_malformed
@@ -291,9 +291,9 @@ MISSED = reply([entity("LIN", description="New words."), entity("Ann")], [relate
 
 
 def test_gleanings_add_new_items_with_their_round(tmp_path: Path) -> None:
-    heard: list[dict] = []
+    received: list[dict] = []
     says = rounds(GOOD, MISSED, reply([entity("Bo")], claims=[claim("Bo", "Bo lied.")]))
-    with judging(tmp_path, speaking(says, heard), max_repairs=0) as (model, _):
+    with judging(tmp_path, speaking(says, received), max_repairs=0) as (model, _):
         found = extract(chunks_of("Lin"), model, ExtractionSettings(gleanings=2))
     named = [(row["name"], row["round"]) for row in found.beside["entity_mentions"].to_pylist()]
     assert named == [("Lin", 0), ("Boat", 0), ("Ann", 1), ("Bo", 2)]
@@ -303,10 +303,10 @@ def test_gleanings_add_new_items_with_their_round(tmp_path: Path) -> None:
     assert names_in(found, "c0", "claims", "round") == [0, 2]
     assert names_in(found, "c0", "extractions", "n_rounds") == [3]
     assert names_in(found, "c0", "extractions", "calls") == [3]
-    shown = [body["messages"][1]["content"] for body in heard]
+    shown = [body["messages"][1]["content"] for body in received]
     assert "- Lin" not in shown[0]
     # a gleaning goes on where the first request ends, so that a server may keep what it read
-    assert len({body["messages"][0]["content"] for body in heard}) == 1
+    assert len({body["messages"][0]["content"] for body in received}) == 1
     assert all(text.startswith(shown[0]) for text in shown)
     assert "\n- Lin\n- Boat\n" in shown[1]
     assert "\n- Lin\n- Boat\n- Ann\n" in shown[2]
@@ -329,15 +329,15 @@ GLEANINGS = [
 
 
 def test_gleaning_ends_at_an_empty_or_malformed_reply(tmp_path: Path) -> None:
-    says = {str(place): rounds(*replies) for place, (_, replies, _) in enumerate(GLEANINGS)}
+    says = {str(i): rounds(*replies) for i, (_, replies, _) in enumerate(GLEANINGS)}
     speaker = speaking(lambda text, nth: says[text](text, nth))
     with judging(tmp_path, speaker, max_repairs=0) as (model, server):
-        for place, (gleanings, replies, n_names) in enumerate(GLEANINGS):
+        for i, (gleanings, replies, n_names) in enumerate(GLEANINGS):
             before = len(server.lines())
             settings = ExtractionSettings(gleanings=gleanings)
-            found = extract(chunks_of(str(place)), model, settings)
-            assert len(server.lines()) - before == len(replies), place
-            assert len(names_in(found, "c0")) == n_names, place
+            found = extract(chunks_of(str(i)), model, settings)
+            assert len(server.lines()) - before == len(replies), i
+            assert len(names_in(found, "c0")) == n_names, i
 
 
 def test_each_chunk_is_gleaned_separately(tmp_path: Path) -> None:
@@ -368,7 +368,7 @@ def test_malformed_gleaning_keeps_the_first_round(tmp_path: Path) -> None:
 
 
 def test_chunk_order_does_not_matter(tmp_path: Path) -> None:
-    chunks = chunks_of(*(f"text {place}" for place in range(7)))
+    chunks = chunks_of(*(f"text {i}" for i in range(7)))
 
     def says(text: str, nth: int) -> str:
         return "no" if text == "text 3" else reply([entity(text), entity(f"missed {nth}")])
@@ -383,15 +383,15 @@ def test_chunk_order_does_not_matter(tmp_path: Path) -> None:
 
 
 def test_settings_decide_what_is_requested(tmp_path: Path) -> None:
-    heard: list[dict] = []
+    received: list[dict] = []
     settings = ExtractionSettings(entity_types=["boat", "{oar}"], claims=False, gleanings=0)
     said = reply([entity("Lin", "boat"), entity("Ann", "other")], claims=[claim("Lin", "so")])
-    with judging(tmp_path, speaking(lambda text, nth: said, heard)) as (model, _):
+    with judging(tmp_path, speaking(lambda text, nth: said, received)) as (model, _):
         found = extract(chunks_of("Lin"), model, settings)
     assert names_in(found, "c0", column="type") == ["boat", "other"]
     assert found.beside["claims"].num_rows == 0
-    assert "boat, {oar}, other" in heard[0]["messages"][0]["content"]
-    schema = heard[0]["response_format"]["json_schema"]["schema"]
+    assert "boat, {oar}, other" in received[0]["messages"][0]["content"]
+    schema = received[0]["response_format"]["json_schema"]["schema"]
     assert "claims" not in schema["properties"]
     assert schema["$defs"]["Entity"]["properties"]["type"]["enum"] == ["boat", "{oar}", "other"]
 

@@ -73,7 +73,7 @@ def mentions(found: Result) -> set[tuple[str, str]]:
     return {(row["chunk_id"], row["name_key"]) for row in rows}
 
 
-def told(found: Result) -> set[tuple[str, str, str]]:
+def locations(found: Result) -> set[tuple[str, str, str]]:
     rows = found.beside["relationship_mentions"].to_pylist()
     return {(row["chunk_id"], row["source_key"], row["target_key"]) for row in rows}
 
@@ -98,7 +98,7 @@ def test_package_output_is_located_by_name(tmp_path: Path) -> None:
         (third, "lin"),
         (third, "the boat"),
     }
-    assert told(found) == {(first, "lin", "the boat"), (third, "lin", "the boat")}
+    assert locations(found) == {(first, "lin", "the boat"), (third, "lin", "the boat")}
     lin = found.beside["entity_mentions"].to_pylist()[0]
     assert lin == {
         "chunk_id": first,
@@ -145,7 +145,7 @@ def test_ids_of_our_chunks_limit_the_location(tmp_path: Path) -> None:
     found = extracted_from(graph_in(tmp_path), chunks_of(TEXTS))
     nothing = chunk_of("d2", 0)
     assert {chunk for chunk, key in mentions(found) if key == "lin"} == {nothing}
-    assert told(found) == {(nothing, "lin", "the boat")}
+    assert locations(found) == {(nothing, "lin", "the boat")}
     assert (nothing, "the boat") in mentions(found)  # the end of what is told there
     rows = found.beside["entity_mentions"].to_pylist()
     assert {r["is_verbatim"] for r in rows if r["chunk_id"] == nothing} == {False}
@@ -154,20 +154,20 @@ def test_ids_of_our_chunks_limit_the_location(tmp_path: Path) -> None:
 
 def test_chunks_cut_by_the_pipeline_are_known_by_id(tmp_path: Path) -> None:
     document = Document("log", "log", "A boat came. " * 200)
-    made = chunk_documents([document], CorpusSettings(), default_tokenizer())
-    assert len(made) > 1
-    last = {"text_unit_ids": [made[-1].chunk_id]}
+    cut = chunk_documents([document], CorpusSettings(), default_tokenizer())
+    assert len(cut) > 1
+    last = {"text_unit_ids": [cut[-1].chunk_id]}
     none = pa.table({name: pa.array([], pa.string()) for name in RELATIONSHIPS[0]})
     put(tmp_path, [{"name": "boat", "type": "thing", "description": "It came."} | last], none)
-    found = extracted_from(graph_in(tmp_path), rows_of(TABLES["chunks"], made))
-    assert mentions(found) == {(made[-1].chunk_id, "boat")}
+    found = extracted_from(graph_in(tmp_path), rows_of(TABLES["chunks"], cut))
+    assert mentions(found) == {(cut[-1].chunk_id, "boat")}
 
 
 def test_documents_limit_the_search_for_a_name(tmp_path: Path) -> None:
     there = {"document_ids": ["d1"]}
     put(tmp_path, ENTITIES, [RELATIONSHIPS[0] | there])
     found = extracted_from(graph_in(tmp_path), chunks_of(TEXTS))
-    assert told(found) == {(chunk_of("d1", 0), "lin", "the boat")}
+    assert locations(found) == {(chunk_of("d1", 0), "lin", "the boat")}
     put(tmp_path, [ENTITIES[0] | there, *ENTITIES[1:]], RELATIONSHIPS)
     found = extracted_from(graph_in(tmp_path), chunks_of(TEXTS))
     assert {chunk for chunk, key in mentions(found) if key == "lin"} == {chunk_of("d1", 0)}
@@ -181,7 +181,7 @@ def test_unlocated_items_are_skipped_and_reported(tmp_path: Path) -> None:
     graph, chunks = graph_in(tmp_path), chunks_of(TEXTS)
     found = extracted_from(graph, chunks)
     assert {key for _, key in mentions(found)} == {"lin", "the boat", "ann"}
-    assert {(source, target) for _, source, target in told(found)} == {("lin", "the boat")}
+    assert {(source, target) for _, source, target in locations(found)} == {("lin", "the boat")}
     entities, relationships = found.failures
     assert "graph/entities.parquet: 1 of 4 entities" in entities
     assert "'Zorn'" in entities
@@ -195,7 +195,7 @@ def test_endpoint_without_row_is_named_by_its_relationship(tmp_path: Path) -> No
     found = extracted_from(graph_in(tmp_path), chunks_of(TEXTS))
     rows = [r for r in found.beside["entity_mentions"].to_pylist() if r["name_key"] == "the boat"]
     assert {(r["type"], r["description"]) for r in rows} == {("", "")}
-    assert {r["chunk_id"] for r in rows} == {chunk for chunk, *_ in told(found)}
+    assert {r["chunk_id"] for r in rows} == {chunk for chunk, *_ in locations(found)}
 
 
 @pytest.mark.parametrize(
@@ -328,7 +328,7 @@ def test_documents_located_separately_equal_those_located_together(tmp_path: Pat
         extracted_from(graph, chunks.filter(pc.equal(chunks["document_id"], document)), False)
         for document in TEXTS
     ]
-    assert told(whole)
+    assert locations(whole)
     for name, table in tables_of(whole).items():
         assert pa.concat_tables(tables_of(part)[name] for part in parts) == table
 

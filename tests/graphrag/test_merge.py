@@ -30,7 +30,7 @@ def mention(name: str, chunk: str, kind: str = "", description: str = "") -> dic
     return own | {"type": kind, "description": description, "is_verbatim": True}
 
 
-def told(source: str, target: str, chunk: str, description: str = "", strength: int = 5) -> dict:
+def row_of(source: str, target: str, chunk: str, description: str = "", strength: int = 5) -> dict:
     own = {"source_key": source, "target_key": target, "strength": strength}
     where = {"chunk_id": chunk, "document_id": chunk.split(".")[0]}
     return own | where | {"description": description}
@@ -119,17 +119,17 @@ def test_aliases_count_as_mentions_of_one_entity() -> None:
     assert (row["n_mentions"], row["n_descriptions"]) == (2, 2)
     assert (row["chunk_ids"], row["document_ids"]) == (["d0.0", "d1.0"], ["d0", "d1"])
     assert (row["calls"], row["model"]) == (1, "scripted")
-    (request,) = model.asked
+    (request,) = model.requests
     assert request.passages == ("A doctor.", "She sails.")
     assert ": Lin" in request.ending
 
 
 def test_degree_counts_distinct_neighbours_without_itself() -> None:
     related = [
-        told("lin", "boat", "d0.0"),
-        told("boat", "dr lin", "d0.1"),
-        told("lin", "dr lin", "d0.1"),
-        told("boat", "lamp", "d0.0"),
+        row_of("lin", "boat", "d0.0"),
+        row_of("boat", "dr lin", "d0.1"),
+        row_of("lin", "dr lin", "d0.1"),
+        row_of("boat", "lamp", "d0.0"),
     ]
     rows = by_id(entities([*ALL, mention("Dr Lin", "d0.1")], related)[0])
     assert {i: row["degree"] for i, row in rows.items()} == {"e-lin": 1, "e-boat": 2, "e-lamp": 1}
@@ -138,11 +138,11 @@ def test_degree_counts_distinct_neighbours_without_itself() -> None:
 
 def test_relationship_weight_is_its_number_of_mentions() -> None:
     related = [
-        told("lin", "boat", "d0.0", "Lin has it.", 9),
-        told("boat", "lin", "d0.1", "Lin has it.", 2),
-        told("dr lin", "boat", "d1.0", "Lin sold it.", 1),
-        told("lin", "boat", "d1.0", "Lin sold it.", 4),  # by both names in one chunk
-        told("lamp", "boat", "d0.0", "Aboard.", 3),
+        row_of("lin", "boat", "d0.0", "Lin has it.", 9),
+        row_of("boat", "lin", "d0.1", "Lin has it.", 2),
+        row_of("dr lin", "boat", "d1.0", "Lin sold it.", 1),
+        row_of("lin", "boat", "d1.0", "Lin sold it.", 4),  # by both names in one chunk
+        row_of("lamp", "boat", "d0.0", "Aboard.", 3),
     ]
     rows, model = relationships(ALL, related)
     row = rows["e-lin", "e-boat"]  # the direction of three mentions of four
@@ -150,18 +150,18 @@ def test_relationship_weight_is_its_number_of_mentions() -> None:
     assert (row["chunk_ids"], row["document_ids"]) == (["d0.0", "d0.1", "d1.0"], ["d0", "d1"])
     assert (row["n_descriptions"], row["description"]) == (2, "Merged.")
     assert rows["e-lamp", "e-boat"]["description"] == "Aboard."
-    assert [request.passages for request in model.asked] == [("Lin has it.", "Lin sold it.")]
-    assert ": Lin and Boat" in model.asked[0].ending
+    assert [request.passages for request in model.requests] == [("Lin has it.", "Lin sold it.")]
+    assert ": Lin and Boat" in model.requests[0].ending
 
 
 def test_direction_ties_use_the_smaller_id() -> None:
-    related = [told("lin", "boat", "d0.0"), told("boat", "lin", "d0.1")]
+    related = [row_of("lin", "boat", "d0.0"), row_of("boat", "lin", "d0.1")]
     assert [*relationships(ALL, related)[0]] == [("e-boat", "e-lin")]
 
 
 def test_relationship_id_does_not_depend_on_direction() -> None:
-    one, _ = relationships(ALL, [told("lin", "boat", "d0.0")])
-    other, _ = relationships(ALL, [told("boat", "lin", "d0.0")])
+    one, _ = relationships(ALL, [row_of("lin", "boat", "d0.0")])
+    other, _ = relationships(ALL, [row_of("boat", "lin", "d0.0")])
     assert [r["relationship_id"] for r in one.values()] == [
         r["relationship_id"] for r in other.values()
     ]
@@ -174,7 +174,7 @@ def test_document_order_does_not_matter() -> None:
                 mention("Lin", f"d{i}.0", kind, f"She is {i}."),
                 mention("Boat", f"d{i}.1", "thing", "Old."),
             ],
-            [told(*ends, f"d{i}.0", f"In {i}.", i + 1)],
+            [row_of(*ends, f"d{i}.0", f"In {i}.", i + 1)],
         )
         for i, (kind, ends) in enumerate(
             [
@@ -190,7 +190,7 @@ def test_document_order_does_not_matter() -> None:
         related = [row for i in order for row in documents[i][1]]
         found, model = entities(mentions, related)
         rows, other = relationships(mentions, related)
-        return found.rows, rows, model.asked, other.asked
+        return found.rows, rows, model.requests, other.requests
 
     first = merged((0, 1, 2))
     assert all(merged(order) == first for order in permutations(range(3)))
@@ -200,7 +200,7 @@ def test_document_order_does_not_matter() -> None:
 def test_single_repeated_description_needs_no_request() -> None:
     mentions = [mention("Lin", f"d0.{i}", "person", "A doctor.") for i in range(5)]
     merged, model = entities([*mentions, mention("Boat", "d0.0")])
-    assert model.asked == []
+    assert model.requests == []
     row = by_id(merged)["e-lin"]
     assert (row["description"], row["n_descriptions"]) == ("A doctor.", 1)
     assert (row["model"], row["calls"], row["tokens_in"]) == ("", 0, 0)
@@ -210,14 +210,14 @@ def test_all_merges_are_requested_together() -> None:
     mentions = [mention(n, f"d0.{i}", "", f"{n} {i}.") for n in ("Lin", "Boat") for i in range(3)]
     merged, model = entities([*mentions, mention("Lamp", "d0.0", "", "Bright.")])
     assert [len(call) for call in model.calls] == [2]
-    told_of = {i: row["description"] for i, row in by_id(merged).items()}
-    assert told_of == {"e-boat": "Merged.", "e-lamp": "Bright.", "e-lin": "Merged."}
+    described = {i: row["description"] for i, row in by_id(merged).items()}
+    assert described == {"e-boat": "Merged.", "e-lamp": "Bright.", "e-lin": "Merged."}
 
 
 def test_no_rows_give_no_rows() -> None:
     assert entities([])[0].rows == TABLES["graphrag.entities"].empty()
     rows, model = relationships([], [])
-    assert (rows, model.asked) == ({}, [])
+    assert (rows, model.requests) == ({}, [])
 
 
 def _described(n: int, words: int = 30) -> list[str]:
@@ -232,18 +232,18 @@ def test_many_descriptions_are_merged_in_batches_within_the_prompt() -> None:
     model = Scripted(lambda request: " ".join(["word"] * 60))  # twice as long as it was told
     assert merge_descriptions({"e": thing}, model, SMALL, n_word_pieces) == []
     assert thing.text == " ".join(["word"] * 60)
-    assert max(map(prompt_length, model.asked)) <= 500
+    assert max(map(prompt_length, model.requests)) <= 500
     assert sorted(t for r in model.calls[0] for t in r.passages) == sorted(texts)
     assert [len(call) for call in model.calls] == sorted(map(len, model.calls), reverse=True)
     assert len(model.calls[-1]) == 1
-    assert thing.taken["calls"] == len(model.asked) > 20
+    assert thing.taken["calls"] == len(model.requests) > 20
 
 
 def test_leftover_description_waits_for_the_next_round() -> None:
     texts = _described(3, 150)
     model = Scripted(lambda request: "Short.")
     merge_descriptions({"e": Described("Lin", texts)}, model, SMALL, n_word_pieces)
-    assert [r.passages for r in model.asked] == [tuple(texts[:2]), ("Short.", texts[2])]
+    assert [r.passages for r in model.requests] == [tuple(texts[:2]), ("Short.", texts[2])]
 
 
 def test_one_more_description_leaves_most_batches_unchanged() -> None:
@@ -261,8 +261,8 @@ def test_one_more_description_leaves_most_batches_unchanged() -> None:
 def test_overlong_descriptions_are_cut(texts: list[str]) -> None:
     model = Scripted(lambda request: "Short.")
     merge_descriptions({"e": Described("Lin", texts)}, model, SMALL, n_word_pieces)
-    assert model.asked
-    assert max(map(prompt_length, model.asked)) <= 500
+    assert model.requests
+    assert max(map(prompt_length, model.requests)) <= 500
 
 
 def test_model_that_lengthens_descriptions_terminates_within_the_prompt() -> None:
@@ -270,7 +270,7 @@ def test_model_that_lengthens_descriptions_terminates_within_the_prompt() -> Non
     thing = Described("Lin", _described(40))
     merge_descriptions({"e": thing}, model, SMALL, n_word_pieces)
     assert thing.texts[1:] == []
-    assert max(map(prompt_length, model.asked)) <= 500
+    assert max(map(prompt_length, model.requests)) <= 500
 
 
 @pytest.mark.parametrize("name", ["林" * 200, "각하 " * 66, "x" * 200, "Zwölf Boxkämpfer " * 12])
@@ -279,7 +279,7 @@ def test_long_names_leave_room_for_descriptions(name: str) -> None:
     thing = Described(f"{name} and {name}", texts)
     model = Scripted(lambda request: "Short.")
     merge_descriptions({"e": thing}, model, SMALL, n_word_pieces)
-    assert max(map(prompt_length, model.asked)) <= 500
+    assert max(map(prompt_length, model.requests)) <= 500
     assert sorted(t for r in model.calls[0] for t in r.passages) == sorted(texts)
 
 
@@ -311,7 +311,7 @@ def test_only_changed_descriptions_are_requested_again() -> None:
             for i in range(3)
         ]
         _, model = entities([*mentions, mention("Boat", "d3.0", "", last)])
-        return set(model.asked)
+        return set(model.requests)
 
     before, after = asked("Boat is 1."), asked("Boat sank.")
     assert len(before) == len(after) == 3

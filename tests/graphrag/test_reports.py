@@ -127,7 +127,7 @@ def test_leaf_prompt_has_all_its_elements() -> None:
         claim("z", "z is alone."),
     ]
     done = run(graph([("a", "b"), ("b", "c")], alone=["z"]), claims=claims)
-    (request,) = done.model.asked
+    (request,) = done.model.requests
     assert request.passages == (
         "Claim about a, suspected:\na owns b. (1999 to 2001)",
         "Claim about a:\na is old.",
@@ -146,7 +146,7 @@ def test_leaf_prompt_has_all_its_elements() -> None:
 
 def test_single_entity_report_needs_no_request() -> None:
     done = run(graph([], alone=["y", "z"]), claims=[claim("z", "z is alone.")])
-    assert done.model.asked == []
+    assert done.model.requests == []
     row = done.reports["z"]
     assert (
         row["text"]
@@ -171,8 +171,8 @@ def _large(description: str = LONG) -> tuple[Graph, pa.Table]:
     parts = {name: [f"{name}{i}" for i in range(n)] for name, n in (("b", 4), ("m", 3), ("s", 2))}
     edges = [(a, b) for own in parts.values() for a, b in pairwise(own)]
     edges += [("b0", "m0"), ("m0", "s0")]
-    told = {entity: f"{entity} is here. {description}" for own in parts.values() for entity in own}
-    given = graph(edges, descriptions=told)
+    texts = {entity: f"{entity} is here. {description}" for own in parts.values() for entity in own}
+    given = graph(edges, descriptions=texts)
     return given, parted(parts, given)
 
 
@@ -247,9 +247,9 @@ def test_no_prompt_is_too_long_or_empty(length: int) -> None:
     claims = [claim(f"b{i}", f"{LONG * length} {n}") for i in range(4) for n in range(3)]
     long_report = report(summary=LONG * length)
     done = run(given, lambda _: long_report, NARROW, claims=claims, found=found)
-    assert len(done.model.asked) == 4
-    assert all(request.passages for request in done.model.asked)
-    assert max(map(prompt_length, done.model.asked)) <= 1000
+    assert len(done.model.requests) == 4
+    assert all(request.passages for request in done.model.requests)
+    assert max(map(prompt_length, done.model.requests)) <= 1000
     for row in done.reports.values():
         assert row["n_read"] < row["n_elements"]
         assert row["prompt_tokens"] <= 1000
@@ -261,20 +261,20 @@ def test_most_important_elements_are_shown_first() -> None:
     names = {end for edge in star for end in edge}
     given = graph(star, descriptions=dict.fromkeys(names, LONG))
     done = run(given, settings=ReportSettings(prompt_tokens=1100), max_size=20)
-    shown = [text.split(":")[0] for text in done.model.asked[0].passages]
+    shown = [text.split(":")[0] for text in done.model.requests[0].passages]
     assert shown == ["hub (thing)", "hub and leaf5", "leaf5 (thing)"]
 
 
 def test_many_short_elements_fill_the_prompt_with_their_marks() -> None:
     given = graph([("hub", f"leaf{i:03}") for i in range(150)])
     done = run(given, settings=NARROW, max_size=200)
-    assert 950 < prompt_length(done.model.asked[0]) <= 1000
+    assert 950 < prompt_length(done.model.requests[0]) <= 1000
 
 
 def _elsewhere(more: list[tuple[str, str]], **descriptions: str) -> list[Request]:
     edges = [*clique("a", 5), *clique("b", 5), ("a0", "b0"), *clique("x", 4), *more]
     done = run(graph(edges, alone=["z"], descriptions=descriptions), settings=NARROW)
-    return done.model.asked
+    return done.model.requests
 
 
 def test_unrelated_change_leaves_the_prompt() -> None:
@@ -293,14 +293,14 @@ def test_findings_cite_chunks_that_mention_their_entities() -> None:
     edges = [*clique("a", 5), *clique("b", 5), ("a0", "b0")]
     given = graph(edges, documents={name: f"d{i}" for i, name in enumerate(["a0", "b1"], 1)})
     done = run(given, says(finding(1, 4), finding(7), finding(2, 3, 5, 8)))
-    told = {row["entity_id"]: set(row["chunk_ids"]) for row in rows_of(given)}
+    texts = {row["entity_id"]: set(row["chunk_ids"]) for row in rows_of(given)}
     of = mapped(given.chunks, "chunk_id", "document_id")
     assert len(done.findings) == 6
     for row in done.findings:
         assert row["entity_ids"]
         assert row["chunk_ids"]
-        assert all(told[entity] & set(row["chunk_ids"]) for entity in row["entity_ids"])
-        assert all(any(c in told[e] for e in row["entity_ids"]) for c in row["chunk_ids"])
+        assert all(texts[entity] & set(row["chunk_ids"]) for entity in row["entity_ids"])
+        assert all(any(c in texts[e] for e in row["entity_ids"]) for c in row["chunk_ids"])
         assert row["document_ids"] == sorted({of[c] for c in row["chunk_ids"]})
 
 
@@ -334,8 +334,8 @@ def test_report_without_findings_supports_nothing() -> None:
         if len(request.passages) == 7:
             return report(finding(99, summary="Of nobody.", explanation="Nothing."))
         if any(text.startswith("A report") for text in request.passages):
-            place = 1 + next(i for i, t in enumerate(request.passages) if t.startswith("A report"))
-            return report(finding(place), finding(place, summary="m1 is here."), title="Whole")
+            n = 1 + next(i for i, t in enumerate(request.passages) if t.startswith("A report"))
+            return report(finding(n), finding(n, summary="m1 is here."), title="Whole")
         return _of_part(request)
 
     done = run(given, say, ReportSettings(prompt_tokens=2000), found=found)
@@ -353,7 +353,7 @@ def test_surplus_findings_are_dropped() -> None:
 
 def test_no_communities_give_no_requests() -> None:
     done = run(graph([]))
-    assert done.model.asked == []
+    assert done.model.requests == []
     assert done.written.rows == TABLES["graphrag.community_reports"].empty()
     assert done.written.beside["findings"] == TABLES["graphrag.findings"].empty()
 

@@ -76,11 +76,11 @@ def test_each_step_reads_its_inputs_and_writes_rows_of_its_tables(tmp_path: Path
         tables = Recorded(inputs.tables)
         result = step.result(Inputs(tables, "tales", folder=tmp_path))
         assert tables.read == set(step.reads)
-        made = {step.table: result.rows, **result.beside}
-        assert list(made) == list(step.writes)
-        for name, rows in made.items():
+        written = {step.table: result.rows, **result.beside}
+        assert list(written) == list(step.writes)
+        for name, rows in written.items():
             assert conform(TABLES[f"graphrag.{name}"], rows, name).num_rows or name == "claims"
-        inputs = inputs.with_made(made)
+        inputs = inputs.with_made(written)
         assert not result.failures
         if step.table == "communities":
             shown = result.shown()["communities"]

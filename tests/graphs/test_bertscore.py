@@ -56,8 +56,8 @@ def test_equals_the_package_on_sample_texts(embedder, texts, references, batch_s
     assert len(tokens[-1].vectors) == 512
     chosen = [i for i in range(len(texts)) if batch_size == 1 or len(texts[i]) > 80]
     ours = bertscore([tokens[i] for i in references], [tokens[i] for i in chosen])
-    asked = [[texts[i] for i in part] for part in (references, chosen)]
-    theirs = package_scores(*asked, get_model_path(), 6, batch_size)
+    pair = [[texts[i] for i in part] for part in (references, chosen)]
+    theirs = package_scores(*pair, get_model_path(), 6, batch_size)
     for mine, expected in zip(ours, theirs, strict=True):
         np.testing.assert_allclose(mine, expected, atol=1e-5)
 

@@ -64,9 +64,9 @@ def test_single_item_has_no_neighbour():
 
 def test_progress_ends_at_the_number_of_vectors(monkeypatch):
     monkeypatch.setattr(module, "_CELLS_AT_ONCE", 10)  # two rows of five
-    told = []
-    nearest(VECTORS, STARTS, 2, lambda done, of: told.append((done, of)))
-    assert told == [(2, 5), (3, 5), (5, 5)]
+    progress = []
+    nearest(VECTORS, STARTS, 2, lambda done, of: progress.append((done, of)))
+    assert progress == [(2, 5), (3, 5), (5, 5)]
 
 
 def test_ties_are_ordered_by_index():

@@ -22,7 +22,7 @@ def searched(groups: Groups) -> tuple[np.ndarray, np.ndarray]:
 def before(then: Groups, now: Groups, k: int) -> Before:
     """What was found among `then`, as it concerns `now`."""
     kept = [name for name in sorted(now) if name in then and np.array_equal(then[name], now[name])]
-    fresh = [place for place, name in enumerate(sorted(now)) if name not in kept]
+    fresh = [index for index, name in enumerate(sorted(now)) if name not in kept]
     of_groups = {name: name for name in kept}
     of_vectors = {(name, i): (name, i) for name in kept for i in range(len(now[name]))}
     found_vectors, found_groups = nearest(*searched(then), k)
@@ -40,13 +40,13 @@ def names_of(groups: Groups) -> list[tuple[int, int]]:
 
 def carried(found: Neighbours, then: list, now: list, kept: dict) -> Lists:
     """Lists of the names `then`, by the places of the names `now`."""
-    place = {name: i for i, name in enumerate(now) if name in kept}
+    index = {name: i for i, name in enumerate(now) if name in kept}
     indices = np.full((len(now), found.indices.shape[1]), -1, np.int32)
     similarities = np.zeros(indices.shape, np.float32)
     for row, name in enumerate(then):
-        if name in place:
-            indices[place[name]] = [place.get(then[other], -1) for other in found.indices[row]]
-            similarities[place[name]] = found.similarities[row]
+        if name in index:
+            indices[index[name]] = [index.get(then[other], -1) for other in found.indices[row]]
+            similarities[index[name]] = found.similarities[row]
     return Lists(Neighbours(indices, similarities), found.indices.shape[1] == len(then) - 1)
 
 

@@ -30,7 +30,7 @@ def test_cycle_multiplies_probability_by_the_damping():
     assert found == pytest.approx([4 / 7, 2 / 7, 1 / 7], abs=1e-6)
 
 
-def test_two_opposite_seeds_share_a_cycle():
+def test_equal_seeds_share_a_cycle_equally():
     found = personalized_pagerank(graph(3, *CYCLE), [0, 1, 2], np.ones(3), 0.1)
     assert found == pytest.approx([1 / 3] * 3, abs=1e-6)
 

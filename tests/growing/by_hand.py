@@ -66,7 +66,7 @@ class Workshop:
                 done |= asset.keys
                 yield asset
 
-    def make(self, asset: dg.AssetsDefinition, partitions: Sequence[Partition]) -> None:
+    def materialize(self, asset: dg.AssetsDefinition, partitions: Sequence[Partition]) -> None:
         """Make all outputs of an asset for some partitions of one corpus."""
         keys = [_key(partition) for partition in partitions]
         step = SimpleNamespace(
@@ -114,10 +114,10 @@ class Workshop:
         )
         function: Any = asset.op.compute_fn
         with _current(context):
-            made = function.decorated_fn(*[context] * function.has_context_arg(), **inputs)
-            if isinstance(made, pa.Table):
-                return dict.fromkeys(asset.keys_by_output_name, made)
-            return {output.output_name: output.value for output in made}
+            results = function.decorated_fn(*[context] * function.has_context_arg(), **inputs)
+            if isinstance(results, pa.Table):
+                return dict.fromkeys(asset.keys_by_output_name, results)
+            return {output.output_name: output.value for output in results}
 
     def _read(
         self,

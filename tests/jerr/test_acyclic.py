@@ -15,7 +15,7 @@ EDGES = st.lists(st.tuples(NODES, NODES), max_size=60)
 
 
 def taken_edges(edges: list[tuple[int, int]], found: Acyclic) -> list[tuple[int, int]]:
-    return [edges[place] for place in found.taken]
+    return [edges[index] for index in found.taken]
 
 
 def greedy(n_nodes: int, edges: list[tuple[int, int]]) -> tuple[list[int], dict[int, int]]:
@@ -23,11 +23,11 @@ def greedy(n_nodes: int, edges: list[tuple[int, int]]) -> tuple[list[int], dict[
     graph = nx.DiGraph()
     graph.add_nodes_from(range(n_nodes))
     taken, lengths = [], {}
-    for place, (source, target) in enumerate(edges):
+    for index, (source, target) in enumerate(edges):
         if nx.has_path(graph, target, source):
-            lengths[place] = 1 + nx.shortest_path_length(graph, target, source)
+            lengths[index] = 1 + nx.shortest_path_length(graph, target, source)
         else:
-            taken.append(place)
+            taken.append(index)
             graph.add_edge(source, target)
     return taken, lengths
 
@@ -35,20 +35,20 @@ def greedy(n_nodes: int, edges: list[tuple[int, int]]) -> tuple[list[int], dict[
 @given(EDGES)
 @example([(1, 0), (2, 1), (3, 2), (0, 3)])
 @example([(0, 1), (1, 0), (0, 1), (2, 2)])
-def test_each_edge_is_kept_unless_it_closes_a_shortest_cycle(edges):
+def test_edge_is_dropped_only_if_it_closes_a_cycle_of_minimum_length(edges):
     found = without_cycles(N_NODES, edges)
     taken, lengths = greedy(N_NODES, edges)
     assert found.taken == taken
-    assert {place: len(cycle) for place, cycle in found.left_out.items()} == lengths
+    assert {index: len(cycle) for index, cycle in found.left_out.items()} == lengths
 
 
 @given(EDGES)
 def test_cycle_consists_of_its_edge_and_earlier_edges(edges):
     found = without_cycles(N_NODES, edges)
-    for place, cycle in found.left_out.items():
-        before = {edges[other] for other in found.taken if other < place}
+    for index, cycle in found.left_out.items():
+        before = {edges[other] for other in found.taken if other < index}
         closing, *way = pairwise([*cycle, cycle[0]])
-        assert closing == edges[place]
+        assert closing == edges[index]
         assert len(set(cycle)) == len(cycle)
         assert before.issuperset(way)
 
@@ -99,7 +99,7 @@ def test_random_larger_graph(random):
     taken, lengths = greedy(n_nodes, edges)
     found = without_cycles(n_nodes, edges)
     assert found.taken == taken
-    assert {place: len(cycle) for place, cycle in found.left_out.items()} == lengths
+    assert {index: len(cycle) for index, cycle in found.left_out.items()} == lengths
 
 
 def test_no_nodes_and_no_edges():

@@ -20,10 +20,10 @@ from tests.evaluation.judges.scripted_judges import judging
 from tests.models import HashEmbedder
 from tests.pipeline.homes import (
     WITHOUT_BERTSCORE,
-    asked_of,
     contents,
     copy_of,
     house_at,
+    requests_by_asset,
     write_lines,
 )
 from tests.quick import without_what_no_table_shows
@@ -77,7 +77,7 @@ def tale(number: int, n_paragraphs: int = 6) -> str:
     return "\n\n".join(paragraphs)
 
 
-def make_only(house: House, methods: list[str], tables: list[str]) -> RunReport:
+def materialize_only(house: House, methods: list[str], tables: list[str]) -> RunReport:
     """Make some tables of methods: what follows would take most of the time."""
     keys = [dg.AssetKey(name.split(".")) for name in tables]
     with house.instance() as instance:
@@ -164,9 +164,9 @@ def test_question_cost_is_the_sum_of_its_steps(indexed: House) -> None:
 
 
 def test_second_run_materializes_nothing(indexed: House) -> None:
-    asked = asked_of(indexed)
+    asked = requests_by_asset(indexed)
     assert made_by(indexed.run(METHODS)) == []
-    assert asked_of(indexed) == asked
+    assert requests_by_asset(indexed) == asked
     n_synopses = indexed.table("jerr.synopses").num_rows
     assert asked["jerr/synopses"] + asked["jerr/atomic_facts"] <= 2 * n_synopses
 
@@ -179,12 +179,17 @@ def test_update_equals_rebuild_and_requests_only_changes(
     house.write_document(NEW, tale(7))
     house.write_document(DOCUMENTS[2], tale(2) + "\n\nWren Tarry wept at Hethering.")
     (house.folder / f"{DOCUMENTS[3]}.txt").unlink()
-    asked = asked_of(house)
-    assert make_only(house, METHODS, ALL_READ).is_complete
-    asked = asked_of(house) - asked
+    asked = requests_by_asset(house)
+    assert materialize_only(house, METHODS, ALL_READ).is_complete
+    asked = requests_by_asset(house) - asked
     with house.instance() as instance:
-        last = {(told.asset_key, told.check_name): told for told in evaluations(instance)}
-    assert [told.description for told in last.values() if not told.passed] == []
+        last = {
+            (explanation.asset_key, explanation.check_name): explanation
+            for explanation in evaluations(instance)
+        }
+    assert [
+        explanation.description for explanation in last.values() if not explanation.passed
+    ] == []
     chunks = house.table("jerr.line_chunks").to_pylist()
     new = {row["chunk_id"] for row in chunks} - known
     assert 0 < asked["jerr/synopses"] <= len(new) < len(chunks) / 2
@@ -194,7 +199,7 @@ def test_update_equals_rebuild_and_requests_only_changes(
         for file in house.folder.iterdir():
             (fresh.folder / file.name).write_bytes(file.read_bytes())
         with without_what_no_table_shows():
-            assert make_only(fresh, METHODS, ALL_READ).is_complete
+            assert materialize_only(fresh, METHODS, ALL_READ).is_complete
         rebuilt, updated = contents(fresh), contents(house)
     assert {name: rebuilt[name] for name in COMPARED} == {name: updated[name] for name in COMPARED}
 
@@ -203,16 +208,16 @@ def test_update_equals_rebuild_and_requests_only_changes(
 def test_setting_affects_only_the_steps_that_read_it(changeable: House) -> None:
     file = changeable.folder / "corpus.toml"
     file.write_text(file.read_text().replace("n_simulations = 100", "n_simulations = 50"))
-    assert made_by(make_only(changeable, METHODS, OWN)) == ["jerr/searches[jerr]"]
+    assert made_by(materialize_only(changeable, METHODS, OWN)) == ["jerr/searches[jerr]"]
 
 
 @pytest.mark.usefixtures("tables_alone_here")
 def test_methods_share_the_index_and_a_missing_size_names_the_setting(
     changeable: House,
 ) -> None:
-    report = make_only(changeable, [*OTHERS, "jerr-4000"], ANSWERED_FROM)
-    made = {name.split("[")[0] for name in made_by(report)}
-    assert not made & {"jerr/line_chunks", "jerr/synopses", "jerr/elements", "jerr/nodes"}
+    report = materialize_only(changeable, [*OTHERS, "jerr-4000"], ANSWERED_FROM)
+    materialized = {name.split("[")[0] for name in made_by(report)}
+    assert not materialized & {"jerr/line_chunks", "jerr/synopses", "jerr/elements", "jerr/nodes"}
     found = changeable.table("jerr.reread_contexts")["method"].to_pylist()
     assert set(found) == {*METHODS, *OTHERS}
     assert any("add 4000 to `ablations` in corpus.toml" in error for error in report.errors)
@@ -250,14 +255,14 @@ def test_bad_reply_over_http_costs_its_chunk_and_is_requested_again(tmp_path: Pa
         house.write_document(DOCUMENTS[0], tale(0))
         (house.folder / "corpus.toml").write_text(SETTINGS.replace("ablations = [600]", ""))
         house.write_queries([{"query_id": "all", "text": QUESTION, "references": ["The first."]}])
-        report = make_only(house, ["jerr"], READ)
+        report = materialize_only(house, ["jerr"], READ)
         assert not report.errors
         assert any("jerr/atomic_facts" in gap for gap in report.gaps)
         assert "jerr/elements:every_synopsis_has_some" in failing(house)
-        asked = asked_of(house)
+        asked = requests_by_asset(house)
         ill.clear()
-        assert make_only(house, ["jerr"], ALL_READ).is_complete
-        asked = asked_of(house) - asked
+        assert materialize_only(house, ["jerr"], ALL_READ).is_complete
+        asked = requests_by_asset(house) - asked
         assert asked["jerr/synopses"] == 0
         assert asked["jerr/atomic_facts"] == 1
         assert {name for name in failing(house) if name.startswith("jerr/e")} == set()
@@ -274,11 +279,11 @@ def test_question_is_answered_and_explained_from_the_stored_index(
     answer = ask(indexed.pipeline(), CORPUS, QUESTION, method, document_id, explain=True)
     assert answer.text
     assert answer.passages
-    told = answer.explanation
-    assert ("keywords: " in told) == ("best path: " in told) == (method == "jerr")
-    assert "read again (" in told
+    explanation = answer.explanation
+    assert ("keywords: " in explanation) == ("best path: " in explanation) == (method == "jerr")
+    assert "read again (" in explanation
     shown = "\n".join(answer_lines(answer, Path("gsum.toml")))
-    assert 0 < shown.index(told) < shown.index("\nsources:\n")
+    assert 0 < shown.index(explanation) < shown.index("\nsources:\n")
 
 
 def test_only_methods_with_an_explanation_explain(indexed: House) -> None:

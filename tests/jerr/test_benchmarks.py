@@ -56,9 +56,9 @@ def musique(folder: Path) -> None:
     """Two questions over twenty paragraphs each, two of which hold the answer."""
     rows = []
     for number in (1, 2):
-        told = tale(number, 18).split("\n\n")
-        told.insert(3, f"{PEOPLE[number]} was born in {PLACES[number]} and never learned to swim.")
-        told.insert(11, f"{PLACES[number]} lies at the mouth of the river Esk.")
+        parts = tale(number, 18).split("\n\n")
+        parts.insert(3, f"{PEOPLE[number]} was born in {PLACES[number]} and never learned to swim.")
+        parts.insert(11, f"{PLACES[number]} lies at the mouth of the river Esk.")
         rows.append(
             {
                 "id": f"2hop__{number}_9",
@@ -69,7 +69,7 @@ def musique(folder: Path) -> None:
                         "paragraph_text": text,
                         "is_supporting": i in (3, 11),
                     }
-                    for i, text in enumerate(told)
+                    for i, text in enumerate(parts)
                 ],
                 "question": f"At which river was {PEOPLE[number]} born?",
                 "answer": "Esk",

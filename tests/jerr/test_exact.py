@@ -12,10 +12,10 @@ KEYS = st.lists(st.text("ab ", max_size=5) | st.text(max_size=8))
 @given(KEYS, st.sampled_from([(8, 1), (8, 3), (1, 1), (4096, 7)]))
 def test_filter_full_of_collisions_merges_nothing(keys: list[str], size) -> None:
     seen = ExactSet(BloomFilter(*size))
-    places = [seen.add(key) for key in keys]
+    indices = [seen.add(key) for key in keys]
     different = list(dict.fromkeys(keys))
     assert seen.keys == different
-    assert places == [different.index(key) for key in keys]
+    assert indices == [different.index(key) for key in keys]
 
 
 def test_full_filter_defers_to_the_trie() -> None:
@@ -27,12 +27,12 @@ def test_full_filter_defers_to_the_trie() -> None:
 
 
 def test_trie_is_queried_only_if_the_filter_matches(monkeypatch) -> None:
-    asked, get = [], Trie.get
-    monkeypatch.setattr(Trie, "get", lambda trie, key: [asked.append(key), get(trie, key)][1])
+    lookups, get = [], Trie.get
+    monkeypatch.setattr(Trie, "get", lambda trie, key: [lookups.append(key), get(trie, key)][1])
     seen = ExactSet(BloomFilter(1 << 20, 7))
     for key in ["lamp", "boat", "lamp", "red boat"]:
         seen.add(key)
-    assert asked == ["lamp"]
+    assert lookups == ["lamp"]
 
 
 @given(KEYS, st.integers(1, 64), st.integers(1, 9))

@@ -42,12 +42,12 @@ STORY: list[Synopsis] = [
 
 def rows(name: str, synopses: list[Synopsis], parts) -> pa.Table:
     """Rows of a table of one size, from what `parts` makes of a synopsis."""
-    made = [
+    table_rows = [
         {"document_id": synopsis[0], "chunk_id": synopsis[1], "model": "m", "position": i} | part
         for synopsis in synopses
         for i, part in enumerate(parts(synopsis))
     ]
-    return pa.Table.from_pylist(made, of_one_size(f"jerr.{name}"))
+    return pa.Table.from_pylist(table_rows, of_one_size(f"jerr.{name}"))
 
 
 def tables(synopses: list[Synopsis]) -> list[pa.Table]:
@@ -124,8 +124,8 @@ def test_equally_frequent_relations_use_alphabetical_order():
 
 
 def test_line_chunk_counts_once_for_all_forms_of_a_node():
-    told = [("x", "c1", ["a", "b", "c"], [("a", "owns", "b"), ("c", "holds", "b")], [])]
-    *read, merges = tables(told)
+    synopses = [("x", "c1", ["a", "b", "c"], [("a", "owns", "b"), ("c", "holds", "b")], [])]
+    *read, merges = tables(synopses)
     near = {"node_id": node_id("a"), "merged_into": "a"}
     merged = [row | (near if row["element"] == "c" else {}) for row in merges.to_pylist()]
     found = graph_of(*read, pa.Table.from_pylist(merged, merges.schema))
@@ -163,7 +163,7 @@ RELATIONS = st.tuples(
     st.sampled_from(NAMES), st.sampled_from(["sees", "helps"]), st.sampled_from(NAMES)
 )
 SYNOPSES = st.lists(st.lists(RELATIONS, max_size=5), max_size=8).map(
-    lambda told: [
+    lambda lists: [
         (
             f"d{i % 3}",
             f"c{i}",
@@ -171,7 +171,7 @@ SYNOPSES = st.lists(st.lists(RELATIONS, max_size=5), max_size=8).map(
             sorted({(element_key(a), element_key(b)): (a, by, b) for a, by, b in some}.values()),
             [f"{a} {by} {b}." for a, by, b in some],
         )
-        for i, some in enumerate(told)
+        for i, some in enumerate(lists)
     ]
 )
 
@@ -183,8 +183,8 @@ def test_row_and_line_chunk_order_do_not_matter(synopses, random):
     for table in read:
         some = table.take(np.array(random.sample(range(len(table)), len(table)), int))
         if "position" in table.column_names:
-            places = pa.array(random.choices(range(9), k=len(some)), pa.int32())
-            some = some.set_column(some.column_names.index("position"), "position", places)
+            positions = pa.array(random.choices(range(9), k=len(some)), pa.int32())
+            some = some.set_column(some.column_names.index("position"), "position", positions)
         shuffled.append(some)
     assert graph_of(*shuffled) == graph_of(*read)
 
@@ -192,17 +192,17 @@ def test_row_and_line_chunk_order_do_not_matter(synopses, random):
 @given(SYNOPSES)
 def test_every_related_pair_is_a_forward_edge_or_dropped(synopses):
     found = graph(synopses)
-    place = {row["node_id"]: row["place"] for row in found.nodes.to_pylist()}
-    assert sorted(place.values()) == list(range(len(place)))
+    order = {row["node_id"]: row["place"] for row in found.nodes.to_pylist()}
+    assert sorted(order.values()) == list(range(len(order)))
     edges, left_out = (
         {(row["source_id"], row["target_id"]): row for row in table.to_pylist()}
         for table in (found.edges, found.left_out_edges)
     )
-    told = {(a, b) for it in synopses for a, _, b in it[3]}
-    pairs = {tuple(node_id(element_key(end)) for end in pair) for pair in told}
+    named = {(a, b) for it in synopses for a, _, b in it[3]}
+    pairs = {tuple(node_id(element_key(end)) for end in pair) for pair in named}
     assert edges.keys() | left_out.keys() == pairs
     assert not edges.keys() & left_out.keys()
-    assert all(place[source] < place[target] for source, target in edges)
+    assert all(order[source] < order[target] for source, target in edges)
     assert nx.is_directed_acyclic_graph(nx.DiGraph(list(edges)))
     for pair, row in left_out.items():
         cycle = row["cycle_ids"]

@@ -51,9 +51,9 @@ def test_sizes_are_independent() -> None:
 
 
 def test_no_documents_give_all_tables_without_rows() -> None:
-    made = run(INDEX, inputs(FirstWords(), 50, documents=DOCUMENTS.slice(0, 0)))
-    assert {name for step in INDEX for name in step.writes} == set(made)
-    assert not any(rows.num_rows for rows in made.values())
+    written = run(INDEX, inputs(FirstWords(), 50, documents=DOCUMENTS.slice(0, 0)))
+    assert {name for step in INDEX for name in step.writes} == set(written)
+    assert not any(rows.num_rows for rows in written.values())
 
 
 def test_missing_items_are_reported_for_every_size() -> None:

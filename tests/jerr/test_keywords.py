@@ -16,16 +16,16 @@ def test_keywords_are_distinct_and_at_most_ten() -> None:
 
 def test_options_of_a_choice_are_searched_for() -> None:
     model = Scripted(lambda _: json.dumps({"keywords": []}))
-    asked = queries({"q": "Who broke the lamp?"}, form="choice", options=["Ada", "the storm"])
-    assert ask_keywords(asked, model).rows["keywords"].to_pylist() == [[]]
-    assert "(B) the storm" in model.asked[0].passages[0]
+    questions = queries({"q": "Who broke the lamp?"}, form="choice", options=["Ada", "the storm"])
+    assert ask_keywords(questions, model).rows["keywords"].to_pylist() == [[]]
+    assert "(B) the storm" in model.requests[0].passages[0]
 
 
 def test_retrieval_text_is_searched_for() -> None:
     model = Scripted(lambda _: json.dumps({"keywords": []}))
-    asked = queries({"q": "Summarize it."}, retrieval_text="Summarize it. Topics: the lamp")
-    ask_keywords(asked, model)
-    assert model.asked[0].passages == ("Summarize it. Topics: the lamp",)
+    questions = queries({"q": "Summarize it."}, retrieval_text="Summarize it. Topics: the lamp")
+    ask_keywords(questions, model)
+    assert model.requests[0].passages == ("Summarize it. Topics: the lamp",)
 
 
 def test_without_a_valid_reply_the_words_of_a_question_are_keywords() -> None:

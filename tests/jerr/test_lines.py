@@ -38,10 +38,10 @@ def test_bm25_ranks_the_line_chunks_of_the_scope() -> None:
 
 
 def test_best_line_chunks_are_read_without_a_request() -> None:
-    asked = queries({"q": "the storm and the ferry"})
-    found = ranked_lines(asked, LINE_CHUNKS, WORDS)
+    questions = queries({"q": "the storm and the ferry"})
+    found = ranked_lines(questions, LINE_CHUNKS, WORDS)
     choose = line_contexts(found, SYNOPSES, Everything())  # type: ignore[arg-type]
-    passages = choose(asked.to_pylist()[0])
+    passages = choose(questions.to_pylist()[0])
     assert [p.node_id for p in passages] == list(found["q"])
     assert {p.node_kind for p in passages} == {"synopsis"}
     rows = [
@@ -49,6 +49,6 @@ def test_best_line_chunks_are_read_without_a_request() -> None:
         for rank, p in enumerate(passages, 1)
     ]
     contexts = pa.Table.from_pylist(rows, TABLES["contexts"].schema)
-    (look_up,) = first_in_full(contexts, asked, 2).to_pylist()
+    (look_up,) = first_in_full(contexts, questions, 2).to_pylist()
     assert look_up["chunk_ids"] == list(found["q"][:2])
     assert look_up["calls"] == 0

@@ -22,7 +22,7 @@ from gsum_assets.jerr.long_units import (
 from gsum_assets.jerr.settings import LongSettings
 from gsum_assets.retrieval.collection import Collection, Questions
 from gsum_assets.tables import TABLES
-from tests.retrieval.toys import CHUNKS, collection, questions
+from tests.retrieval.toys import CHUNKS, collection, toy_questions
 
 Lengths = dict[str, list[int]]
 
@@ -123,12 +123,12 @@ UNITS = [
 ]
 
 
-def ranked(asked: Questions, units: Sequence[Unit] = UNITS) -> pa.Table:
-    return rank_units(collection(), asked, units, LongSettings())
+def ranked(questions: Questions, units: Sequence[Unit] = UNITS) -> pa.Table:
+    return rank_units(collection(), questions, units, LongSettings())
 
 
 def test_chunk_takes_the_score_of_its_unit_and_follows_better_ones() -> None:
-    rows = ranked(questions(("?", None, 0))).to_pylist()
+    rows = ranked(toy_questions(("?", None, 0))).to_pylist()
     nodes = [(row["item_id"], row["score"]) for row in rows if row["level"] == "node"]
     assert [item for item, _ in nodes] == [
         "c-apple-1",
@@ -153,8 +153,8 @@ def test_chunk_scores_never_reorder_units(data) -> None:
     ids = [f"c{i}" for i in range(n)]
     scope = Collection(["d"], [""], ids, ids, np.array([0, n]), vectors)
     owners = data.draw(st.lists(st.sampled_from("xyz"), min_size=n, max_size=n))
-    asked = Questions(["q"], ["?"], [None], np.array([[1.0, 0.0]]))
-    scores = LongUnits(scope, dict(zip(ids, owners, strict=True))).scores(asked).nodes[0]
+    questions = Questions(["q"], ["?"], [None], np.array([[1.0, 0.0]]))
+    scores = LongUnits(scope, dict(zip(ids, owners, strict=True))).scores(questions).nodes[0]
     rounded = np.round(cosines, 6)
     best = {owner: max(rounded[np.array(owners) == owner]) for owner in owners}
     for i, one in enumerate(owners):
@@ -165,14 +165,14 @@ def test_chunk_scores_never_reorder_units(data) -> None:
 
 def test_units_must_hold_every_chunk() -> None:
     with pytest.raises(ValueError, match=r"1 of 5 chunks are in no unit \(first: 'c-cloud-1'\)"):
-        ranked(questions(("?", None, 0)), UNITS[:-1])
+        ranked(toy_questions(("?", None, 0)), UNITS[:-1])
 
 
 QUERIES = pa.table({"query_id": ["q1", "q0"]})
 
 
 def test_best_units_within_the_scope_are_read() -> None:
-    rankings = ranked(questions(("?", None, 0), ("?", "boats", 1)))
+    rankings = ranked(toy_questions(("?", None, 0), ("?", "boats", 1)))
     rankings = rankings.take(list(range(rankings.num_rows))[::-1])  # rows come in any order
     rows = unit_contexts(QUERIES, UNITS, rankings, LongSettings(n_units=2)).to_pylist()
     assert [(row["query_id"], row["rank"], row["node_id"], row["score"]) for row in rows] == [
@@ -190,14 +190,14 @@ def test_best_units_within_the_scope_are_read() -> None:
 
 
 def test_question_without_ranking_reads_nothing() -> None:
-    rankings = ranked(questions(("?", None, 2)))  # q0 alone
+    rankings = ranked(toy_questions(("?", None, 2)))  # q0 alone
     rows = unit_contexts(QUERIES, UNITS, rankings, LongSettings(n_units=1))
     assert rows["query_id"].to_pylist() == ["q0"]
     assert rows["node_id"].to_pylist() == ["u-clouds-0"]
 
 
 def test_ranked_chunk_of_no_unit_raises() -> None:
-    rankings = ranked(questions(("?", None, 2)))
+    rankings = ranked(toy_questions(("?", None, 2)))
     with pytest.raises(ValueError, match=r"1 ranked nodes are in no long unit .*'c-cloud-1'"):
         unit_contexts(QUERIES, UNITS[:-1], rankings, LongSettings())
 
@@ -232,8 +232,8 @@ def test_ranking_depth_covers_the_requested_units() -> None:
         replace(UNITS[0], unit_id=f"u{i}", chunk_ids=tuple(ids[i * 75 : (i + 1) * 75]))
         for i in range(4)
     ]
-    asked = Questions(["q0"], ["?"], [None], np.array([[1.0, 0.0]]))
-    rankings = rank_units(scope, asked, units, LongSettings(n_units=4))
+    questions = Questions(["q0"], ["?"], [None], np.array([[1.0, 0.0]]))
+    rankings = rank_units(scope, questions, units, LongSettings(n_units=4))
     assert rankings.num_rows == 1 + 226
     found = unit_contexts(QUERIES, units, rankings, LongSettings(n_units=4))
     assert found["node_id"].to_pylist() == ["u0", "u1", "u2", "u3"]

@@ -39,7 +39,7 @@ def merged(*mentions: Mention, near_bits: int = 3) -> dict[str, dict]:
 
 def each(*forms: str) -> list[Mention]:
     """A mention of each form, in a synopsis of its own."""
-    return [(f"c{place}", form) for place, form in enumerate(forms)]
+    return [(f"c{i}", form) for i, form in enumerate(forms)]
 
 
 def nodes_of(rows: dict[str, dict]) -> list[str]:

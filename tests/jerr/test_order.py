@@ -8,9 +8,9 @@ from gsum_assets.retrieval.collection import Collection, Questions
 from gsum_assets.retrieval.ranking import Scores
 
 
-def spans(**places: tuple[str, int, int]) -> pa.Table:
+def spans(**slices: tuple[str, int, int]) -> pa.Table:
     columns = ("chunk_id", "document_id", "start", "end")
-    rows = [dict(zip(columns, (i, *place), strict=True)) for i, place in places.items()]
+    rows = [dict(zip(columns, (i, *values), strict=True)) for i, values in slices.items()]
     return pa.Table.from_pylist(rows)
 
 

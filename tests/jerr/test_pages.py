@@ -33,13 +33,13 @@ class Reader:
 
     pauses: Callable[[int], int | None] = lambda _: 1
     identity: str = "reader"
-    asked: list[Sequence[Request]] = field(default_factory=list)
+    batches: list[Sequence[Request]] = field(default_factory=list)
     n_pauses: int = 0
     n_wrong: int = 0
 
     def complete(self, requests: Sequence[Request], on_reply: OnReply | None = None) -> list[Reply]:
         assert requests
-        self.asked.append(requests)
+        self.batches.append(requests)
         return [self._reply(request) for request in requests]
 
     def _reply(self, request: Request) -> Reply:
@@ -54,7 +54,7 @@ class Reader:
 
     def shown(self) -> list[list[tuple[str, ...]]]:
         """The passages that each round showed to ask for a pause."""
-        rounds = [[r.passages for r in batch if r.schema] for batch in self.asked]
+        rounds = [[r.passages for r in batch if r.schema] for batch in self.batches]
         return [passages for passages in rounds if passages]
 
 
@@ -84,7 +84,7 @@ def test_page_ends_after_the_named_passage(said: int, between: str) -> None:
     parts = text.split(between)
     assert texts_of(paged)[0] == between.join(parts[: said + 1])
     assert reader.shown()[0] == [(between.join(parts[:2]), parts[2], parts[3])]
-    assert reader.asked[0][0].max_words < 20
+    assert reader.batches[0][0].max_words < 20
     assert all(words <= 12 for words in paged.rows["n_words"].to_pylist())
 
 
@@ -125,7 +125,7 @@ def test_documents_advance_together_with_pages_in_any_order() -> None:
     reader = Reader()
     paged = paginate(table, reader, SMALL)
     assert [len(passages) for passages in reader.shown()] == [3, 2, 2, 1]
-    assert len(reader.asked) == 4 + 1  # all gists at once
+    assert len(reader.batches) == 4 + 1  # all gists at once
     turned = paginate(table.take([3, 1, 0, 2]), Reader(), SMALL)
     assert turned.rows.equals(paged.rows)
     assert set(paged.rows["document_id"].to_pylist()) == {"d0", "d1", "d3"}
@@ -177,7 +177,7 @@ def test_pages_are_exact_slices_that_cover_everything_once(
     texts: list[str], pauses: list[int | None], least: int, more: int
 ) -> None:
     settings = PageSettings(min_words=least, max_words=least + more, gist_words=10)
-    reader = Reader(lambda place: pauses[place % len(pauses)])
+    reader = Reader(lambda index: pauses[index % len(pauses)])
     paged = paginate(documents(*texts), reader, settings)
     assert paged.rows.schema.equals(TABLES["jerr.pages"].schema)
     pages = paged.rows.to_pylist()

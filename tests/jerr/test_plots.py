@@ -84,8 +84,8 @@ def test_each_edge_and_its_relation_are_drawn():
     fewer = among.slice(1)
     assert draw(some, fewer) != png
     renamed = pa.array(["rules", *among["relation"].to_pylist()[1:]])
-    place = among.column_names.index("relation")
-    assert draw(some, among.set_column(place, "relation", renamed)) != png
+    column = among.column_names.index("relation")
+    assert draw(some, among.set_column(column, "relation", renamed)) != png
 
 
 def test_hidden_elements_change_only_their_count():

@@ -62,7 +62,7 @@ def again(chunk_ids: list[str], prompt_tokens: int = 16_000) -> pa.Table:
 def test_synopses_are_shown_in_reading_order_before_nodes() -> None:
     model = Scripted(lambda _: '{"references": []}')
     look_ups(contexts(), ASKED, model, AnswerSettings(), n_word_pieces)
-    assert model.asked[0].passages == (
+    assert model.requests[0].passages == (
         SYNOPSES["a1"],
         SYNOPSES["a2"],
         SYNOPSES["b1"],
@@ -83,7 +83,7 @@ def test_best_synopses_are_shown_if_not_all_fit() -> None:
     settings = AnswerSettings(prompt_tokens=700)
     (row,) = look_ups(long, ASKED, model, settings, n_word_pieces).rows.to_pylist()
     assert (row["chunk_ids"], row["n_shown"]) == (["a2"], 1)
-    request = model.asked[0]
+    request = model.requests[0]
     assert sum(n_word_pieces([request.instructions, request.render()])) <= 700
 
 
@@ -112,7 +112,7 @@ def test_prompt_keeps_its_length_and_starts_with_the_first_named(prompt_tokens: 
     rows = again(["b1", "a1", "a2"], prompt_tokens)
     model = Scripted(lambda _: "The storm.")
     answer_questions(ASKED, rows, model, MAX_WORDS)
-    request = model.asked[0]
+    request = model.requests[0]
     length = sum(n_word_pieces([request.instructions, request.render()]))
     assert length <= prompt_tokens
     fates = {row["node_id"]: row["fate"] for row in rows.to_pylist()}
@@ -132,5 +132,5 @@ def test_long_units_are_cut_to_the_prompt() -> None:
     assert rows["fate"].to_pylist() == ["as found", "cut", "over budget", "over budget"]
     model = Scripted(lambda _: "The storm.")
     answer_questions(ASKED, rows, model, MAX_WORDS)
-    request = model.asked[0]
+    request = model.requests[0]
     assert sum(n_word_pieces([request.instructions, request.render()])) <= 700

@@ -28,8 +28,8 @@ def keywords(words: dict[str, list[str]]) -> pa.Table:
 
 
 def found(variant: str, words: list[str], document_id: str | None = None) -> list[dict]:
-    asked = queries({"q": "?"}, document_id=document_id)
-    rows = search(asked, keywords({"q": words}), SPACE, VARIANTS[variant], SETTINGS, WORDS)
+    questions = queries({"q": "?"}, document_id=document_id)
+    rows = search(questions, keywords({"q": words}), SPACE, VARIANTS[variant], SETTINGS, WORDS)
     return rows.to_pylist()
 
 
@@ -156,9 +156,9 @@ def test_row_order_does_not_matter() -> None:
     shuffled = SearchSpace(
         NODE_ROWS.take([3, 1, 0, 2]), EDGES.take([2, 0, 1]), LINE_CHUNKS.take([1, 2, 0]), WORDS
     )
-    asked = queries({"q": "?"}), keywords({"q": ["storm", "lamp"]})
+    questions = queries({"q": "?"}), keywords({"q": ["storm", "lamp"]})
     one, other = (
-        search(*asked, space, VARIANTS["jerr"], SETTINGS, WORDS) for space in (SPACE, shuffled)
+        search(*questions, space, VARIANTS["jerr"], SETTINGS, WORDS) for space in (SPACE, shuffled)
     )
     assert one == other
 

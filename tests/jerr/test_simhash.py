@@ -36,9 +36,9 @@ def planted(n: int, most_bits: int) -> np.ndarray:
     """Random hashes, a quarter of them copies of others with up to so many bits flipped."""
     random = np.random.default_rng(0)
     hashes = random.integers(0, 2**64, n, dtype=np.uint64)
-    for place in range(0, n, 4):
+    for index in range(0, n, 4):
         flipped = random.choice(64, random.integers(0, most_bits + 1), replace=False)
-        hashes[place] = hashes[random.integers(n)] ^ np.uint64(sum(1 << int(b) for b in flipped))
+        hashes[index] = hashes[random.integers(n)] ^ np.uint64(sum(1 << int(b) for b in flipped))
     return hashes
 
 

@@ -32,8 +32,8 @@ def test_length_is_proportional_to_the_chunk() -> None:
     for n_tokens, words in ((1000, 100), (2000, 200), (10, 20)):
         found = synopses(line_chunks([LONG], n_tokens), model, SETTINGS)
         assert found.rows["synopsis"].to_pylist() == ["In short."]
-        assert model.asked[-1].max_words == words
-        assert f"at most {words} words" in model.asked[-1].instructions
+        assert model.requests[-1].max_words == words
+        assert f"at most {words} words" in model.requests[-1].instructions
 
 
 def test_chunk_shorter_than_a_synopsis_is_its_own_synopsis() -> None:
@@ -41,7 +41,7 @@ def test_chunk_shorter_than_a_synopsis_is_its_own_synopsis() -> None:
     found = synopses(line_chunks(["The ferry leaves at noon.", LONG]), model, SETTINGS)
     assert found.rows["synopsis"].to_pylist() == ["The ferry leaves at noon.", "In short."]
     assert found.rows["model"].to_pylist() == ["", "scripted"]
-    assert [request.passages for request in model.asked] == [(LONG,)]
+    assert [request.passages for request in model.requests] == [(LONG,)]
 
 
 def test_invalid_reply_gives_no_row_and_keeps_the_rest() -> None:

@@ -28,8 +28,8 @@ def graphs(draw: Any) -> Graph:
     order = draw(st.permutations(range(draw(st.integers(0, 8)))))
     is_edge = iter(draw(st.lists(st.booleans(), min_size=28, max_size=28)))
     children: list[list[int]] = [[] for _ in order]
-    for place, node in enumerate(order):
-        children[node] = [later for later in order[place + 1 :] if next(is_edge)]
+    for i, node in enumerate(order):
+        children[node] = [later for later in order[i + 1 :] if next(is_edge)]
     shares = st.dictionaries(st.integers(0, 3), st.sampled_from([0.1, 0.5, 1]))
     found = {node: draw(shares) for node in order}
     gains = {
@@ -216,8 +216,8 @@ def none() -> list[list[int]]:
         ([[]], {0: [(0, 1.0)]}, (0,)),
         ([[], [], []], {1: [(0, 1.0)]}, (1,)),
         (none(), {MANY - 1: [(0, 1.0)]}, (MANY - 1,)),
-        ([[place + 1] for place in range(MANY - 1)] + [[]], {}, (0,)),
-        ([[place + 1] for place in range(MANY - 1)] + [[]], {9: [(0, 1.0)]}, (9,)),
+        ([[i + 1] for i in range(MANY - 1)] + [[]], {}, (0,)),
+        ([[i + 1] for i in range(MANY - 1)] + [[]], {9: [(0, 1.0)]}, (9,)),
         ([list(range(1, MANY)), *none()[1:]], {}, (0,)),
     ],
     ids=["none", "one", "one-match", "isolated", "many", "chain", "chain-match", "star"],

@@ -100,13 +100,13 @@ NODE_ROWS = rows_of(
         {
             "node_id": node_id,
             "name": name,
-            "place": place,
+            "place": index,
             "n_mentions": len(chunk_ids),
             "facts": facts,
             "chunk_ids": chunk_ids,
             "document_ids": documents_of(chunk_ids),
         }
-        for place, (node_id, (name, chunk_ids, facts)) in enumerate(NODES.items())
+        for index, (node_id, (name, chunk_ids, facts)) in enumerate(NODES.items())
     ],
 )
 EDGES = rows_of(

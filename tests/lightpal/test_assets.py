@@ -45,12 +45,12 @@ class CountingScorer(UnigramScorer):
         on_row: OnRow | None = None,
     ) -> list[np.ndarray]:
         rows = super().score(contexts, candidates)
-        for place, (context, texts) in enumerate(zip(contexts, candidates, strict=True)):
+        for index, (context, texts) in enumerate(zip(contexts, candidates, strict=True)):
             self.pairs.extend((context, text) for text in texts)
             if self.mute and self.mute in context:
-                rows[place][:] = np.nan
+                rows[index][:] = np.nan
             if on_row:
-                on_row(place, rows[place])
+                on_row(index, rows[index])
         return rows
 
 
@@ -62,12 +62,12 @@ def without_graph(tmp_path_factory: pytest.TempPathFactory) -> Iterator[House]:
         for number, document_id in enumerate(DOCUMENTS):
             house.write_document(document_id, text_of(document_id, 4 + number))
         (house.folder / "corpus.toml").write_text(SETTINGS)
-        asked = [("all", None), ("first", DOCUMENTS[0])]
+        questions = [("all", None), ("first", DOCUMENTS[0])]
         write_lines(
             house.folder / "queries.jsonl",
             [
                 {"query_id": q, "text": "Who met the Boat?", "document_id": d, "references": ["A."]}
-                for q, d in asked
+                for q, d in questions
             ],
         )
         assert house.run([]).is_complete
@@ -157,9 +157,9 @@ def test_update_equals_rebuild(indexed: House, tmp_path_factory: pytest.TempPath
 def test_another_scorer_scores_again(changeable: House) -> None:
     house = changeable
     house.scorer = CountingScorer(mu=50.0)
-    made = made_by(house.run(WALK))
-    assert "lightpal/context_scores[]" in made
-    assert "lightpal/candidates[]" not in made
+    materialized = made_by(house.run(WALK))
+    assert "lightpal/context_scores[]" in materialized
+    assert "lightpal/candidates[]" not in materialized
     assert house.scorer.pairs
 
 

@@ -86,13 +86,13 @@ def test_path_without_a_score_ranks_last_in_its_hop():
 
 
 def test_questions_are_scored_after_the_texts_of_the_path():
-    asked = []
-    scorer = TableScorer(lambda context, text: asked.append((context, text)) or -1.0)
+    pairs = []
+    scorer = TableScorer(lambda context, text: pairs.append((context, text)) or -1.0)
     graphs = ScopeGraphs(GRAPH, walk_graph(6))
     settings = PromptRankSettings(beam=1)
     method = PromptRank(COLLECTION, Fixed([3, 2, 1, 0, 0, 0]), graphs, scorer, 0.6, settings, 1)
     method.scores(asking("who?"))
-    assert asked == [("a", "who?"), ("a\n\nd", "who?"), ("a\n\ne", "who?"), ("a", "who?")]
+    assert pairs == [("a", "who?"), ("a\n\nd", "who?"), ("a\n\ne", "who?"), ("a", "who?")]
 
 
 @pytest.mark.parametrize("n", [1, 6])

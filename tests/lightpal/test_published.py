@@ -108,12 +108,12 @@ def test_scores_end_at_the_ranking_depth():
     )
 
 
-def test_context_is_requested_for_each_question():
-    asked = []
+def test_context_is_computed_for_each_question():
+    calls = []
 
     def context(question: int, order: np.ndarray) -> np.ndarray:
-        asked.append((question, order.tolist()))
+        calls.append((question, order.tolist()))
         return np.zeros(3)
 
     with_context(np.array([[1, 2, 3], [3, 3, 4]]), context, 0.6)
-    assert asked == [(0, [2, 1, 0]), (1, [2, 0, 1])]
+    assert calls == [(0, [2, 1, 0]), (1, [2, 0, 1])]

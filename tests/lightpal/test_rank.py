@@ -61,13 +61,13 @@ def corpus(turned: bool = False) -> Corpus:
 
 def ranked(
     variant: str,
-    asked: Corpus | None = None,
+    changed_corpus: Corpus | None = None,
     settings: LightpalSettings = SETTINGS,
     scorer: Callable[[], PassageScorer] = UnigramScorer,
     k: int = DEFAULT_K,
 ) -> pa.Table:
     """Rows of `rankings` without what a clock says."""
-    here = asked or corpus()
+    here = changed_corpus or corpus()
     rows = rank(variant, here.collection, here.questions, here.tables, "en", settings, scorer, k)
     assert rows.schema.equals(TABLES["rankings"].schema)
     return rows.drop_columns("latency_s")
@@ -199,6 +199,6 @@ def test_one_short_document(variant):
     tables = Tables(*(table.slice(0, 0) for table in here.tables))
     assert alone.embeddings is not None
     about = [None, alone.document_ids[0]]
-    asked = Questions(["whole", "part"], ["Who?", "Who?"], about, alone.embeddings[:2])
-    rows = ranked(variant, Corpus(alone, asked, tables))
+    changed_corpus = Questions(["whole", "part"], ["Who?", "Who?"], about, alone.embeddings[:2])
+    rows = ranked(variant, Corpus(alone, changed_corpus, tables))
     assert rows["rank"].to_pylist() == [1, 1, 2, 3, 4, 5] * 2

@@ -51,12 +51,12 @@ def led_astray(edges: pa.Table, collection: Collection) -> pa.Table:
     owners = np.repeat(np.array(collection.document_ids), np.diff(collection.starts)).tolist()
     owner = dict(zip(collection.chunk_ids, owners, strict=True))
     groups: dict[tuple, list[int]] = {}
-    for place, row in enumerate(edges.to_pylist()):
+    for i, row in enumerate(edges.to_pylist()):
         within = owner[row["source_id"]] if row["scope"] == "document" else ""
-        groups.setdefault((row["graph"], row["level"], within), []).append(place)
+        groups.setdefault((row["graph"], row["level"], within), []).append(i)
     order = np.arange(edges.num_rows)
-    for places in groups.values():
-        order[places] = random.permutation(places)
+    for indices in groups.values():
+        order[indices] = random.permutation(indices)
     targets = edges["target_id"].take(pa.array(order))
     return edges.set_column(edges.schema.get_field_index("target_id"), "target_id", targets)
 
@@ -110,27 +110,27 @@ def test_trust_known_values():
 class Listening:
     """A retriever that tells what it is asked for."""
 
-    def __init__(self, collection: Collection, told: list[str]) -> None:
+    def __init__(self, collection: Collection, texts: list[str]) -> None:
         self._shape = (len(collection.chunk_ids), len(collection.document_ids))
-        self._told = told
+        self._texts = texts
 
     def scores(self, questions: Questions) -> Scores:
-        self._told += questions.texts
+        self._texts += questions.texts
         return Scores(*(np.zeros((len(questions), n)) for n in self._shape))
 
 
 def probes(tables: Tables, monkeypatch: pytest.MonkeyPatch) -> set[str]:
     """Texts that are searched for, of 20 probes."""
-    told: list[str] = []
+    texts: list[str] = []
 
     def retrievers(collection: Collection, language: str) -> tuple[Retriever, Retriever]:
-        return Listening(collection, told), Listening(collection, [])
+        return Listening(collection, texts), Listening(collection, [])
 
     monkeypatch.setattr(module, "lexical_and_dense", retrievers)
     here = Collection.from_tables(*tables)
     graphs = PassageGraphs.of(TABLES["lightpal.passage_edges"].empty(), "walk", both_ways=True)
     walk_trust(here, graphs, "en", WalkSettings(n_probes=20))
-    return set(told)
+    return set(texts)
 
 
 def test_new_document_replaces_few_probes(monkeypatch):

@@ -164,14 +164,14 @@ def test_bounds_and_items_at_the_top_level() -> None:
     assert read('["2", 7]', Scores, truncated=False).value.root == [2, 3]
 
 
-def finding(place: int, **fields: Any) -> dict:
-    return {"summary": f"s{place}", "explanation": "e", "references": [place]} | fields
+def finding(n: int, **fields: Any) -> dict:
+    return {"summary": f"s{n}", "explanation": "e", "references": [n]} | fields
 
 
 def test_list_keeps_valid_items_if_most_are_valid() -> None:
     report = {"title": "t", "summary": "s", "rating": 7.5}
     bad = [{"summary": "alone"}, {"summary": "x", "explanation": "y", "references": "none"}]
-    good = [finding(place) for place in range(3)]
+    good = [finding(n) for n in range(3)]
     found = read(json.dumps(report | {"findings": [*bad, *good]}), Report, truncated=False)
     assert [one.summary for one in found.value.findings] == ["s0", "s1", "s2"]
     assert found.value.rating == 8

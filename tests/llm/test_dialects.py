@@ -203,11 +203,11 @@ def test_schema_ignored_in_endless_prose_is_lowered(tmp_path: Path) -> None:
 
 
 def test_several_prose_replies_lower_the_format_once(tmp_path: Path) -> None:
-    asked: list[str] = []
+    formats: list[str] = []
 
     def says(body: dict) -> str:
-        asked.append(body.get("response_format", {}).get("type", ""))
-        if asked[-1] == "json_schema" and len(asked) > 1:
+        formats.append(body.get("response_format", {}).get("type", ""))
+        if formats[-1] == "json_schema" and len(formats) > 1:
             return "A boat."
         return json.dumps(value_for(wanted_schema(body) or {}, "d"))
 
@@ -220,14 +220,14 @@ def test_several_prose_replies_lower_the_format_once(tmp_path: Path) -> None:
 def test_loop_is_not_retried_after_prose_lowered_the_format(
     tmp_path: Path,
 ) -> None:
-    n_asked: Counter[str] = Counter()
+    n_requests: Counter[str] = Counter()
 
     def of(body: dict) -> str:
         return body["messages"][1]["content"].removeprefix("[1]\n")
 
     def rejects(body: dict) -> tuple[int, dict] | None:
-        n_asked[of(body)] += 1
-        return (503, {}) if n_asked["circle"] == 1 and of(body) == "circle" else None
+        n_requests[of(body)] += 1
+        return (503, {}) if n_requests["circle"] == 1 and of(body) == "circle" else None
 
     def says(body: dict) -> str:
         is_first = body.get("response_format", {}).get("type") == "json_schema"

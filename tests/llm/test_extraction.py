@@ -72,10 +72,10 @@ def test_question_names_the_leading_speaker_and_is_reproducible():
 
 
 def test_seeds_vary_the_question_at_a_temperature():
-    asked = {write_question(MEETING, ones(MEETING), 0.5, seed) for seed in range(12)}
-    assert len(asked) > 3
+    questions = {write_question(MEETING, ones(MEETING), 0.5, seed) for seed in range(12)}
+    assert len(questions) > 3
     again = {write_question(MEETING, ones(MEETING), 0.5, seed) for seed in range(12)}
-    assert asked == again
+    assert questions == again
 
 
 def test_question_about_prose_names_no_speaker():

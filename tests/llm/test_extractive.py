@@ -37,7 +37,7 @@ def complete(request):
     return completion
 
 
-def test_identity_and_backend_are_declared():
+def test_implements_language_model_with_identity_and_usage():
     assert isinstance(model(), LanguageModel)
     assert model().identity == model().identity
     assert model().identity.startswith("extractive-")
@@ -58,13 +58,13 @@ def test_question_finds_its_sentence():
 def test_every_sentence_comes_from_the_passages_in_order():
     text = complete(answer("Summarize the whole meeting.", max_words=60)).text
     source = (BOAT + "\n" + LIBRARY).replace("Um, the", "The")
-    places = [
+    offsets = [
         source.index(sentence)
         for line in text.splitlines()
         for sentence in re.split(r"(?<=[.?!]) ", line.split(": ", 1)[1])
     ]
-    assert len(places) > 3
-    assert places == sorted(places)
+    assert len(offsets) > 3
+    assert offsets == sorted(offsets)
 
 
 @pytest.mark.parametrize("words", [8, 20, 40, 80])

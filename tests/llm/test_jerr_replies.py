@@ -197,12 +197,12 @@ def test_relations_join_the_given_entities():
 
 
 def test_server_reply_has_the_same_form(tmp_path):
-    asked = "Which test do the shelves need?"
+    lookup_question = "Which test do the shelves need?"
     requests = [
         Request("facts", "Read.", question, passages, schema=schema)
         for schema, question, passages in (
-            (Keywords, "", (asked,)),
-            (LookUp, asked, (SHELVES, MOON, ENGINE)),
+            (Keywords, "", (lookup_question,)),
+            (LookUp, lookup_question, (SHELVES, MOON, ENGINE)),
             (Pause, "", (SHELVES, MOON, ENGINE)),
             (Extraction, "", (STORY,)),
         )

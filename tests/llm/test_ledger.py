@@ -56,9 +56,9 @@ class Fixed:
         self.reply = reply
 
     def complete(self, requests: Sequence[Request], on_reply: OnReply | None = None) -> list[Reply]:
-        for place in range(len(requests)):
+        for position in range(len(requests)):
             if on_reply:
-                on_reply(place, self.reply)
+                on_reply(position, self.reply)
         return [self.reply] * len(requests)
 
 
@@ -71,9 +71,9 @@ class GivesUp(FirstWords):
 
     def complete(self, requests: Sequence[Request], on_reply: OnReply | None = None) -> list[Reply]:
         assert on_reply is not None
-        for place in reversed(range(len(requests) - self.n, len(requests))):
-            self.n_asked += 1
-            on_reply(place, self._one(requests[place]))
+        for position in reversed(range(len(requests) - self.n, len(requests))):
+            self.n_requests += 1
+            on_reply(position, self._one(requests[position]))
         raise self.error
 
 
@@ -82,7 +82,9 @@ class Threaded(FirstWords):
 
     def complete(self, requests: Sequence[Request], on_reply: OnReply | None = None) -> list[Reply]:
         replies = [self._one(request) for request in requests]
-        threads = [threading.Thread(target=on_reply, args=told) for told in enumerate(replies)]
+        threads = [
+            threading.Thread(target=on_reply, args=reported) for reported in enumerate(replies)
+        ]
         for thread in threads:
             thread.start()
         for thread in threads:
@@ -96,8 +98,8 @@ def store(request, tmp_path: Path) -> ParquetStore:
     return ParquetStore(str(root), str(tmp_path / "state.db"))
 
 
-def ledgered(store: ParquetStore, model: LanguageModel, **told) -> LedgeredModel:
-    return LedgeredModel(model, store, Ledger(store, TABLE, "tales", "asset"), **told)
+def ledgered(store: ParquetStore, model: LanguageModel, **callbacks) -> LedgeredModel:
+    return LedgeredModel(model, store, Ledger(store, TABLE, "tales", "asset"), **callbacks)
 
 
 def calls(store: ParquetStore) -> list[dict]:
@@ -107,7 +109,7 @@ def calls(store: ParquetStore) -> list[dict]:
         return [dict(zip(rows.columns, row, strict=True)) for row in rows.fetchall()]
 
 
-def asked(n: int) -> list[Request]:
+def make_requests(n: int) -> list[Request]:
     return [Request("answer", "go", f"q{i}", (f"passage {i}",)) for i in range(n)]
 
 
@@ -116,9 +118,9 @@ def test_answers_are_requested_once_and_failures_every_time(store):
     assert ledgered(store, inner).complete([]) == []
     first = ledgered(store, inner).complete([GOOD, BAD, GOOD])
     assert [type(reply) for reply in first] == [Completion, CompletionError, Completion]
-    assert inner.n_asked == 2  # equal requests in one batch are asked once
+    assert inner.n_requests == 2  # equal requests in one batch are asked once
     second = ledgered(store, inner).complete([GOOD, BAD])
-    assert inner.n_asked == 3
+    assert inner.n_requests == 3
     assert isinstance(second[0], Completion)
     assert second[0].cached
     assert second[0].text == "a boat on a river"
@@ -151,28 +153,28 @@ def test_parsed_replies_return_as_their_schema(store):
     assert second.cached
 
 
-def test_every_caller_receives_every_reply(store):
+def test_every_request_reports_progress_failure_and_reply(store):
     inner = FirstWords(refuses="dynamite")
     ledgered(store, inner).complete([GOOD])
-    progress, failed, told = [], [], {}
+    progress, failed, received = [], [], {}
     model = ledgered(
         store,
         inner,
-        on_progress=lambda *told: progress.append(told),
+        on_progress=lambda *received: progress.append(received),
         on_failure=failed.append,
     )
-    requests = [BAD, GOOD, *asked(2), BAD]
-    replies = model.complete(requests, told.__setitem__)
+    requests = [BAD, GOOD, *make_requests(2), BAD]
+    replies = model.complete(requests, received.__setitem__)
     assert [done for done, *_ in progress] == [1, 3, 4, 5]  # the known one, `BAD` twice at once
     assert {total for _, total, _ in progress} == {len(requests)}
     assert progress[0][2] == ""  # what was known took nothing
     assert "tokens a second" in progress[-1][2]
     assert failed == ["bad", "bad"]
-    assert [told[place] for place in range(len(requests))] == replies
+    assert [received[position] for position in range(len(requests))] == replies
 
 
 def test_replies_may_arrive_from_any_thread(store):
-    replies = ledgered(store, Threaded()).complete(asked(60))
+    replies = ledgered(store, Threaded()).complete(make_requests(60))
     assert [reply.text for reply in replies] == [f"passage {i}" for i in range(60)]
     assert len({row["prompt_hash"] for row in calls(store)}) == 60
 
@@ -180,18 +182,18 @@ def test_replies_may_arrive_from_any_thread(store):
 def test_replies_before_a_model_gives_up_are_kept(store):
     inner = GivesUp(2, ModelUnavailableError("refused"))
     with pytest.raises(ModelUnavailableError, match="refused"):
-        ledgered(store, inner).complete(asked(5))
+        ledgered(store, inner).complete(make_requests(5))
     assert [row["cached"] for row in calls(store)] == [False, False]
     again = FirstWords()
-    assert len(ledgered(store, again).complete(asked(5))) == 5
-    assert again.n_asked == 3
+    assert len(ledgered(store, again).complete(make_requests(5))) == 5
+    assert again.n_requests == 3
 
 
 def test_calls_are_recorded_once_wherever_writing_is_interrupted(store, monkeypatch):
     with monkeypatch.context() as patch:
         patch.setattr(reply_writer, "export_calls", lambda *_: None)
         with pytest.raises(Killed):
-            ledgered(store, GivesUp(3, Killed())).complete(asked(3))
+            ledgered(store, GivesUp(3, Killed())).complete(make_requests(3))
     assert calls(store) == []
     write = ledgers._write_calls
 
@@ -205,13 +207,13 @@ def test_calls_are_recorded_once_wherever_writing_is_interrupted(store, monkeypa
             with pytest.raises(Killed):
                 export_calls(store, TABLE)
         before = len(calls(store))
-        ledgered(store, FirstWords()).complete(asked(4))
+        ledgered(store, FirstWords()).complete(make_requests(4))
         assert len(calls(store)) == before + 4  # those that were known, and in the end a new one
         export_calls(store, TABLE)
         assert len(calls(store)) == before + 4
         with monkeypatch.context() as patch:
             patch.setattr(reply_writer, "export_calls", lambda *_: None)
-            ledgered(store, FirstWords()).complete(asked(n))
+            ledgered(store, FirstWords()).complete(make_requests(n))
     rows = calls(store)
     assert sum(not row["cached"] for row in rows) == 4
     assert {(row["asset"], row["error"]) for row in rows} == {("asset", None)}
@@ -219,13 +221,15 @@ def test_calls_are_recorded_once_wherever_writing_is_interrupted(store, monkeypa
 
 def test_unstorable_reply_is_requested_again(tmp_path, monkeypatch):
     store = ParquetStore(str(tmp_path))
-    told = []
+    reported = []
     with monkeypatch.context() as patch:
         patch.setattr(Ledger, "enter", _full)
         with pytest.raises(OSError, match="full"):
-            ledgered(store, FirstWords()).complete(asked(2), lambda *reply: told.append(reply))
-    assert told == calls(store) == []
-    ledgered(store, FirstWords()).complete(asked(2))
+            ledgered(store, FirstWords()).complete(
+                make_requests(2), lambda *reply: reported.append(reply)
+            )
+    assert reported == calls(store) == []
+    ledgered(store, FirstWords()).complete(make_requests(2))
     assert [row["cached"] for row in calls(store)] == [False, False]
 
 
@@ -236,9 +240,11 @@ def _full(*_: object) -> None:
 def test_reply_is_reported_only_after_it_is_stored(tmp_path: Path) -> None:
     store = ParquetStore(str(tmp_path))
     model = ledgered(store, Threaded())
-    keys = [bytes.fromhex(prompt_hash(model.identity, request)) for request in asked(20)]
+    keys = [bytes.fromhex(prompt_hash(model.identity, request)) for request in make_requests(20)]
     stored: list[bool] = []
-    model.complete(asked(20), lambda place, _: stored.append(bool(model.known([keys[place]])[0])))
+    model.complete(
+        make_requests(20), lambda position, _: stored.append(bool(model.known([keys[position]])[0]))
+    )
     assert stored == [True] * 20
 
 
@@ -296,10 +302,10 @@ class FailsAlike(Fixed):
         said = CompletionError("no", "m", calls=3, tokens_in=7, text="half", repeats=repeats)
         super().__init__(said)
         self.failure_scope = scope
-        self.n_asked = 0
+        self.n_requests = 0
 
     def complete(self, requests: Sequence[Request], on_reply: OnReply | None = None) -> list[Reply]:
-        self.n_asked += len(requests)
+        self.n_requests += len(requests)
         return super().complete(requests, on_reply)
 
 
@@ -308,23 +314,25 @@ def test_repeatable_failure_is_not_requested_again(tmp_path: Path) -> None:
     ledger = Ledger(store, TABLE, "tales", "a")
     failed: list[str] = []
     first = FailsAlike()
-    asked = LedgeredModel(first, store, ledger).complete([BAD, GOOD])
+    replies = LedgeredModel(first, store, ledger).complete([BAD, GOOD])
     again = FailsAlike()
     model = LedgeredModel(again, store, ledger, on_failure=failed.append)
-    heard: list[Reply] = []
-    assert model.complete([BAD, GOOD], lambda _, reply: heard.append(reply)) == asked == heard
-    assert (first.n_asked, again.n_asked) == (2, 0)
+    received: list[Reply] = []
+    assert (
+        model.complete([BAD, GOOD], lambda _, reply: received.append(reply)) == replies == received
+    )
+    assert (first.n_requests, again.n_requests) == (2, 0)
     assert failed == ["bad", "good"]
     rows = [(row["cached"], row["error"]) for row in calls(store)]
     assert sorted(rows) == [(False, "no")] * 2 + [(True, "no")] * 2
     # other re-asks, or a forgotten prompt, are a new chance
     more = FailsAlike(scope="repairs=3")
     LedgeredModel(more, store, ledger).complete([BAD])
-    assert more.n_asked == 1
+    assert more.n_requests == 1
     with state_of(store).writing() as connection:
         assert ledgers.forget_replies(connection, [prompt_hash("fixed", BAD)]) == 2
     LedgeredModel(again, store, ledger).complete([BAD])
-    assert again.n_asked == 1
+    assert again.n_requests == 1
 
 
 @pytest.mark.parametrize("model", [FailsAlike(repeats=False), Fixed(CompletionError("no", "m"))])

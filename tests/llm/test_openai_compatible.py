@@ -69,9 +69,9 @@ def test_text_is_answered_and_counted(log: Path) -> None:
     prices = {"usd_per_million_tokens_in": 2.0, "usd_per_million_tokens_out": 10.0}
     with model_of(log, prices) as (model, server):
         assert isinstance(model, LanguageModel)
-        heard: list[tuple[int, Reply]] = []
-        (reply,) = completed(model.complete([free()], lambda i, r: heard.append((i, r))))
-        assert heard == [(0, reply)]
+        received: list[tuple[int, Reply]] = []
+        (reply,) = completed(model.complete([free()], lambda i, r: received.append((i, r))))
+        assert received == [(0, reply)]
         assert reply.text.endswith("[1] A boat on a river. Question: Who?")
         assert reply.model == "m"
         assert reply.tokens_in == tokens_of("Answer.") + tokens_of(free().render())

@@ -100,10 +100,10 @@ def test_mistakes_around_and_between_items_lose_none(text: str) -> None:
     ],
 )
 def test_valid_entities_are_kept(text: str, names: list[str], slips: list[str]) -> None:
-    found, told = kept(text)
+    found, messages = kept(text)
     assert found[0] == names
-    assert len(told) == len(slips)
-    assert all(line.startswith(start) for line, start in zip(told, slips, strict=True))
+    assert len(messages) == len(slips)
+    assert all(line.startswith(start) for line, start in zip(messages, slips, strict=True))
 
 
 @pytest.mark.parametrize(

@@ -82,7 +82,7 @@ def test_truncated_reply_is_rejected_even_if_it_parses() -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "told"),
+    ("text", "message"),
     [
         ("", "holds no JSON"),
         ("I cannot do that.", "holds no JSON"),
@@ -100,8 +100,8 @@ def test_truncated_reply_is_rejected_even_if_it_parses() -> None:
         ('{"a":' * 50_000, "cut off"),
     ],
 )
-def test_mistakes_are_stated_briefly(text: str, told: str) -> None:
-    with pytest.raises(StructureError, match=told) as error:
+def test_mistakes_are_stated_briefly(text: str, message: str) -> None:
+    with pytest.raises(StructureError, match=message) as error:
         parse(text, Note, truncated=False)
     assert len(str(error.value)) < 600
     assert str(error.value) in correction(error.value)

@@ -137,10 +137,10 @@ def test_budget_limits_short_contexts_only() -> None:
         model.window = Window("m", most_tokens, context)  # type: ignore[attr-defined]
         expected = model.window if counts == "own" else counts  # type: ignore[attr-defined]
         assert counter_for(model, 8000) is expected
-    asked = Request("answer", "Reply.", "Who?", max_words=100)
+    answer_request = Request("answer", "Reply.", "Who?", max_words=100)
     window = Window("m", smollm, 1000)
     own = sum(smollm(["Reply.", "\n\n", "\n\nQuestion: Who?"]))
-    assert room_for(asked, 9, 8000, window).tokens == 1000 - 64 - (64 + 300) - own
+    assert room_for(answer_request, 9, 8000, window).tokens == 1000 - 64 - (64 + 300) - own
 
 
 def test_tokenizer_is_a_file_or_its_folder() -> None:

@@ -126,10 +126,10 @@ def ask(sentence: str, **settings: Any) -> Request:
 
 
 def test_model_reports_each_reply_as_it_arrives(random_folder):
-    model, told = model_in(random_folder), []
+    model, reported = model_in(random_folder), []
     assert isinstance(model, LanguageModel)
-    replies = model.complete([TALE, ask("What?")], lambda *reply: told.append(reply))
-    assert told == list(enumerate(replies))
+    replies = model.complete([TALE, ask("What?")], lambda *reply: reported.append(reply))
+    assert reported == list(enumerate(replies))
     for reply in replies:
         assert isinstance(reply, Completion)
         assert reply.model == "tiny-gpt2"
@@ -151,7 +151,7 @@ def test_reply_does_not_depend_on_its_batch(random_folder, temperature):
 
 
 def test_requests_of_a_small_model_run_together_and_end_separately(random_folder, monkeypatch):
-    apart, told = model_in(random_folder), []
+    apart, reported = model_in(random_folder), []
     first_waits = threading.Event()
     requests = [ask("Who?"), ask("What?")]
     expected = [text(reply) for reply in apart.complete(requests)]
@@ -163,13 +163,13 @@ def test_requests_of_a_small_model_run_together_and_end_separately(random_folder
             assert first_waits.wait(30)
         return reply_to(self, request)
 
-    def on_reply(place, reply):
-        told.append(place)
+    def on_reply(index, reply):
+        reported.append(index)
         first_waits.set()
 
     monkeypatch.setattr(TransformersModel, "_reply", slow)
     assert [text(reply) for reply in one.complete(requests, on_reply)] == expected
-    assert told == [1, 0]
+    assert reported == [1, 0]
 
 
 def test_seed_samples_and_greedy_does_not(random_folder):

@@ -64,7 +64,7 @@ def write_lines(file: Path, rows: list[dict | str]) -> None:
     file.write_text("".join(f"{line}\n" for line in lines))
 
 
-def asked_of(house: House) -> Counter[str]:
+def requests_by_asset(house: House) -> Counter[str]:
     """Requests that a model answered, by asset."""
     rows = read_appended(house.store, TABLES["llm_calls"], CORPUS)
     columns = (rows[name].to_pylist() for name in ("asset", "cached"))

@@ -93,7 +93,7 @@ class StallingModel(FirstWords):
         self._log, self._stall = log, stall
 
     def _one(self, request: Request) -> Reply:
-        if self.n_asked > N_ANSWERED:
+        if self.n_requests > N_ANSWERED:
             self._stall()
         append(self._log, [f"{request.question} {hash(request.passages)}"])
         return super()._one(request)

@@ -28,8 +28,8 @@ def test_failure_is_retried_once_per_request(changeable: House) -> None:
         assert requested(pipeline, instance) == {SUMMARIES}
         assert not start(pipeline, instance, SUMMARIES).success
         assert requested(pipeline, instance) == set()
-        (made,) = refresh(pipeline, instance, CORPUS).results
-        assert made.error
+        (result,) = refresh(pipeline, instance, CORPUS).results
+        assert result.error
         assert requested(pipeline, instance) == set()
         changeable.model.refuses = None
         reindex(pipeline, instance)
@@ -73,11 +73,11 @@ def test_incomplete_partition_is_retried_once_per_request(changeable: House) -> 
         assert changeable.table("summaries")["query_id"].to_pylist() == [GOOD]
         assert requested(pipeline, instance) == set()
 
-        asked = changeable.model.n_asked
+        n_before = changeable.model.n_requests
         report = refresh(pipeline, instance, CORPUS)
         assert made_by(report) == ["retrieval/summaries[bm25]"]
         assert len(report.gaps) == 1
-        assert changeable.model.n_asked == asked + 1  # the one that failed, no other
+        assert changeable.model.n_requests == n_before + 1  # the one that failed, no other
         assert requested(pipeline, instance) == set()
 
         reindex(pipeline, instance)

@@ -76,9 +76,9 @@ def test_old_result_is_confirmed_and_nothing_else_changes(changeable: House) -> 
         assert after.timestamp > before.timestamp
         assert after.asset_materialization.partition == before.asset_materialization.partition
         assert after.asset_materialization.tags == before.asset_materialization.tags
-        told = dict(after.asset_materialization.metadata)
-        assert told.pop("confirmed")
-        assert told == before.asset_materialization.metadata
+        metadata = dict(after.asset_materialization.metadata)
+        assert metadata.pop("confirmed")
+        assert metadata == before.asset_materialization.metadata
         assert instance.get_runs_count() == runs
         assert requested(pipeline, instance) == set()
 

@@ -55,6 +55,6 @@ def test_every_existing_model_is_retrained_in_its_own_run(house: House) -> None:
             instance, scheduled_execution_time=due, repository_def=repository
         ) as context:
             retrain = repository.get_schedule_def("retrain_weekly")
-            asked = retrain.evaluate_tick(context).run_requests
-    assert [r.partition_key for r in asked or ()] == [f"{CORPUS}|gor", f"{CORPUS}|gor-gcn"]
-    assert len({r.run_key for r in asked or ()}) == 2
+            requests = retrain.evaluate_tick(context).run_requests
+    assert [r.partition_key for r in requests or ()] == [f"{CORPUS}|gor", f"{CORPUS}|gor-gcn"]
+    assert len({r.run_key for r in requests or ()}) == 2

@@ -120,10 +120,10 @@ def test_each_bad_document_is_a_row_with_cause_and_remedy(hostile: House) -> Non
         (row["file"], row["line"]): row for row in hostile.table("rejected_documents").to_pylist()
     }
     assert set(rows) == set(REJECTED)
-    for place, (document_id, parts) in REJECTED.items():
-        assert rows[place]["document_id"] == document_id
+    for index, (document_id, parts) in REJECTED.items():
+        assert rows[index]["document_id"] == document_id
         for part in parts:
-            assert part in rows[place]["reason"], place
+            assert part in rows[index]["reason"], index
 
 
 def test_bad_questions_are_skipped_with_one_message_each(hostile: House) -> None:
@@ -229,8 +229,8 @@ def test_model_failing_on_everything_keeps_the_tables(changeable: House) -> None
     assert "refused: 'The' in the passages" in error
     assert contents(changeable) == before
     changeable.model = FirstWords("mended")
-    made = made_by(changeable.run())
+    materialized = made_by(changeable.run())
     # the same words under another model's name: what it cost is told anew
     board = ["comparisons[]", "costs[]", "curves[]", "leaderboard[]"]
-    assert made == [*board, "retrieval/scores[bm25]", "retrieval/summaries[bm25]"]
+    assert materialized == [*board, "retrieval/scores[bm25]", "retrieval/summaries[bm25]"]
     assert set(column(changeable, "summaries", "model")) == {"mended"}

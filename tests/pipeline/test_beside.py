@@ -52,11 +52,11 @@ def test_run_beginning_between_two_polls_does_not_end_the_wait(
     changeable: House, instance: dg.DagsterInstance, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """What the daemon took up is not requested here; it ended without having made anything."""
-    request, asked = runs.due, []
+    request, calls = runs.due, []
 
     def taken_up(*arguments: object) -> Sequence[dg.RunRequest]:
-        asked.append(arguments)
-        return [] if len(asked) == 2 else request(*arguments)  # type: ignore[arg-type]
+        calls.append(arguments)
+        return [] if len(calls) == 2 else request(*arguments)  # type: ignore[arg-type]
 
     monkeypatch.setattr(runs, "due", taken_up)
     monkeypatch.setattr(runs, "_WAIT_S", 0.0)
@@ -87,7 +87,7 @@ def test_methods_requested_by_others_are_left_to_a_daemon(
     pipeline.requests.add(CORPUS, ["tfidf"])
     report = refresh(pipeline, instance, CORPUS, ["random"])
     assert report.is_complete
-    assert {p.method for made in report.results for p in made.partitions} <= {None, "random"}
+    assert {p.method for result in report.results for p in result.partitions} <= {None, "random"}
     assert "leaderboard[]" in made_by(report)
     assert (report.others, report.n_others) == (["tfidf"], 4)
     assert {partition.method for _, partition in requested(pipeline, instance)} == {"tfidf"}
@@ -99,7 +99,7 @@ def test_methods_requested_by_others_follow_without_a_daemon(
     pipeline = changeable.pipeline()
     pipeline.requests.add(CORPUS, ["tfidf"])
     report = refresh(pipeline, instance, CORPUS, ["random"])
-    methods = [p.method for made in report.results for p in made.partitions if p.method]
+    methods = [p.method for result in report.results for p in result.partitions if p.method]
     assert methods == ["random", "tfidf"]
     assert made_by(report).count("leaderboard[]") == 1
     assert (report.is_complete, report.n_others) == (True, 0)

@@ -98,10 +98,10 @@ def trial(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Trial]:
 def gsum_run(house: House, *methods: str) -> subprocess.Popen[str]:
     """`gsum run` in a process of its own."""
     gsum = str(Path(sys.executable).with_name("gsum"))
-    asked = ["--methods", ",".join(methods)] if methods else []
+    options = ["--methods", ",".join(methods)] if methods else []
     folders = {"GSUM_HOME": house.home.root, "DAGSTER_HOME": house.home.dagster}
     return subprocess.Popen(
-        [gsum, "run", CORPUS, *asked],
+        [gsum, "run", CORPUS, *options],
         env=os.environ | {name: str(folder) for name, folder in folders.items()},
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
@@ -114,13 +114,13 @@ def tick(pipeline: Pipeline, instance: dg.DagsterInstance) -> None:
     graph = pipeline.definitions.resolve_asset_graph()
     job = pipeline.definitions.resolve_implicit_global_asset_job_def()
     for request in due(graph, instance, CORPUS, pipeline.new_snapshot(instance)):
-        made = job.execute_in_process(
+        result = job.execute_in_process(
             instance=instance,
             asset_selection=list(request.asset_selection or ()),
             partition_key=request.partition_key,
             tags=dict(request.tags),
         )
-        assert made.success
+        assert result.success
 
 
 @pytest.fixture
@@ -163,20 +163,20 @@ def test_every_check_passed(trial: Trial, house: House) -> None:
         found = instance.event_log_storage.get_asset_check_summary_records(list(keys)).values()
         last = [one.last_check_execution_record for one in found if one.last_check_execution_record]
     assert len(last) > 50
-    failed = {one.key: _told(one) for one in last if one.status != Status.SUCCEEDED}
+    failed = {one.key: _described(one) for one in last if one.status != Status.SUCCEEDED}
     assert failed == {}
 
 
-def _told(record: AssetCheckExecutionRecord) -> str:
+def _described(record: AssetCheckExecutionRecord) -> str:
     """What a check said, and in which run."""
     evaluation = record.evaluation
     return f"{evaluation.description if evaluation else record.status} ({record.run_id})"
 
 
 def test_no_prompt_is_paid_for_twice(trial: Trial) -> None:
-    asked = Counter(line["messages"] for line in trial.home.server.lines("/chat/completions"))
-    assert len(asked) > 1
-    assert set(asked.values()) == {1}
+    options = Counter(line["messages"] for line in trial.home.server.lines("/chat/completions"))
+    assert len(options) > 1
+    assert set(options.values()) == {1}
 
 
 def test_files_may_change_during_a_run(changeable: House, tmp_path: Path) -> None:
@@ -190,8 +190,8 @@ def test_files_may_change_during_a_run(changeable: House, tmp_path: Path) -> Non
             changeable.write_document(GOOD, "A heron met the lamp. " * 30)
             changeable.write_document(new, "A clerk met the river. " * 30)
 
-    def change_back(made: RunResult) -> None:
-        if "documents" in made.assets:
+    def change_back(result: RunResult) -> None:
+        if "documents" in result.assets:
             changeable.write_document(GOOD, texts[GOOD])
 
     changeable.write_document(BAD, "A mirror met the coin. " * 30)

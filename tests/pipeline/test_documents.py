@@ -38,9 +38,9 @@ def house(tmp_path: Path) -> Iterator[House]:
     (folder / "torn.docx").write_bytes(b"PK torn")
     (folder / "photo.jpg").write_bytes(b"\xff")
     (folder / "deep" / "up").symlink_to(folder)
-    with house_at(tmp_path / "home") as made:
-        init_corpus(folder, made.home, CORPUS, SETTINGS_TABLES)
-        yield made
+    with house_at(tmp_path / "home") as house:
+        init_corpus(folder, house.home, CORPUS, SETTINGS_TABLES)
+        yield house
 
 
 @pytest.fixture

@@ -26,7 +26,7 @@ GRAPH = dg.Definitions([asset("a"), asset("b", A), asset("c", B), asset("d")]).r
     ],
 )
 def test_assets_downstream_of_an_excluded_one_are_excluded(
-    left_out: set[dg.AssetKey], asked: list[dg.AssetKey], kept: list[dg.AssetKey]
+    left_out: set[dg.AssetKey], requested: list[dg.AssetKey], kept: list[dg.AssetKey]
 ) -> None:
-    request = dg.RunRequest(asset_selection=asked)
+    request = dg.RunRequest(asset_selection=requested)
     assert sorted(without_readers_of(left_out, GRAPH, request)) == kept

@@ -35,8 +35,8 @@ PATIENCE_S = 900.0  # a slow machine is no failure
 @pytest.fixture
 def house(tmp_path: Path) -> Iterator[House]:
     """Nothing is made yet."""
-    with house_of_questions(tmp_path / "home") as made:
-        yield made
+    with house_of_questions(tmp_path / "home") as house:
+        yield house
 
 
 @pytest.fixture(scope="module")
@@ -44,16 +44,16 @@ def embedded(tmp_path_factory: pytest.TempPathFactory) -> House:
     """Out of any test's environment: to be used through `indexed`."""
     root = tmp_path_factory.mktemp("embedded")
     with (
-        house_of_questions(root / "home") as made,
+        house_of_questions(root / "home") as house,
         scripted_process(root / "log.jsonl") as server,
         pytest.MonkeyPatch.context() as patch,
     ):
-        served_by(made, server)
+        served_by(house, server)
         patch.setenv("MARKED_KEY", MARKED_KEY)
-        with made.instance() as instance:
-            assert refresh(pipeline_for(made.home), instance, CORPUS, []).is_complete
+        with house.instance() as instance:
+            assert refresh(pipeline_for(house.home), instance, CORPUS, []).is_complete
         assert chats(server) == []
-    return made
+    return house
 
 
 @pytest.fixture
@@ -113,9 +113,9 @@ def test_failing_text_costs_only_its_row(indexed: House, tmp_path: Path) -> None
         served_by(indexed, server, max_retries=1)
         said = run(indexed)
         assert said.exit_code == 1
-        told = " ".join(said.output.split())
-        assert "1 request" in told
-        assert "Traceback" not in told
+        output = " ".join(said.output.split())
+        assert "1 request" in output
+        assert "Traceback" not in output
         answered = set(indexed.table("summaries")["query_id"].to_pylist())
         assert answered == {f"q{i:02d}" for i in range(N_QUESTIONS)} - {"q07"}
         assert indexed.table("scores").num_rows > 0
@@ -154,10 +154,10 @@ def test_missing_or_wrong_key_raises_before_any_work(
         served_by(house, server)
         said = run(house, key=key)
         assert said.exit_code == 1
-        told = said.output + "".join(capfd.readouterr())
-        assert "MARKED_KEY" in told
-        assert "Traceback" not in told
-        assert MARKED_KEY not in told
+        output = said.output + "".join(capfd.readouterr())
+        assert "MARKED_KEY" in output
+        assert "Traceback" not in output
+        assert MARKED_KEY not in output
         assert {line["path"] for line in server.lines()} <= {"/models"}
     assert not list(Path(house.store.root).rglob("chunks/**/data.parquet"))
     assert [path for path in house.home.root.rglob("*") if holds_key(path)] == []
@@ -193,8 +193,8 @@ def test_key_revoked_during_a_run_ends_it_with_one_message(indexed: House, tmp_p
         served_by(indexed, server, max_concurrent=1)
         said = run(indexed)
         assert said.exit_code == 1
-        told = " ".join(said.output.split())
-        assert told.count("refuses the key in environment variable MARKED_KEY") == 1
+        output = " ".join(said.output.split())
+        assert output.count("refuses the key in environment variable MARKED_KEY") == 1
         kept = [line for line in chats(server) if line["status"] == 200]
         assert 0 < len(kept) < N_QUESTIONS
     with scripted_process(tmp_path / "again.jsonl") as server:

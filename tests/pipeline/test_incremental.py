@@ -79,12 +79,12 @@ def indexed(first_run: tuple[House, RunReport], tmp_path: Path) -> Iterator[Hous
 
 
 def test_first_run_materializes_everything_once(first_run: tuple[House, RunReport]) -> None:
-    made = made_by(first_run[1])
+    materialized = made_by(first_run[1])
     expected = [f"{asset}[0{b}]" for asset in DOCUMENT_LEVEL for b in range(8)]
     expected += [f"{asset}[{method}]" for asset in RESULTS for method in METHODS]
     expected.append("retrieval/index[]")
     judged = ["generated_questions[]", "judgements[]", "win_rates[]"]  # once, and empty
-    assert made == sorted([*expected, "queries[]", "query_embeddings[]", *judged, *BOARD])
+    assert materialized == sorted([*expected, "queries[]", "query_embeddings[]", *judged, *BOARD])
 
 
 def test_unchanged_corpus_materializes_nothing(indexed: House) -> None:
@@ -97,12 +97,12 @@ def test_touched_file_materializes_nothing(indexed: House) -> None:
 
 
 def test_edit_materializes_one_bucket_and_its_descendants(edited: tuple[House, RunReport]) -> None:
-    made = made_by(edited[1])
+    materialized = made_by(edited[1])
     expected = [f"{asset}[03]" for asset in DOCUMENT_LEVEL]
     expected += [f"{asset}[{method}]" for asset in RESULTS for method in METHODS]
     expected.append("retrieval/index[]")
     # the questions were read again and came out as they were: nothing rests on that
-    assert made == sorted([*expected, "queries[]", *BOARD])
+    assert materialized == sorted([*expected, "queries[]", *BOARD])
 
 
 def test_trailing_blanks_stop_at_the_documents(indexed: House) -> None:
@@ -115,10 +115,12 @@ def test_title_change_stops_at_assets_without_titles(indexed: House) -> None:
     (indexed.folder / f"{document_id}.txt").unlink()
     row = {"document_id": document_id, "text": text, "title": "A title"}
     write_lines(indexed.folder / "documents.jsonl", [row])
-    made = made_by(indexed.run(METHODS))
-    assert "chunks[03]" in made
-    assert "chunk_embeddings[03]" not in made
-    assert not [name for name in made if name.endswith("[dense]") and "rankings" not in name]
+    materialized = made_by(indexed.run(METHODS))
+    assert "chunks[03]" in materialized
+    assert "chunk_embeddings[03]" not in materialized
+    assert not [
+        name for name in materialized if name.endswith("[dense]") and "rankings" not in name
+    ]
 
 
 def test_edits_additions_renames_and_deletions_equal_a_rebuild(
@@ -139,21 +141,21 @@ def test_deleted_document_is_in_no_table(rearranged: tuple[House, int]) -> None:
 
 def test_changed_embedding_model_materializes_only_its_descendants(indexed: House) -> None:
     indexed.embedder = HashEmbedder("another", dimension=12)
-    made = made_by(indexed.run())
+    materialized = made_by(indexed.run())
     expected = [f"chunk_embeddings[0{b}]" for b in range(8)]
     expected += [f"{asset}[dense]" for asset in RESULTS]
     expected += ["query_embeddings[]", "retrieval/index[]"]
-    assert made == sorted([*expected, *BOARD])
+    assert materialized == sorted([*expected, *BOARD])
     kind = indexed.table("chunk_embeddings").schema.field("embedding").type
     assert kind == pa.list_(pa.float32(), 12)
 
 
 def test_changed_chunking_materializes_chunks_and_descendants(indexed: House) -> None:
     (indexed.folder / "corpus.toml").write_text("[chunking]\nmax_tokens = 64\noverlap_tokens = 8\n")
-    made = made_by(indexed.run())
-    assert {f"chunks[0{b}]" for b in range(8)} <= set(made)
-    assert not [name for name in made if name.startswith("documents")]
-    assert len(made) == len(set(made))
+    materialized = made_by(indexed.run())
+    assert {f"chunks[0{b}]" for b in range(8)} <= set(materialized)
+    assert not [name for name in materialized if name.startswith("documents")]
+    assert len(materialized) == len(set(materialized))
 
 
 def test_unchanged_texts_are_not_embedded_again(rearranged: tuple[House, int]) -> None:
@@ -162,7 +164,7 @@ def test_unchanged_texts_are_not_embedded_again(rearranged: tuple[House, int]) -
 
 
 def test_additional_method_materializes_only_itself(indexed: House) -> None:
-    made = made_by(indexed.run(["tfidf"]))
-    assert made == sorted([*(f"{asset}[tfidf]" for asset in RESULTS), *BOARD])
+    materialized = made_by(indexed.run(["tfidf"]))
+    assert materialized == sorted([*(f"{asset}[tfidf]" for asset in RESULTS), *BOARD])
     methods = set(indexed.table("leaderboard")["method"].to_pylist())
     assert methods == {"bm25", "dense", "tfidf"}

@@ -98,19 +98,19 @@ def test_questions_are_generated_answers_judged_and_nothing_requested_twice(
         checks = {f"{e.asset_key.path[-1]}:{e.check_name}": e.passed for e in evaluations(instance)}
     assert checks["judgements:verdicts_parsed"]
     assert not checks["judgements:no_position_bias"]
-    asked = len(server.lines("/chat/completions"))
+    n_before = len(server.lines("/chat/completions"))
     assert run(house, server).n_partitions == 0
     house.write_document("log", LOG + "\n\n")
     assert not run(house, server).errors
-    assert len(server.lines("/chat/completions")) == asked
+    assert len(server.lines("/chat/completions")) == n_before
 
 
 def test_judge_without_verdict_is_counted(
     done: tuple[House, ScriptedServer], tmp_path: Path
 ) -> None:
     def no_verdict(body: dict) -> str:
-        is_asked = "mark" in (wanted_schema(body) or {}).get("properties", {})
-        return "Both are fine, I would say." if is_asked else replies(body)
+        is_judgement = "mark" in (wanted_schema(body) or {}).get("properties", {})
+        return "Both are fine, I would say." if is_judgement else replies(body)
 
     with copy_of(done[0], tmp_path) as house:
         with scripted_server(tmp_path / "mute.jsonl", no_verdict) as mute:

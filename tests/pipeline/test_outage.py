@@ -61,20 +61,20 @@ def in_a_hurry(monkeypatch: pytest.MonkeyPatch) -> None:
 @contextmanager
 def new_house(root: Path) -> Iterator[House]:
     """Two documents and two questions."""
-    with house_at(root) as made:
+    with house_at(root) as house:
         for i in range(2):
             lines = [f"Boat {i} met lamp {n} by bridge {n * i}." for n in range(24)]
-            made.write_document(f"tale-{i}", " ".join(lines))
+            house.write_document(f"tale-{i}", " ".join(lines))
         write_lines(
-            made.folder / "queries.jsonl",
+            house.folder / "queries.jsonl",
             [
                 {"query_id": f"q{i}", "text": f"Who met boat {i}?", "references": ["A lamp."]}
                 for i in range(2)
             ],
         )
-        (made.folder / "corpus.toml").write_text(_CORPUS)
-        keep_no_step_logs(made.home)
-        yield made
+        (house.folder / "corpus.toml").write_text(_CORPUS)
+        keep_no_step_logs(house.home)
+        yield house
 
 
 def run(house: House) -> RunReport:
@@ -147,7 +147,7 @@ def test_after_each_outage_only_missing_replies_are_requested(calm: Night, tmp_p
                 port = server.port
                 errors = run(house).errors  # of chunks, and of questions, embedded side by side
                 assert 1 <= len(errors) <= 2
-                assert all(server.base_url in told and "ConnectError" in told for told in errors)
+                assert all(server.base_url in error and "ConnectError" in error for error in errors)
         with scripted_process(log, port) as server:
             assert run(house).is_complete
         assert contents(house) == calm.contents

@@ -59,18 +59,18 @@ TALES = {
 @pytest.fixture
 def house(tmp_path: Path) -> Iterator[House]:
     """Two tales and four questions."""
-    with house_at(tmp_path / "home") as made:
+    with house_at(tmp_path / "home") as house:
         for document_id, text in TALES.items():
-            made.write_document(document_id, text)
+            house.write_document(document_id, text)
         asked = ["What broke?", "Who paid, and for what?", "What did the council promise?"]
         rows = [
             {"query_id": f"q{i}", "text": text, "references": ["It."]}
             for i, text in enumerate(asked)
         ]
-        write_lines(made.folder / "queries.jsonl", rows)
-        (made.folder / "corpus.toml").write_text(_SMALL)
-        keep_no_step_logs(made.home)
-        yield made
+        write_lines(house.folder / "queries.jsonl", rows)
+        (house.folder / "corpus.toml").write_text(_SMALL)
+        keep_no_step_logs(house.home)
+        yield house
 
 
 def models_of(house: House) -> Models:
@@ -167,9 +167,9 @@ def test_current_assets_cost_nothing_and_an_edit_its_own_questions(changeable: H
     assert figures(current) == (0, 0, 0)
     changeable.write_document(BAD, f"A lamp met {BAD}. " * 20)
     edited = planned_by_first_words()
-    n_before, ledger_before = changeable.model.n_asked, len(paid_calls(changeable))
+    n_before, ledger_before = changeable.model.n_requests, len(paid_calls(changeable))
     assert changeable.run().is_complete
-    assert edited.total().n == changeable.model.n_asked - n_before == 1  # of two questions
+    assert edited.total().n == changeable.model.n_requests - n_before == 1  # of two questions
     (call,) = paid_calls(changeable)[ledger_before:]
     assert edited.total().tokens_in == call["tokens_in"]
 

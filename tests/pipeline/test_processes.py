@@ -115,17 +115,17 @@ def test_refreshes_of_a_corpus_take_turns(
     me, nobody = os.getpid(), 1 << 22  # more than any process's number
     refresh_of(instance, nobody)
     first, second = refresh_of(instance, me), refresh_of(instance, me)
-    told = []
+    reported = []
 
     def end_first(others: Sequence[str]) -> None:
-        told.append(list(others))
+        reported.append(list(others))
         instance.add_run_tags(first, {REFRESHING: ENDED})
 
-    with in_turn(instance, CORPUS, first, told.append) as waited:
+    with in_turn(instance, CORPUS, first, reported.append) as waited:
         assert not waited  # the later one waits, and nobody for a process that was killed
         with in_turn(instance, CORPUS, second, end_first) as waited:
             assert waited
-    assert told == [[first]]
+    assert reported == [[first]]
 
 
 def queued(instance: dg.DagsterInstance) -> dg.DagsterRun:

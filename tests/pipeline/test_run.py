@@ -35,7 +35,7 @@ from gsum_resources.settings import LlmSettings, Settings
 from tests.conftest import CORPUS, READ_TOGETHER, House, document_in, made_by
 from tests.models import FirstWords, HashEmbedder
 from tests.pipeline.daemon import AssetPartition, requested
-from tests.pipeline.homes import LEDGERS, asked_of, contents, copy_of, furnish, house_at
+from tests.pipeline.homes import LEDGERS, contents, copy_of, furnish, house_at, requests_by_asset
 
 pytestmark = pytest.mark.usefixtures("tables_alone")
 RESULTS = [f"retrieval/{table}" for table in ("rankings", "contexts", "summaries", "scores")]
@@ -79,7 +79,7 @@ def two(two_corpora: tuple[House, RunReport], tmp_path: Path) -> Iterator[House]
 
 def in_order(report: RunReport) -> list[AssetPartition]:
     """What was made, run after run."""
-    return [(a, p) for made in report.results for a in made.assets for p in made.partitions]
+    return [(a, p) for result in report.results for a in result.assets for p in result.partitions]
 
 
 def test_corpora_are_independent(
@@ -154,8 +154,8 @@ def test_failing_method_does_not_affect_the_others(
     assert "no memory for" in error
     assert set(changeable.table("leaderboard")["method"].to_pylist()) == {"bm25", "tfidf"}
     monkeypatch.undo()
-    made = made_by(changeable.run())
-    assert made == sorted([*(f"{asset}[dense]" for asset in RESULTS), *BOARD])
+    materialized = made_by(changeable.run())
+    assert materialized == sorted([*(f"{asset}[dense]" for asset in RESULTS), *BOARD])
     assert set(changeable.table("leaderboard")["method"].to_pylist()) == {"bm25", "dense", "tfidf"}
 
 
@@ -223,10 +223,10 @@ def test_daemon_requests_the_same_first_steps_as_a_refresh(changeable: House) ->
         changeable.write_document(document_in(3), "A lighthouse saw the boat. " * 40)
         observe_sources(pipeline, instance, CORPUS, {})
         assert requested(pipeline, instance) == edited  # the rest waits for what comes of it
-        made = in_order(refresh(pipeline, instance, CORPUS))
-        assert set(made[: len(edited)]) == edited
-        assert dense < set(made)
-        assert len(made) == len(set(made))  # nothing is made twice in one drive
+        materialized = in_order(refresh(pipeline, instance, CORPUS))
+        assert set(materialized[: len(edited)]) == edited
+        assert dense < set(materialized)
+        assert len(materialized) == len(set(materialized))  # nothing is made twice in one drive
         assert requested(pipeline, instance) == set()
 
 
@@ -247,7 +247,7 @@ class Away(FirstWords):
     """A server that does not answer."""
 
     def complete(self, requests: Sequence[Request], on_reply: OnReply | None = None) -> list[Reply]:
-        self.n_asked += 1
+        self.n_requests += 1
         raise ModelUnavailableError("server 'away' does not answer; start it")
 
 
@@ -258,7 +258,7 @@ def test_unavailable_model_is_requested_once_and_the_rest_is_materialized(
     report = changeable.run(["tfidf", "random"])
     (error,) = report.errors
     assert error == "retrieval/summaries: server 'away' does not answer; start it"
-    assert changeable.model.n_asked == 1
+    assert changeable.model.n_requests == 1
     assert report.not_materialized == {"retrieval/summaries", "retrieval/scores"}
     assert not report.is_complete
     ranked = set(changeable.table("rankings")["method"].to_pylist())
@@ -286,7 +286,7 @@ def test_unavailable_embedder_does_not_stop_language_model_assets(
     assert report.errors == [f"chunk_embeddings: {said}", f"query_embeddings: {said}"]
     assert report.not_materialized == set()
     assert changeable.table("jerr.pages").num_rows > 0
-    assert asked_of(changeable)["jerr/pages"] > 0
+    assert requests_by_asset(changeable)["jerr/pages"] > 0
 
 
 def test_unavailable_embedder_is_reported_once(
@@ -297,10 +297,10 @@ def test_unavailable_embedder_is_reported_once(
         report = refresh(
             changeable.pipeline(), instance, CORPUS, ["dense", "hybrid"], on_end=console.ended
         )
-    told = " ".join(capsys.readouterr().out.split())
+    output = " ".join(capsys.readouterr().out.split())
     assert len(report.errors) > 1
-    assert told.count("server 'away' does not answer") == 1
-    assert told.count("embedding_model is unavailable, as told above") == len(report.errors) - 1
+    assert output.count("server 'away' does not answer") == 1
+    assert output.count("embedding_model is unavailable, as told above") == len(report.errors) - 1
 
 
 def test_unavailable_model_raises_before_any_work(changeable: House) -> None:

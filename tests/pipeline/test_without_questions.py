@@ -70,9 +70,9 @@ def test_corpus_gets_an_index_and_its_first_question_the_results(silent: House) 
 def test_named_method_gets_its_index_and_can_be_asked(silent: House) -> None:
     silent.model = ExtractiveModel(silent.embedder)  # type: ignore[assignment]  # gor asks it
     assert silent.run(["gor-untrained"]).is_complete
-    made = tables_of(silent)
-    assert {"gor.record_edges", "gor.node_embeddings"} <= made
-    assert not made & {"rankings", "contexts", "summaries", "scores", "leaderboard", "costs"}
+    written = tables_of(silent)
+    assert {"gor.record_edges", "gor.node_embeddings"} <= written
+    assert not written & {"rankings", "contexts", "summaries", "scores", "leaderboard", "costs"}
     assert ask(silent.pipeline(), CORPUS, "Who met the boat?", "gor-untrained").passages
 
 

@@ -26,8 +26,8 @@ def test_answer_model_rewrites_only_answers(house: House) -> None:
     assert not run_with(
         house, reports=FirstWords("writer"), extraction=FirstWords("reader")
     ).results
-    made = run_with(house, answers=FirstWords("speaker")).results
-    assets = {asset for one in made for asset in one.assets}
+    results = run_with(house, answers=FirstWords("speaker")).results
+    assets = {asset for one in results for asset in one.assets}
     assert {"retrieval/summaries", "retrieval/scores"} <= assets
     assert not assets & {"documents", "chunks", "retrieval/rankings", "retrieval/contexts"}
     assert set(house.table("summaries")["model"].to_pylist()) == {"speaker"}

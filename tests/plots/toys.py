@@ -85,8 +85,8 @@ def _ranked(n: int, names: tuple[str, ...]) -> dict:
         scores(n, ["rouge1", "mrr"]).append_column("method", pa.array([name] * 2 * n, pa.string()))
         for name in names
     ]
-    asked = pa.Table.from_pylist(queries, TABLES["queries"].schema)
-    grouped = groups(asked, pa.concat_tables(by_method))
+    query_table = pa.Table.from_pylist(queries, TABLES["queries"].schema)
+    grouped = groups(query_table, pa.concat_tables(by_method))
     return ranked_by_kind(leaderboard(grouped, comparisons(grouped), {}))
 
 

@@ -62,8 +62,8 @@ def test_every_score_links_to_its_answer_with_references_and_passages(plain: str
         assert f"Reference to question {i}." in page.text
         for method in toys.METHODS:
             assert f"Answer of {method} to {i}." in page.text
-    place = {method: page.text.index(f"Answer of {method} to 1.") for method in toys.METHODS}
-    assert page.text.index("Reference to question 1.") < min(place.values())
+    starts = {method: page.text.index(f"Answer of {method} to 1.") for method in toys.METHODS}
+    assert page.text.index("Reference to question 1.") < min(starts.values())
     assert any(re.fullmatch("#p[0-9]+", target) for target, _ in page.links)
 
 
@@ -76,8 +76,8 @@ def test_method_links_to_its_scores(plain: str) -> None:
 def test_passage_is_included_once_for_all_answers(plain: str) -> None:
     text = Document(plain).text
     for document in toys.DOCUMENTS:
-        for place in range(toys.N_PASSAGES):
-            assert text.count(f"Passage {place} of the {document}.") == 1
+        for starts in range(toys.N_PASSAGES):
+            assert text.count(f"Passage {starts} of the {document}.") == 1
 
 
 def test_hostile_texts_stay_text(plain: str, hostile: str) -> None:
@@ -118,7 +118,7 @@ def test_long_report_states_how_to_see_all(tmp_path: Path) -> None:
     page = Document(page_of(tmp_path, n=9, questions=4))
     assert "4 of 9 answered questions" in page.text
     assert "gsum report tales --questions 9" in page.text
-    assert sum(place.startswith("q") and place[1:].isdigit() for place in page.ids) == 4
+    assert sum(starts.startswith("q") and starts[1:].isdigit() for starts in page.ids) == 4
     assert "n = 8" in page.text  # the leaderboard is of all
 
 

@@ -21,8 +21,8 @@ def test_questions_are_spread_over_kinds(kinds: list[str], n: int) -> None:
     chosen = spread(rows, n)
     assert len(chosen) == min(n, len(rows))
     assert [row["query_id"] for row in chosen] == sorted({row["query_id"] for row in chosen})
-    asked, shown = Counter(kinds), Counter(row["kind"] for row in chosen)
-    cut = [shown[kind] for kind in asked if shown[kind] < asked[kind]]
+    n_questions, shown = Counter(kinds), Counter(row["kind"] for row in chosen)
+    cut = [shown[kind] for kind in n_questions if shown[kind] < n_questions[kind]]
     if cut:  # a kind that is cut short has as many as any other, but for the remainder
         assert max(shown.values(), default=0) - min(cut) <= 1
 
@@ -44,7 +44,7 @@ def test_question_with_all_fields(tmp_path: Path) -> None:
     assert [grade.verdicts for grade in first.grades] == [["4"]]
     assert [duel.tallies for duel in question.duels] == [{"overall": (2, 0, 0, 0)}]
     used = [context.passage.text for context in first.samples[0].contexts]
-    assert used == [f"Passage {place} of the orchard. " for place in range(3)]
+    assert used == [f"Passage {n} of the orchard. " for n in range(3)]
 
 
 def test_evidence_is_marked(tmp_path: Path) -> None:
@@ -63,9 +63,9 @@ def test_missing_tables_are_reported_with_remedy(tmp_path: Path) -> None:
         (store, "../tales", None, ["use letters"]),
         (store, "tales", ["gor"], ["no results of gor", "known: bm25, dense", "--methods gor"]),
     ):
-        with pytest.raises(CorpusError) as told:
+        with pytest.raises(CorpusError) as error:
             read_stored(bad_store, tmp_path / "corpora", corpus, methods)
-        assert all(part in str(told.value) for part in parts)
+        assert all(part in str(error.value) for part in parts)
     with pytest.raises(CorpusError, match="no split 'exam'; known: dev, test, all"):
         build(read_stored(store, tmp_path, "tales"), "exam", 5)
 

@@ -56,15 +56,15 @@ def write_tables(
         question["references"] = [f"{reference} {text}" for reference in question["references"]]
     judges = _judgements(questions, text)
     scores = _scores(questions, metrics)
-    asked = _table("queries", questions)
+    query_table = _table("queries", questions)
     with_method = [
         _table("scores", rows).append_column("method", pa.array([method] * len(rows), pa.string()))
         for method, rows in scores.items()
     ]
-    grouped = groups(asked, pa.concat_tables(with_method)) if n else []
+    grouped = groups(query_table, pa.concat_tables(with_method)) if n else []
     compared = comparisons(grouped)
     of_corpus = {
-        "queries": asked,
+        "queries": query_table,
         "leaderboard": leaderboard(grouped, compared, {}),
         "comparisons": compared,
         "costs": _table("costs", _costs(n)),
@@ -112,21 +112,21 @@ def _answers(method: str, n: int, text: str) -> list[dict]:
 
 
 def _contexts(method: str, n: int, text: str) -> list[dict]:
-    places = range(N_PASSAGES) if method == "full_context" else range(3)
+    positions = range(N_PASSAGES) if method == "full_context" else range(3)
     return [
         {
             "query_id": f"q{i}",
             "sample": 0,
-            "rank": place + 1,
-            "node_id": f"{DOCUMENTS[i % 2]}-{place}",
+            "rank": position + 1,
+            "node_id": f"{DOCUMENTS[i % 2]}-{position}",
             "node_kind": "chunk",
             "document_id": DOCUMENTS[i % 2],
-            "position": place,
-            "score": 1 - place / 100,
-            "text": f"Passage {place} of the {DOCUMENTS[i % 2]}. {text}",
+            "position": position,
+            "score": 1 - position / 100,
+            "text": f"Passage {position} of the {DOCUMENTS[i % 2]}. {text}",
         }
         for i in range(n)
-        for place in places
+        for position in positions
     ]
 
 

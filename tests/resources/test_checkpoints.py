@@ -35,8 +35,8 @@ def test_bytes_are_equal_in_another_process():
         "from tests.resources.test_checkpoints import MADE;"
         "import hashlib; print(hashlib.sha256(MADE.to_bytes()).hexdigest())"
     )
-    told = {subprocess.check_output([sys.executable, "-c", code]) for _ in range(3)}
-    assert len(told) == 1
+    hashes = {subprocess.check_output([sys.executable, "-c", code]) for _ in range(3)}
+    assert len(hashes) == 1
 
 
 def test_settings_hash_follows_the_settings():
@@ -53,7 +53,7 @@ def test_other_dimension_or_embedding_model_is_reported():
 
 
 @pytest.mark.parametrize(
-    ("content", "told"),
+    ("content", "message"),
     [
         (b"", "0 bytes are not safetensors"),
         (b"x" * 100, "100 bytes are not safetensors"),
@@ -62,6 +62,6 @@ def test_other_dimension_or_embedding_model_is_reported():
         (pack(WEIGHTS, {"encoder": "gat"}), r"lacks \['dimension', 'embedding_model'"),
     ],
 )
-def test_corrupt_bytes_are_refused(content, told):
-    with pytest.raises(CheckpointError, match=told):
+def test_corrupt_bytes_are_refused(content, message):
+    with pytest.raises(CheckpointError, match=message):
         Checkpoint.from_bytes(content)

@@ -13,8 +13,8 @@ SERVED = {"backend": "openai_compatible", "model": "small"}
 
 
 def models(root: Path, **settings: dict) -> Models:
-    made = Settings.model_validate(settings)
-    return Models(made, ParquetStore(str(root)), TABLES["llm_calls"])
+    validated = Settings.model_validate(settings)
+    return Models(validated, ParquetStore(str(root)), TABLES["llm_calls"])
 
 
 def test_precision_changes_the_embedder_and_not_the_extractive_model(tmp_path: Path) -> None:

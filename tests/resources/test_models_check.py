@@ -16,8 +16,8 @@ from tests.servers.scripted import scripted_server
 
 
 def checked(root: Path, **settings: dict) -> dict[str, CheckedModel]:
-    made = Settings.model_validate(settings)
-    models = Models(made, ParquetStore(str(root)), TABLES["llm_calls"])
+    validated = Settings.model_validate(settings)
+    models = Models(validated, ParquetStore(str(root)), TABLES["llm_calls"])
     return {one.table: one for one in check_models(models)}
 
 

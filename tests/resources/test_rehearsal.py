@@ -61,15 +61,15 @@ def test_memo_gives_the_usage_of_the_real_model(tmp_path: Path) -> None:
     ledger = Ledger(store, TABLES["llm_calls"], "c", "a")
     real = FirstWords("m")
     LedgeredModel(real, store, ledger).complete([asking(text) for text in TEXTS[:2]])
-    heard: list[Recalled] = []
+    received: list[Recalled] = []
     stub = StubModel(SERVED, "m", FirstWords("writer"))
-    dry_run_model = DryRunModel(stub, store, ledger, None, None, heard.append)
+    dry_run_model = DryRunModel(stub, store, ledger, None, None, received.append)
     for _ in range(2):  # what was rehearsed is in the memo by then, and is no reply of the real one
         replies = dry_run_model.complete([asking(text) for text in TEXTS])
         estimated = [stub.prompt_tokens(asking(text)) for text in TEXTS]
         assert [reply.model for reply in replies] == ["m"] * 2 + [STUB] * 3
-        assert heard == [Recalled(1, 1, len(TEXTS[0]), n) for n in estimated[:2]]
-        heard.clear()
+        assert received == [Recalled(1, 1, len(TEXTS[0]), n) for n in estimated[:2]]
+        received.clear()
     rows = read_appended(store, TABLES["llm_calls"], "c").to_pylist()
     paid = [row for row in rows if not row["cached"] and row["model"] == STUB]
     assert sorted(row["tokens_in"] for row in paid) == sorted(estimated[2:])
@@ -85,13 +85,13 @@ def test_permanent_failures_are_not_planned_again(tmp_path: Path) -> None:
     store = ParquetStore(str(tmp_path))
     ledger = Ledger(store, TABLES["llm_calls"], "c", "a")
     LedgeredModel(Greedy("m"), store, ledger).complete([asking(TEXTS[0])])
-    for scope, n_asked in [("repairs=3", 1), ("repairs=2", 0)]:
+    for scope, n_requests in [("repairs=3", 1), ("repairs=2", 0)]:
         ledger = Ledger(store, TABLES["llm_calls"], scope, "a")
         stub = StubModel(SERVED, "m", FirstWords("writer", refuses="the"), scope)
         model = DryRunModel(stub, store, ledger, None, None, lambda one: None)
         model.complete([asking(TEXTS[0])])
         rows = read_appended(store, TABLES["llm_calls"], scope).to_pylist()
-        assert [row["cached"] for row in rows] == [not n_asked]
+        assert [row["cached"] for row in rows] == [not n_requests]
 
 
 def test_embedder_stub_matches_the_memo(server: ScriptedServer, tmp_path: Path) -> None:

@@ -40,7 +40,7 @@ def test_home_without_the_file_has_the_defaults(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "environment", "told"),
+    ("text", "environment", "message"),
     [
         ("[llm", {}, "not valid TOML.*correct that line"),
         ("[llm]\ncolour = 1", {}, r"unknown key 'llm\.colour'; known: base_url, .*in all"),
@@ -80,8 +80,8 @@ def test_home_without_the_file_has_the_defaults(tmp_path: Path) -> None:
         ("[automation]\nnightly = 'late'", {}, "'automation.nightly' is 'late'.*cron"),
     ],
 )
-def test_mistakes_are_named(tmp_path: Path, text: str, environment: dict, told: str) -> None:
-    with pytest.raises(SettingsError, match=told):
+def test_mistakes_are_named(tmp_path: Path, text: str, environment: dict, message: str) -> None:
+    with pytest.raises(SettingsError, match=message):
         loaded(tmp_path, text, **environment)
 
 
@@ -136,7 +136,7 @@ def test_judge_may_be_a_model_table(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "told"),
+    ("text", "message"),
     [
         (
             "[models.report]\nmodel = 'x'",
@@ -152,8 +152,8 @@ def test_judge_may_be_a_model_table(tmp_path: Path) -> None:
         ("[models.reports]\nreasoning_effort = 'hi'", "reasoning_effort' is 'hi'; .*'high'|known"),
     ],
 )
-def test_mistakes_in_a_task_table_are_named(tmp_path: Path, text: str, told: str) -> None:
-    with pytest.raises(SettingsError, match=told):
+def test_mistakes_in_a_task_table_are_named(tmp_path: Path, text: str, message: str) -> None:
+    with pytest.raises(SettingsError, match=message):
         loaded(tmp_path, text)
 
 

@@ -4,7 +4,7 @@ import pytest
 
 from gsum_assets.retrieval.collection import Collection, Questions, scopes
 from gsum_assets.retrieval.vectors import vectors_of
-from tests.retrieval.toys import CHUNKS, collection, questions, tables
+from tests.retrieval.toys import CHUNKS, collection, tables, toy_questions
 
 
 def test_row_order_does_not_change_the_collection():
@@ -27,7 +27,7 @@ def test_empty_corpus_gives_an_empty_collection():
     assert empty.document_ids == []
     assert empty.chunk_ids == []
     assert empty.starts.tolist() == [0]
-    assert list(scopes(questions(("?", None, 0)), empty)) == []
+    assert list(scopes(toy_questions(("?", None, 0)), empty)) == []
 
 
 def test_chunk_of_an_unknown_document_raises():
@@ -77,19 +77,19 @@ def test_questions_get_their_vectors_by_id():
     vectors = pa.table(
         {"query_id": ["a", "b", "c"], "embedding": pa.FixedSizeListArray.from_arrays(values, 2)}
     )
-    asked = Questions.from_tables(queries, vectors)
-    assert asked.ids == ["b", "a"]
-    np.testing.assert_array_equal(asked.embeddings, [[2, 3], [0, 1]])
+    questions = Questions.from_tables(queries, vectors)
+    assert questions.ids == ["b", "a"]
+    np.testing.assert_array_equal(questions.embeddings, [[2, 3], [0, 1]])
     with pytest.raises(ValueError, match=r"query_embeddings: 1 of 2 queries .*first: b"):
         Questions.from_tables(queries, vectors.slice(0, 1))
     assert len(Questions.from_tables(queries.slice(2), vectors.slice(3))) == 0
 
 
 def test_questions_share_a_scope_by_document():
-    asked = questions(
+    questions = toy_questions(
         ("a", "boats", 0), ("b", None, 0), ("c", "boats", 0), ("d", "gone", 0), ("e", "clouds", 0)
     )
-    found = {tuple(members): scope.chunk_ids for members, scope in scopes(asked, collection())}
+    found = {tuple(members): scope.chunk_ids for members, scope in scopes(questions, collection())}
     assert found == {
         (0, 2): ["c-boat-1", "c-boat-2"],
         (1,): [row[0] for row in CHUNKS],

@@ -85,7 +85,7 @@ def test_scope_exceeding_the_window_is_split_into_spans() -> None:
     settings = RetrievalSettings(window_tokens=300, n_spans=2)
     found = full_contexts(queries(q="a"), chunks(a=10), settings).to_pylist()
     for sample in (0, 1):
-        places = [r["position"] for r in found if r["sample"] == sample]
-        assert places == list(range(places[0], places[0] + 3))
+        positions = [r["position"] for r in found if r["sample"] == sample]
+        assert positions == list(range(positions[0], positions[0] + 3))
     assert len({r["position"] for r in found if r["rank"] == 1}) == 2
     assert found == full_contexts(queries(q="a"), chunks(a=10), settings).to_pylist()

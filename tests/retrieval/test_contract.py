@@ -12,7 +12,14 @@ from gsum_assets.retrieval.neighbours import Smoothed
 from gsum_assets.retrieval.random_order import RandomOrder
 from gsum_assets.retrieval.tfidf import TfIdf
 from gsum_assets.retrieval.words import Words
-from tests.retrieval.toys import asking, collection, of_texts, questions, rank_questions, tables
+from tests.retrieval.toys import (
+    asking,
+    collection,
+    of_texts,
+    rank_questions,
+    tables,
+    toy_questions,
+)
 
 BASELINES = {
     "random": RandomOrder,
@@ -26,7 +33,7 @@ BASELINES = {
     "full_context": FullContext,
 }
 
-ASKED = questions(
+ASKED = toy_questions(
     ("the boat", None, 1),
     ("the boat", "apples", 1),
     ("harbour", "boats", 2),
@@ -75,9 +82,11 @@ def test_question_order_does_not_matter(build):
 
 
 def test_document_question_sees_only_its_document(build):
-    asked = questions(("the boat at the harbour", "boats", 1))
+    questions = toy_questions(("the boat at the harbour", "boats", 1))
     alone = collection().document(1)
-    assert rank_questions(build, asked, alone).equals(rank_questions(build, asked, collection()))
+    assert rank_questions(build, questions, alone).equals(
+        rank_questions(build, questions, collection())
+    )
 
 
 def test_one_document_of_one_chunk(build):
@@ -92,7 +101,7 @@ def test_texts_without_any_word(build):
 
 
 def test_no_questions(build):
-    assert build(collection()).scores(questions()).nodes.shape == (0, 5)
+    assert build(collection()).scores(toy_questions()).nodes.shape == (0, 5)
 
 
 @pytest.mark.parametrize("build", [Dense, hybrid, rrf])

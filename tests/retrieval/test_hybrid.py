@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 
 from gsum_assets.retrieval.hybrid import ReciprocalRankFusion, WeightedSum, hybrid, min_max, ranks
 from gsum_assets.retrieval.ranking import Scores
-from tests.retrieval.toys import asking, collection, questions
+from tests.retrieval.toys import asking, collection, toy_questions
 
 rows = st.lists(st.lists(st.integers(-5, 5), min_size=4, max_size=4), min_size=1, max_size=3).map(
     lambda r: np.array(r, dtype=np.float64)
@@ -61,7 +61,7 @@ def test_constant_component_leaves_the_order_to_the_other():
 
 def test_hybrid_weights_are_six_tenths_words_and_four_tenths_vectors():
     # Words: only "apples" has both; vectors: the question points at clouds.
-    found = hybrid(collection()).scores(questions(("red apples", None, 2)))
+    found = hybrid(collection()).scores(toy_questions(("red apples", None, 2)))
     np.testing.assert_allclose(found.documents, [[0.6, 0, 0.4]])
     assert found.nodes[0, 0] == pytest.approx(0.6)
     assert found.nodes[0, 4] == pytest.approx(0.4)

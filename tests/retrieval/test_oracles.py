@@ -7,7 +7,7 @@ from gsum_assets.plots.main_metrics import is_upper_bound
 from gsum_assets.retrieval.contexts import top_contexts
 from gsum_assets.retrieval.oracles import ORACLES, askable, rank_by_oracle
 from gsum_assets.tables import TABLES
-from tests.retrieval.toys import collection, questions, tables
+from tests.retrieval.toys import collection, tables, toy_questions
 
 EMPTY = {
     "kind": "general",
@@ -21,14 +21,14 @@ EMPTY = {
 }
 
 
-def asked(**marks: object) -> pa.Table:
+def make_queries(**marks: object) -> pa.Table:
     row = {"query_id": "q0", "text": "boat", "retrieval_text": "boat", **EMPTY, **marks}
     return pa.Table.from_pylist([row], TABLES["queries"].schema)
 
 
 def nodes(variant: str, **marks: object) -> list[str]:
-    about = questions(("boat", marks.get("document_id"), 1))  # type: ignore[arg-type]
-    rows = rank_by_oracle(variant, asked(**marks), about, collection()).to_pylist()
+    about = toy_questions(("boat", marks.get("document_id"), 1))  # type: ignore[arg-type]
+    rows = rank_by_oracle(variant, make_queries(**marks), about, collection()).to_pylist()
     return [row["item_id"] for row in rows if row["level"] == "node"]
 
 
@@ -41,8 +41,8 @@ def test_evidence_only_or_filled_up_by_cosine() -> None:
 
 
 def test_no_passage_outside_the_evidence_is_read() -> None:
-    about = questions(("boat", None, 1))
-    queries = asked(relevant_chunk_ids=["c-cloud-1"])
+    about = toy_questions(("boat", None, 1))
+    queries = make_queries(relevant_chunk_ids=["c-cloud-1"])
     ranked = rank_by_oracle("oracle-evidence", queries, about, collection())
     read = top_contexts(ranked, tables()[1], 6)
     assert read["node_id"].to_pylist() == ["c-cloud-1"]
@@ -63,15 +63,15 @@ def test_greedy_choice_takes_the_largest_gain_of_references() -> None:
 
 @pytest.mark.parametrize("variant", ORACLES)
 def test_unmarked_questions_raise(variant: str) -> None:
-    marked = asked(
+    marked = make_queries(
         relevant_chunk_ids=["c-boat-1"], relevant_document_ids=["boats"], references=["It sails."]
     )
     assert askable(variant, marked).num_rows == 1
-    assert askable(variant, asked()).num_rows == 0
-    assert askable("dense", asked()).num_rows == 1
+    assert askable(variant, make_queries()).num_rows == 0
+    assert askable("dense", make_queries()).num_rows == 1
     assert is_upper_bound(variant)
 
 
 def test_document_oracle_does_not_rank_within_one_document() -> None:
-    marked = asked(document_id="boats", relevant_document_ids=["boats"])
+    marked = make_queries(document_id="boats", relevant_document_ids=["boats"])
     assert askable("oracle-documents", marked).num_rows == 0

@@ -40,14 +40,14 @@ def llama(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_scores_equal_those_of_single_pairs(folder: Path) -> None:
-    oracle, scorer, heard = Oracle(folder), scorer_of(folder), []
+    oracle, scorer, received = Oracle(folder), scorer_of(folder), []
     assert isinstance(scorer, PassageScorer)
-    scores = scorer.score(CONTEXTS, CANDIDATES, lambda *row: heard.append(row))
-    assert [row for row, _ in heard] == [0, 1, 2]
-    assert all(told is row for (_, told), row in zip(heard, scores, strict=True))
-    for context, row, told in zip(CONTEXTS, CANDIDATES, scores, strict=True):
+    scores = scorer.score(CONTEXTS, CANDIDATES, lambda *row: received.append(row))
+    assert [row for row, _ in received] == [0, 1, 2]
+    assert all(reported is row for (_, reported), row in zip(received, scores, strict=True))
+    for context, row, reported in zip(CONTEXTS, CANDIDATES, scores, strict=True):
         expected = [oracle.score(context, candidate) for candidate in row]
-        np.testing.assert_allclose(told, expected, rtol=0, atol=1e-4)
+        np.testing.assert_allclose(reported, expected, rtol=0, atol=1e-4)
     assert scores[0].std() > 0.1  # the model does tell texts apart
     assert scores[2][0] == scores[2][1] != pytest.approx(scores[0][0])
 
@@ -55,11 +55,11 @@ def test_scores_equal_those_of_single_pairs(folder: Path) -> None:
 def test_score_does_not_depend_on_its_batch(folder: Path) -> None:
     together = scorer_of(folder).score(CONTEXTS, CANDIDATES)
     small = scorer_of(folder, batch_tokens=64)
-    for context, row, told in zip(CONTEXTS, CANDIDATES, together, strict=True):
+    for context, row, reported in zip(CONTEXTS, CANDIDATES, together, strict=True):
         alone = [small.score([context], [[candidate]])[0][0] for candidate in row]
-        np.testing.assert_array_equal(alone, told)
+        np.testing.assert_array_equal(alone, reported)
         (reversed_row,) = small.score([context], [row[::-1]])
-        np.testing.assert_array_equal(reversed_row[::-1], told)
+        np.testing.assert_array_equal(reversed_row[::-1], reported)
 
 
 def test_end_of_a_long_text_predicts_the_beginning(folder: Path) -> None:

@@ -50,9 +50,9 @@ def test_served_scorer_is_recorded_like_embeddings(tmp_path: Path) -> None:
                 selection=[context_scores],
                 instance=dg.DagsterInstance.ephemeral(),
             )
-        asked = server.lines("/completions")
+        lines = server.lines("/completions")
     assert np.isnan(SCORES[0]).tolist() == [False, True]
-    assert [line["status"] for line in asked].count(200) == 3  # the passage's own tokens once more
+    assert [line["status"] for line in lines].count(200) == 3  # the passage's own tokens once more
     rows: list[dict] = _booked(store).to_pylist()
     assert [row["asset"] for row in rows] == ["lightpal/context_scores"] * 2
     assert {row["model"] for row in rows} == {"openai_compatible-1/m/window=4096"}

@@ -41,8 +41,8 @@ class CountingScorer:
         on_row: OnRow | None = None,
     ) -> list[np.ndarray]:
         scores = []
-        for place, (context, row) in enumerate(zip(contexts, candidates, strict=True)):
-            if place == self._most:
+        for index, (context, row) in enumerate(zip(contexts, candidates, strict=True)):
+            if index == self._most:
                 raise ModelUnavailableError("away")
             company = "" if self.is_pairwise else "".join(row)
             drawn = [self._draw(f"{context}|{text}|{company}", text) for text in row]
@@ -50,13 +50,13 @@ class CountingScorer:
             self.tokens_read += 10 * len(row)
             scores.append(np.array(drawn))
             if on_row:
-                on_row(place, scores[-1])
+                on_row(index, scores[-1])
         return scores
 
-    def _draw(self, told: str, text: str) -> float:
+    def _draw(self, context: str, text: str) -> float:
         if self.refuses in text:
             return np.nan
-        return -np.random.default_rng(list(told.encode())).random() / 3
+        return -np.random.default_rng(list(context.encode())).random() / 3
 
 
 @pytest.fixture
@@ -85,10 +85,10 @@ def test_nothing_is_requested_twice(store: ParquetStore, is_pairwise: bool) -> N
     distinct = [("a", "b"), ("a", "c"), ("a", "d"), ("b", "a")]
     assert sorted(inner.pairs) == (distinct if is_pairwise else sorted(_pairs()))
     assert (scorer.n_scored, scorer.n_remembered) == (len(inner.pairs), 0)
-    n_asked = len(inner.pairs)
+    n_requests = len(inner.pairs)
     another = MemoizedScorer(inner, store)  # as in another process
     assert_equal(another.score(CONTEXTS, CANDIDATES), expected)
-    assert len(inner.pairs) == n_asked
+    assert len(inner.pairs) == n_requests
     assert (another.n_scored, another.n_remembered) == (0, 6)
 
 
@@ -147,7 +147,7 @@ def test_saved_scores_survive_a_kill(store: ParquetStore, monkeypatch: pytest.Mo
     monkeypatch.setattr(memoized, "_SAVE_EVERY_S", 0.0)
     seen: list[int] = []
 
-    def snapshot(place: int, scores: np.ndarray) -> None:
+    def snapshot(index: int, scores: np.ndarray) -> None:
         other = MemoizedScorer(CountingScorer(), store)  # another process, in the middle of it
         other.score(["0", "1", "2"], [["x"]] * 3)
         seen.append(other.n_remembered)
@@ -162,16 +162,16 @@ def test_rows_progress_and_cost_are_reported(store: ParquetStore) -> None:
     rows: dict[int, np.ndarray] = {}
     scorer = MemoizedScorer(CountingScorer(), store)
     scorer.score(["b"], [["a"]])
-    told = scorer.reporting(lambda *done: progress.append(done), batches.append, _ignore)
-    scores = told.score(CONTEXTS, CANDIDATES, rows.__setitem__)
-    assert_equal([rows[place] for place in range(3)], scores)
+    reporting = scorer.reporting(lambda *done: progress.append(done), batches.append, _ignore)
+    scores = reporting.score(CONTEXTS, CANDIDATES, rows.__setitem__)
+    assert_equal([rows[index] for index in range(3)], scores)
     assert progress == [(1, 1)]  # both rows of passage a are one
     (batch,) = batches
-    assert (batch.model, batch.n_texts, batch.tokens_in) == (told.identity, 3, 30)
+    assert (batch.model, batch.n_texts, batch.tokens_in) == (reporting.identity, 3, 30)
     assert batch.cost_usd == pytest.approx(30 * PRICE / 1e6)
     assert batch.latency_s > 0
-    assert (told.n_scored, told.n_remembered) == (3, 1)
-    told.score(CONTEXTS, CANDIDATES)
+    assert (reporting.n_scored, reporting.n_remembered) == (3, 1)
+    reporting.score(CONTEXTS, CANDIDATES)
     assert len(batches) == 1
 
 
@@ -180,8 +180,8 @@ def test_rows_may_arrive_from_any_thread(store: ParquetStore) -> None:
         def score(self, contexts, candidates, on_row=None):
             scores = super().score(contexts, candidates)
             threads = [
-                threading.Thread(target=on_row, args=(place, scores[place]))
-                for place in reversed(range(len(scores)))
+                threading.Thread(target=on_row, args=(index, scores[index]))
+                for index in reversed(range(len(scores)))
             ]
             for thread in threads:
                 thread.start()
@@ -210,5 +210,5 @@ def test_scores_do_not_depend_on_earlier_requests(
         assert_equal(scores, CountingScorer(is_pairwise).score(contexts, candidates))
 
 
-def _ignore(*told: object) -> None:
+def _ignore(*reported: object) -> None:
     """Hears and does nothing."""

@@ -61,12 +61,12 @@ def test_faults_change_no_score(tmp_path: Path) -> None:
     faults = {"every": {"429": 5, "500": 7, "garbage": 11, "truncate": 13}, "retry_after": "0.02"}
     with scorer_of(tmp_path, {"max_retries": 9}, **faults) as (scorer, _):
         assert isinstance(scorer, PassageScorer)
-        heard: list[int] = []
-        scores = scorer.score(CONTEXTS, CANDIDATES, lambda row, _: heard.append(row))
-        assert heard == [0, 1]
-        for told, row in zip(scores, all_expected(), strict=True):
-            assert told.dtype == np.float64
-            np.testing.assert_allclose(told, row, rtol=1e-12)
+        received: list[int] = []
+        scores = scorer.score(CONTEXTS, CANDIDATES, lambda row, _: received.append(row))
+        assert received == [0, 1]
+        for scored, row in zip(scores, all_expected(), strict=True):
+            assert scored.dtype == np.float64
+            np.testing.assert_allclose(scored, row, rtol=1e-12)
         assert scorer.score([], []) == []
 
 
@@ -105,7 +105,7 @@ def test_long_texts_are_cut_to_half_the_window(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("script", "told"),
+    ("script", "message"),
     [
         ({"every": {"mute": 1}}, "leaves them out"),
         ({"every": {"unechoed": 1}}, "leaves them out"),
@@ -114,10 +114,12 @@ def test_long_texts_are_cut_to_half_the_window(tmp_path: Path) -> None:
     ],
 )
 def test_server_without_prompt_log_probabilities_is_reported_once(
-    tmp_path: Path, script: dict[str, Any], told: str
+    tmp_path: Path, script: dict[str, Any], message: str
 ) -> None:
     with scorer_of(tmp_path, **script) as (scorer, server):
-        with pytest.raises(ModelUnavailableError, match=f"'m' at {server.base_url} .*{told}") as e:
+        with pytest.raises(
+            ModelUnavailableError, match=f"'m' at {server.base_url} .*{message}"
+        ) as e:
             scorer.score(CONTEXTS, CANDIDATES)
         assert len(server.lines(PATH)) <= 2
     for remedy in ("echo and logprobs", "vLLM", "[scorer]", "'transformers_local'"):
@@ -164,15 +166,15 @@ def test_prompt_truncated_by_the_server_has_no_score(tmp_path: Path) -> None:
 
 
 def test_scores_are_reported_before_the_server_is_given_up(tmp_path: Path) -> None:
-    heard: dict[int, np.ndarray] = {}
+    received: dict[int, np.ndarray] = {}
     script = {"first": ("ok",) * 9 + ("401",) * 9}
     with scorer_of(tmp_path, {"max_concurrent": 1}, **script) as (scorer, server):
         with pytest.raises(ModelUnavailableError, match=r"wants a key.*\[scorer\] of gsum.toml"):
-            scorer.score(CONTEXTS, CANDIDATES, heard.__setitem__)
+            scorer.score(CONTEXTS, CANDIDATES, received.__setitem__)
         assert len(server.lines(PATH)) == 10
-    known = np.isfinite(heard[0])
+    known = np.isfinite(received[0])
     assert known.sum() == 8  # after the passage's own request
-    np.testing.assert_allclose(heard[0][known], np.array(all_expected()[0])[known])
+    np.testing.assert_allclose(received[0][known], np.array(all_expected()[0])[known])
 
 
 @pytest.mark.parametrize("counts", [True, False])

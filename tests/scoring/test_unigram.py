@@ -66,12 +66,12 @@ def test_implements_the_protocol():
 
 
 def test_each_row_is_reported_as_it_arrives():
-    told: dict[int, np.ndarray] = {}
+    reported: dict[int, np.ndarray] = {}
     rows = UnigramScorer().score(
-        ["boat", "engine"], [["boat engine"], ["engine", "quay"]], told.__setitem__
+        ["boat", "engine"], [["boat engine"], ["engine", "quay"]], reported.__setitem__
     )
-    assert list(told) == [0, 1]
-    assert all(told[place] is row for place, row in enumerate(rows))
+    assert list(reported) == [0, 1]
+    assert all(reported[index] is row for index, row in enumerate(rows))
 
 
 def test_pair_depends_on_its_batch_unless_a_background_is_given():

@@ -57,8 +57,8 @@ class Oracle:
 
         with torch.inference_mode():
             logits = self._model(input_ids=torch.tensor([ids])).logits[0, :-1]
-        told = logits.log_softmax(1)[range(len(ids) - 1), ids[1:]]
-        return told.tolist()
+        values = logits.log_softmax(1)[range(len(ids) - 1), ids[1:]]
+        return values.tolist()
 
     def score(self, context: str, candidate: str) -> float:
         """Nats per token of the candidate; long texts are cut by bytes, which are tokens here."""

@@ -185,8 +185,8 @@ class App:
         self, send: Any, receive: Any, arrived: float, path: str, body: dict, fault: str
     ) -> None:
         given = body.get("messages") or body.get("input") or body.get("prompt")
-        asked = json.dumps(given, ensure_ascii=False)
-        digest = hashlib.blake2b(asked.encode("utf-8", "replace"), digest_size=8).hexdigest()
+        request_text = json.dumps(given, ensure_ascii=False)
+        digest = hashlib.blake2b(request_text.encode("utf-8", "replace"), digest_size=8).hexdigest()
         if self.script.latency_s:
             await asyncio.sleep(self.script.latency_s)
             if await _gone(receive):
@@ -194,7 +194,7 @@ class App:
                 return
         if fault == "die":
             os._exit(1)
-        status, reply = self._refusal(body, path, asked, fault)
+        status, reply = self._refusal(body, path, request_text, fault)
         tokens = 0
         if status == 200:
             reply, tokens = self._makers[path](body, digest, fault)
@@ -206,13 +206,13 @@ class App:
             return
         await self._answer(send, arrived, path, status, reply, fault, tokens, digest)
 
-    def _refusal(self, body: dict, path: str, asked: str, fault: str) -> tuple[int, dict]:
+    def _refusal(self, body: dict, path: str, request_text: str, fault: str) -> tuple[int, dict]:
         script = self.script
         if fault == "401":
             return 401, _error("The key has been revoked.", "invalid_api_key")
         if fault == "429":
             return 429, _error("Too many requests.", "rate_limit_exceeded")
-        if fault == "500" or (script.always_fail and script.always_fail in asked):
+        if fault == "500" or (script.always_fail and script.always_fail in request_text):
             return 500, _error("The server had an error.", "server_error")
         if script.models and body["model"] not in script.models:
             missing = f"The model `{body['model']}` does not exist."
@@ -286,10 +286,10 @@ class App:
     def _echo(self, body: dict, digest: str, fault: str) -> tuple[dict, int]:
         prompt, written = body["prompt"], " said"
         tokens, values = ([], []) if fault == "unechoed" else self._reads(prompt)
-        told = {"tokens": [*tokens, written], "token_logprobs": [*values, -1.0]}
+        logprobs = {"tokens": [*tokens, written], "token_logprobs": [*values, -1.0]}
         choice = {"index": 0, "text": prompt + written, "finish_reason": "length"}
         reply = {"id": f"cmpl-{digest}", "object": "text_completion", "model": body["model"]}
-        reply |= {"choices": [choice | {"logprobs": None if fault == "mute" else told}]}
+        reply |= {"choices": [choice | {"logprobs": None if fault == "mute" else logprobs}]}
         return self._with_usage(reply, tokens_of(prompt), 1)
 
     def _with_usage(self, reply: dict, tokens_in: int, tokens_out: int) -> tuple[dict, int]:

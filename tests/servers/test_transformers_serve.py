@@ -75,8 +75,8 @@ def test_whole_run(served: tuple[str, str], tmp_path: Path) -> None:
     with house_at(tmp_path) as house:
         house.write_document(document_in(0), HOSTILE * 60)
         house.write_document(document_in(1))
-        asked = {"query_id": "q", "text": "Who met the boat?"}
-        write_lines(house.folder / "queries.jsonl", [asked])
+        question = {"query_id": "q", "text": "Who met the boat?"}
+        write_lines(house.folder / "queries.jsonl", [question])
         (house.folder / "corpus.toml").write_text(
             f"[answer]\nmax_words = 10\n[retrieval]\nk = 2\n{WITHOUT_BERTSCORE}"
         )

@@ -83,7 +83,7 @@ def kill_often(folder: Path, database: str, times: int, seed: int = 0) -> Found:
             most = chance.randint(1, 2 * _PER_KILL - 3) if number < times else 0
             acknowledged |= _client(folder, database, settings, requests, most)
             again += sum(line["messages"] in known for line in server.lines()[n_lines:])
-        asked = Counter(line["messages"] for line in server.lines())
+        n_requests = Counter(line["messages"] for line in server.lines())
         with _model(folder, database, settings) as (model, store):
             keys = [bytes.fromhex(prompt_hash(model.identity, request)) for request in requests]
             replies, _ = model.known(keys)
@@ -96,7 +96,7 @@ def kill_often(folder: Path, database: str, times: int, seed: int = 0) -> Found:
         sum(key not in replies for key in keys),
         again,
         sum(paid[keys[i].hex()] != 1 for i in acknowledged),
-        sum(n - 1 for n in asked.values()),
+        sum(n - 1 for n in n_requests.values()),
     )
 
 
@@ -137,7 +137,7 @@ def _complete(
             left = [i for i, key in enumerate(keys) if key not in stored]
             model.complete(
                 [requests[i] for i in left],
-                lambda place, _: os.write(pipe, left[place].to_bytes(4, "big")),
+                lambda index, _: os.write(pipe, left[index].to_bytes(4, "big")),
             )
     except BaseException:
         traceback.print_exc()

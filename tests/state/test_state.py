@@ -121,7 +121,7 @@ def test_threads_and_processes_write_concurrently(database: str, store: ParquetS
     model = FirstWords()
     replies = LedgeredModel(model, store, Ledger(store, TABLE, "corpus-0", "a")).complete(wanted)
     assert [r.text for r in replies] == [request.passages[0] for request in wanted]
-    assert model.n_asked == 0
+    assert model.n_requests == 0
 
 
 def test_forgotten_data_is_in_no_file(tmp_path: Path) -> None:
@@ -153,9 +153,9 @@ def test_forgotten_data_is_in_no_file(tmp_path: Path) -> None:
 
 def test_forgotten_name_is_deleted_with_its_descriptions(store: ParquetStore) -> None:
     row = {"corpus": "tales", "prompt_hash": "a", "cost_usd": 0.5, "time": 0}
-    told = [("gone", "no JSON"), ("gone", None), ("kept", "no JSON"), ("", "no JSON")]
+    entries = [("gone", "no JSON"), ("gone", None), ("kept", "no JSON"), ("", "no JSON")]
     with state_of(store).writing() as connection:
-        rows = [row | {"document_id": document, "error": error} for document, error in told]
+        rows = [row | {"document_id": document, "error": error} for document, error in entries]
         connection.execute(sa.insert(CALLS), rows)
         forget_names(connection, "tales", {"kept"})
         columns = sa.select(CALLS.c.document_id, CALLS.c.error, CALLS.c.cost_usd)

@@ -108,7 +108,7 @@ def check(root: Path) -> None:
     assert {(row["retries"], row["cost_usd"]) for row in rows} == {(None, 0.5)}
     replies = LedgeredModel(model, store, Ledger(store, TABLE, "tales", "a")).complete(REQUESTS)
     assert [reply.text for reply in replies] == [f"boat {i}" for i in range(6)]
-    assert model.n_asked == 0
+    assert model.n_requests == 0
     assert Memo(store, "embeddings", MODEL).get(KEYS) == {KEYS[0]: b"vector"}
     left = {path.name for path in root.iterdir()}
     assert left == {"_memo", "llm_calls"}

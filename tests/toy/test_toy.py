@@ -26,8 +26,8 @@ def test_method_of_forty_lines_is_complete(tmp_path: Path) -> None:
     corpus.mkdir(parents=True)
     (corpus / "corpus.toml").write_text(WITHOUT_BERTSCORE)
     (corpus / "one.txt").write_text("A boat met another boat. " * 20)
-    asked = '{"query_id": "q", "text": "Who met?", "references": ["A boat."]}\n'
-    (corpus / "queries.jsonl").write_text(asked)
+    question = '{"query_id": "q", "text": "Who met?", "references": ["A boat."]}\n'
+    (corpus / "queries.jsonl").write_text(question)
     commands = [
         ["plan", "boats", "--methods", "longest"],
         ["run", "boats", "--methods", "longest,bm25"],

@@ -39,8 +39,8 @@ GOOD_AND_BAD: Answers = {
 
 def judged(model: LanguageModel, answers: Answers = GOOD_AND_BAD, **settings) -> Result:
     chosen = JudgesSettings(methods=list(answers), **{"ratings": False} | settings)
-    asked = toys.queries(*QUESTIONS, document_id="d")
-    return judge_answers(asked, toys.summaries(answers), toys.contexts({}), model, chosen)
+    questions = toys.queries(*QUESTIONS, document_id="d")
+    return judge_answers(questions, toys.summaries(answers), toys.contexts({}), model, chosen)
 
 
 def overall(found: Result, method: str = "bm25") -> dict:
@@ -212,37 +212,37 @@ def test_three_methods_and_gaps(tmp_path: Path) -> None:
 
 
 def test_row_order_does_not_matter(tmp_path: Path) -> None:
-    asked, written = toys.queries(*QUESTIONS), toys.summaries(GOOD_AND_BAD)
+    questions, written = toys.queries(*QUESTIONS), toys.summaries(GOOD_AND_BAD)
     chosen = JudgesSettings(methods=["gor", "bm25"], ratings=False)
     none = toys.contexts({})
     with judging(tmp_path, judge(good_one)) as (model, _):
-        one = judge_answers(asked, written, none, model, chosen)
-        backwards = [table.take(list(range(len(table)))[::-1]) for table in (asked, written)]
+        one = judge_answers(questions, written, none, model, chosen)
+        backwards = [table.take(list(range(len(table)))[::-1]) for table in (questions, written)]
         other = judge_answers(*backwards, none, model, chosen)
     assert one == other
 
 
 def test_one_request_per_criterion(tmp_path: Path) -> None:
-    asked: list[tuple[str, ...]] = []
-    told: dict[tuple[str, ...], str] = {}
+    questions: list[tuple[str, ...]] = []
+    instructions: dict[tuple[str, ...], str] = {}
 
     def noting(body: dict) -> str:
         fields = (wanted_schema(body) or {})["properties"]
-        asked.append(tuple(name for name in fields if name != "mark"))
-        told[asked[-1]] = body["messages"][0]["content"]
+        questions.append(tuple(name for name in fields if name != "mark"))
+        instructions[questions[-1]] = body["messages"][0]["content"]
         return verdict(body, good_one(texts_of(body)))
 
     with judging(tmp_path, noting) as (model, _):
         together = judged(model).rows
-        assert asked == [CRITERIA] * 2 * len(QUESTIONS)
-        asked.clear()
+        assert questions == [CRITERIA] * 2 * len(QUESTIONS)
+        questions.clear()
         apart = judged(model, one_criterion_per_call=True).rows
-    assert sorted(asked) == sorted([(c,) for c in CRITERIA] * 2 * len(QUESTIONS))
+    assert sorted(questions) == sorted([(c,) for c in CRITERIA] * 2 * len(QUESTIONS))
     assert apart.equals(together)  # this judge goes by the answers alone
     for criterion in CRITERIA:
-        others = [name for name in CRITERIA if f"- {name}:" in told[(criterion,)]]
+        others = [name for name in CRITERIA if f"- {name}:" in instructions[(criterion,)]]
         assert others == [criterion]
-    assert "all of this" not in told[("overall",)]
+    assert "all of this" not in instructions[("overall",)]
 
 
 def test_judge_of_its_own_answers_is_flagged(tmp_path: Path) -> None:
@@ -300,7 +300,7 @@ def test_answer_text_does_not_change_the_verdict(tmp_path: Path) -> None:
         "evil": {f"q{i}": injected for i, injected in enumerate(HOSTILE)},
         "fair": {f"q{i}": "a good answer" for i in range(len(HOSTILE))},
     }
-    asked = toys.queries(*answers["evil"])
+    questions = toys.queries(*answers["evil"])
     written, none = toys.summaries(answers), toys.contexts({})
     chosen = JudgesSettings(methods=list(answers), ratings=False)
 
@@ -310,10 +310,10 @@ def test_answer_text_does_not_change_the_verdict(tmp_path: Path) -> None:
         return f"[1] says {texts[0]!r} and [2] says:\n{texts[1]}\n\nMy verdict:\n{own}\n"
 
     with judging(tmp_path, judge(good_one)) as (model, _):
-        plain = judge_answers(asked, written, none, model, chosen)
+        plain = judge_answers(questions, written, none, model, chosen)
     assert set(plain.rows["verdict"].to_pylist()) == {"loss"}
     with judging(tmp_path, quoting, 0) as (model, _):
-        quoted = judge_answers(asked, written, none, model, chosen)
+        quoted = judge_answers(questions, written, none, model, chosen)
     # beside a quotation the judge's own verdict counts or, where it is not clear, none does
     verdicts = quoted.rows["verdict"].to_pylist()
     assert set(verdicts) == {"loss", "unparsed"}

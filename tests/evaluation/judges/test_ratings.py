@@ -23,16 +23,16 @@ PASSAGES = {"gor": {"q1": ["first passage", "second passage"]}}
 
 def judged(model: LanguageModel, references: list[str], **settings) -> Result:
     chosen = JudgesSettings(methods=["gor"], **settings)
-    asked = toys.queries("q1", references=references)
-    return judge_answers(asked, toys.summaries(ANSWERS), toys.contexts(PASSAGES), model, chosen)
+    questions = toys.queries("q1", references=references)
+    return judge_answers(questions, toys.summaries(ANSWERS), toys.contexts(PASSAGES), model, chosen)
 
 
 def criterion_of(body: dict) -> str:
     """Which rating is asked for, from the instructions."""
-    told = body["messages"][0]["content"]
-    if "from 1 to 5" in told:
-        return "consistency" if "consistent" in told else "relevance"
-    return "lr2" if "partly" in told else "lr1"
+    instructions = body["messages"][0]["content"]
+    if "from 1 to 5" in instructions:
+        return "consistency" if "consistent" in instructions else "relevance"
+    return "lr2" if "partly" in instructions else "lr1"
 
 
 def by_criterion(found: Result) -> dict[str, tuple]:
@@ -120,10 +120,10 @@ def test_unparsed_permissive_verdict_stays_unparsed(tmp_path: Path) -> None:
 
 
 def test_passages_over_budget_are_reported(tmp_path: Path) -> None:
-    told: dict[str, tuple[str, list[str]]] = {}
+    prompts: dict[str, tuple[str, list[str]]] = {}
 
     def noting(body: dict) -> str:
-        told[criterion_of(body)] = body["messages"][0]["content"], texts_of(body)
+        prompts[criterion_of(body)] = body["messages"][0]["content"], texts_of(body)
         return verdict(body)
 
     long = {"gor": {"q1": ["x" * 80, "y" * 80, "z" * 80]}}
@@ -135,7 +135,7 @@ def test_passages_over_budget_are_reported(tmp_path: Path) -> None:
             model,
             JudgesSettings(methods=["gor"], max_passage_characters=100),
         )
-    instructions, texts = told["consistency"]
+    instructions, texts = prompts["consistency"]
     assert texts[1:] == ["x" * 80, "y" * 20]
     assert "3 passages, 2 are left out here or cut short" in instructions.replace("\n", " ")
     shares = {row["criterion"]: row["share_shown"] for row in found.rows.to_pylist()}
@@ -150,9 +150,9 @@ def test_judge_reads_the_contexts_of_the_answer(tmp_path: Path) -> None:
     # refinement shortened the best passage, dropped the second and left the third
     given = toys.contexts({"gae": {"q1": ["as found"]}, "bm25": {"q1": ["found"]}})
     refined = toys.contexts({"gae": {"q1": ["shortened", "", "third"]}})
-    place = refined.schema.get_field_index("document_id")  # is never null here
+    i = refined.schema.get_field_index("document_id")  # is never null here
     owner = pa.field("document_id", pa.string(), nullable=False)
-    refined = refined.set_column(place, owner, refined["document_id"])
+    refined = refined.set_column(i, owner, refined["document_id"])
     refined = refined.append_column("fate", pa.array(["edited", "dropped", "edited"]))
     tables = refined.take([2, 1, 0]), given.filter(pc.equal(given["method"], "bm25"))
     read = of_methods(tables, "contexts", ["gae", "bm25"])
@@ -181,7 +181,7 @@ def test_every_family_is_judged_on_its_contexts() -> None:
 
 
 def test_only_first_sample_of_named_methods_is_judged(tmp_path: Path) -> None:
-    asked = toys.queries("q1")
+    questions = toys.queries("q1")
     written = [toys.summaries({"gor": {"q1": "one"}, "bm25": {"q1": "no"}})]
     written += [toys.summaries({"gor": {"q1": "two"}}, sample=1)]
     given = [toys.contexts({"gor": {"q1": ["p"]}}), toys.contexts({"gor": {"q1": ["r"]}}, sample=1)]
@@ -194,7 +194,7 @@ def test_only_first_sample_of_named_methods_is_judged(tmp_path: Path) -> None:
     with judging(tmp_path, noting) as (model, _):
         chosen = JudgesSettings(methods=["gor"])
         tables = pa.concat_tables(written), pa.concat_tables(given)
-        judge_answers(asked, *tables, model, chosen)
+        judge_answers(questions, *tables, model, chosen)
     assert sorted(shown) == [["one"], ["one", "p"]]
 
 

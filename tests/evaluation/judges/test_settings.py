@@ -37,7 +37,7 @@ def test_the_embedded_model_never_judges() -> None:
 
 
 @pytest.mark.parametrize(
-    ("values", "told"),
+    ("values", "message"),
     [
         ({"repeats": 3}, r"repeats is 3, but at temperature 0 .* raise temperature"),
         ({"pairwise": False, "ratings": False}, "both off"),
@@ -47,20 +47,20 @@ def test_the_embedded_model_never_judges() -> None:
         ({"method": ["gor"]}, "unknown key 'method'"),
     ],
 )
-def test_mistakes_are_reported(values: dict, told: str) -> None:
-    with pytest.raises(CorpusError, match=told):
+def test_mistakes_are_reported(values: dict, message: str) -> None:
+    with pytest.raises(CorpusError, match=message):
         section(**values)
     assert section(repeats=3, temperature=0.7).repeats == 3
     assert section(temperature=1).temperature == 1
 
 
 def test_only_selected_kinds_and_splits_are_judged() -> None:
-    asked = [
+    questions = [
         *toys.queries("g", split="dev").to_pylist(),
         *toys.queries("s", kind="specific").to_pylist(),
         *toys.queries("t", split="test").to_pylist(),
     ]
-    table = toys.queries().from_pylist(asked, toys.queries().schema)
+    table = toys.queries().from_pylist(questions, toys.queries().schema)
     assert list(drawn_questions(table, section())) == ["g", "t"]
     assert list(drawn_questions(table, section(splits=["test"]))) == ["t"]
     assert list(drawn_questions(table, section(kinds=["general", "specific"]))) == ["g", "s", "t"]
