@@ -36,7 +36,7 @@ Scores = dict[str, dict[str, dict[str, float]]]
 
 
 def scores_of(store: ParquetStore, corpus: str, methods: Sequence[str] | None = None) -> Scores:
-    """What is stored of the answers of a corpus, of these methods or of all."""
+    """Return the stored scores of the answers of a corpus, of these methods or of all."""
     table = TABLES["scores"]
     found: Scores = {}
     for partition in store.partitions(table, corpus):

@@ -88,7 +88,7 @@ def rows_of(store: ParquetStore, name: str) -> list[dict[str, Any]]:
 
 
 def measure(home: Path, status: int, again: int) -> Iterator[Measurement]:
-    """What each asset asked, what each method wrote, and which tables remained empty.
+    """Yield requests of each asset, rows of each method, and the tables that remained empty.
 
     Parameters
     ----------

@@ -41,7 +41,7 @@ Side = Callable[[dict[int, float]], Any]
 
 @dataclass(frozen=True)
 class Use:
-    """What a method asks for."""
+    """Parameters of a method's PageRank."""
 
     name: str
     restart: float

@@ -39,7 +39,7 @@ COMPARED = ("n", "mean [95% interval]", "difference [95% interval]", "p")
 
 @dataclass(frozen=True)
 class Result:
-    """What one result file holds.
+    """Contents of one result file.
 
     Attributes
     ----------

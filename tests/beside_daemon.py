@@ -110,7 +110,7 @@ def _trial(house: House, pipeline: Pipeline, corpus: str, method: str) -> Trial:
 
 
 def _failures(house: House, pipeline: Pipeline, corpus: str, method: str) -> Iterator[str]:
-    """What is missing or out of date of what a method needs."""
+    """Yield the missing and stale assets that a method needs."""
     with house.instance() as instance:
         snapshot = replace(pipeline.new_snapshot(instance), scope=frozenset([method]))
         for key, partitions in snapshot.left(corpus).items():

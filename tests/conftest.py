@@ -36,7 +36,7 @@ compute_logs:
 
 CORPUS = "tales"
 READ_TOGETHER = ("documents", "rejected_documents", "converted_documents", "document_sections")
-"""What one step makes of the files."""
+"""Assets that one step writes from the files."""
 WORDS = [
     "boat",
     "lamp",
@@ -121,7 +121,7 @@ class House:
 
 @event.listens_for(Engine, "connect")
 def wait_for_no_disk(connection: sqlite3.Connection, _: object) -> None:
-    """What a test writes need not outlive the machine's power."""
+    """Skip syncing to disk: files of a test need not survive a power failure."""
     if isinstance(connection, sqlite3.Connection):
         connection.execute("PRAGMA synchronous = OFF")
 

@@ -56,12 +56,12 @@ def gsum(*arguments: str) -> Result:
 
 
 def flat(result: Result) -> str:
-    """What a command printed, without the line breaks of a narrow screen."""
+    """Return the output of a command without the line breaks of a narrow screen."""
     return " ".join(result.output.split())
 
 
 def printed(*arguments: str) -> str:
-    """What a command that succeeds prints."""
+    """Return the output of a command that must succeed."""
     result = gsum(*arguments)
     assert result.exit_code == 0, result.output
     return result.output
@@ -80,7 +80,7 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
 
 @pytest.fixture(scope="module")
 def imported(home: Path) -> str:
-    """What the import of two meetings prints."""
+    """Return the output of importing two meetings."""
     source = home / "official"
     source.mkdir()
     (source / "val.jsonl").write_text("".join(json.dumps(meeting(t)) + "\n" for t in TURNS))

@@ -55,7 +55,7 @@ def environment(tmp_path: Path) -> dict[str, str]:
 
 
 def said(environment: dict[str, str], *command: str) -> str:
-    """What a command printed to stdout."""
+    """Return the standard output of a command."""
     result = subprocess.run(
         command, cwd=ROOT, env=environment, capture_output=True, text=True, timeout=120
     )

@@ -1,4 +1,4 @@
-"""What the UI says of assets and of what was made, against the declared tables and the files."""
+"""Descriptions and metadata in the UI match the declared tables and the files."""
 
 import base64
 import io

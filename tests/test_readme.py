@@ -1,4 +1,4 @@
-"""What README says can be typed, and nothing that can be typed is missing there."""
+"""Commands and settings in README are valid, and none is missing there."""
 
 import re
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""What reflection and refinement save and cost: tokens and ROUGE beside plain retrieval.
+"""Savings and costs of reflection and refinement: tokens and ROUGE against plain retrieval.
 
 Run as `python -m benchmarks.gae refinement`; GSUM_DATASETS names the folder of datasets. Answers
 are those of the extractive model; every step is the pipeline's own.
@@ -86,7 +86,7 @@ def _chunks(collection: Collection) -> pa.Table:
 
 
 def _tables(name: str, tables: Tables, split: str, n: int | None) -> dict[str, pa.Table]:
-    """What the family reads, and the first `n` questions of a split."""
+    """Return the tables of the family, and the first `n` questions of a split."""
     here = corpus(name).collection
     questions = [q for q in corpus(name).queries if q.split == split][:n]
     assert here.embeddings is not None

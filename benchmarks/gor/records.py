@@ -1,4 +1,4 @@
-"""What a home holds of one corpus, and what is measured of a ranking of its nodes."""
+"""Tables of one corpus in a home, and measures of a ranking of its nodes."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -99,7 +99,7 @@ class Trainer:
 
 
 def measured(records: Records, graphs: Sequence[RecordGraph], vectors: Sequence[np.ndarray]) -> Run:
-    """What node embeddings are worth on documents and development questions.
+    """Measure node embeddings on documents and development questions.
 
     Parameters
     ----------

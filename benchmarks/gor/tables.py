@@ -151,7 +151,7 @@ def number_table(
     dense: Answers,
     how: str,
 ) -> Measurement:
-    """What the number of simulated questions changes (the paper's figures 2 and 5)."""
+    """Measure the effect of the number of simulated questions (the paper's figures 2 and 5)."""
     query_ids = [row["query_id"] for row in of_kind(records, "general")]
     control = [dense[q]["rougeL"] for q in query_ids]
     chunks = [np.array([run.among_chunks for run in runs]) for runs in by_number.values()]

@@ -26,7 +26,7 @@ DIMENSION = 384
 
 
 class Counts(NamedTuple):
-    """What a server did.
+    """Counts of a server.
 
     Attributes
     ----------
@@ -109,7 +109,7 @@ class InstantServer:
     base_url: str
 
     def counts(self) -> Counts:
-        """What it did so far."""
+        """Return the counts so far."""
         with urllib.request.urlopen(self.base_url.removesuffix("/v1") + "/counts") as reply:
             return Counts(**json.load(reply))
 

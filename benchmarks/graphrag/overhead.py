@@ -1,4 +1,4 @@
-"""What an index takes beside the language model: both sides over the same passages.
+"""Indexing overhead besides the language model: both packages over the same passages.
 
 Each side is a process that starts with an empty folder and talks to an instant server of its own.
 """
@@ -20,7 +20,7 @@ _SHOWN_STEPS = 14
 
 
 class Side(NamedTuple):
-    """What one side took and made.
+    """Cost and output of one package.
 
     Attributes
     ----------

@@ -29,7 +29,7 @@ _SENTENCE = re.compile(r"[^.!?\n]+[.!?\n]*")
 
 
 class Entity(NamedTuple):
-    """What an extraction says of a name."""
+    """An extracted entity."""
 
     name: str
     type: str
@@ -37,7 +37,7 @@ class Entity(NamedTuple):
 
 
 class Relationship(NamedTuple):
-    """What an extraction says of two names."""
+    """An extracted relationship of two names."""
 
     source: str
     target: str
@@ -46,7 +46,7 @@ class Relationship(NamedTuple):
 
 
 class Extraction(NamedTuple):
-    """What one reply tells of a passage."""
+    """Contents of one reply about a passage."""
 
     entities: Sequence[Entity]
     relationships: Sequence[Relationship]
@@ -66,7 +66,7 @@ def number_of(prompt: str) -> int | None:
 
 
 def extractions(passage: str) -> tuple[Extraction, Extraction]:
-    """What the first reply tells of a passage, and what its gleaning adds."""
+    """Contents of the first reply about a passage and of its gleaning."""
     names = list(dict.fromkeys(_name().findall(passage)))[:MOST_NAMES]
     words = sorted(dict.fromkeys(re.findall(r"\b[a-z]{6,}\b", passage)), key=len, reverse=True)
     names = [*names, *words][: MOST_ENTITIES + N_MISSED]

@@ -1,4 +1,4 @@
-"""What the instant server says to either client: constant but for the passage that is shown.
+"""Replies of the instant server to either client: constant except for the passage shown.
 
 For a passage both get the same entities and relationships, each in the form it asks for: the
 package tuples with delimiters, gsum JSON.

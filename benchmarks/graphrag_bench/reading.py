@@ -1,4 +1,4 @@
-"""What a method read and answered, scored, and plain retrieval that reads as much."""
+"""Scores of a method's contexts and answers, and plain retrieval of equal length."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -23,7 +23,7 @@ from gsum_resources.llm.ledger import Ledger
 
 @dataclass(frozen=True)
 class Answered:
-    """What a method read for a question, and what it answered.
+    """Contexts that a method read for a question, and its answer.
 
     Attributes
     ----------

@@ -40,7 +40,7 @@ class Beside:
 
 @dataclass(frozen=True)
 class Results:
-    """What was read and answered.
+    """Readings and answers of all methods.
 
     Attributes
     ----------

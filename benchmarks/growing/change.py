@@ -1,4 +1,4 @@
-"""What it costs to take in a change, beside the index of all, with the index of every method.
+"""Cost of a change compared with a full index, over the index of every method.
 
     GSUM_DATASETS=../shared/datasets python -m benchmarks.growing change
 
@@ -38,7 +38,7 @@ _BEFORE = ("generated_questions", "queries", "query_embeddings")
 
 
 class Cost(NamedTuple):
-    """What one run took.
+    """Cost of one run.
 
     Attributes
     ----------

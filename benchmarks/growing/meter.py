@@ -1,4 +1,4 @@
-"""What each step of a process's runs takes: seconds, seconds of processors, peak of memory."""
+"""Wall time, CPU time and peak memory of each step of a process's runs."""
 
 import os
 import threading
@@ -21,7 +21,7 @@ _ENDS = (DagsterEventType.STEP_SUCCESS, DagsterEventType.STEP_FAILURE)
 
 @dataclass
 class Spent:
-    """What a step took, over all runs.
+    """Cost of a step over all runs.
 
     Attributes
     ----------

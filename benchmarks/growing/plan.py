@@ -1,4 +1,4 @@
-"""What `gsum plan` tells beside what a server then counts, for every method.
+"""Estimates of `gsum plan` compared with a server's counts, for every method.
 
     python -m benchmarks.growing plan [METHOD ...]
 
@@ -100,7 +100,7 @@ def differing(says: Says) -> Says:
 
 
 class Counting:
-    """What a server says, counted."""
+    """Counts the replies of a server."""
 
     def __init__(self, says: Says) -> None:
         self._says = says
@@ -114,7 +114,7 @@ class Counting:
         return text
 
     def taken(self) -> Usage:
-        """What was asked since the last time that this was called."""
+        """Return and reset the usage since the last call."""
         taken, self.usage = self.usage, Usage()
         return taken
 

@@ -1,4 +1,4 @@
-"""What an index of 100,000 chunks takes, and one document more; where it grows faster than it.
+"""Cost of indexing 100,000 chunks, and of one document more; superlinear steps.
 
     OMP_NUM_THREADS=1 python -m benchmarks.growing size
 
@@ -40,7 +40,7 @@ _SHOWN = 0.01  # share of the run's seconds from which a step has a row of its o
 
 
 class Run(NamedTuple):
-    """What one run took and made.
+    """Cost and output of one run.
 
     Attributes
     ----------
@@ -72,7 +72,7 @@ class Size(NamedTuple):
 
 
 def measure(sizes: Sequence[int], packaged: bool, home: Path | None = None) -> list[Measurement]:
-    """What each size takes.
+    """Measure the cost of each size.
 
     Parameters
     ----------
@@ -178,7 +178,7 @@ def _exponent(sizes: Sequence[int], values: Sequence[float]) -> str:
 
 
 def _described(run: Run) -> str:
-    """What a run took, the longest steps first."""
+    """Return the cost of a run, the longest steps first."""
     lines = [f"{run.usage.wall_s:.0f} s, peak {run.usage.peak_mib:,.0f} MiB"]
     for name, step in sorted(run.steps.items(), key=lambda pair: -pair[1]["cpu_s"])[:25]:
         seconds = f"{step['wall_s']:8.1f} s {step['cpu_s']:8.1f} s CPU"

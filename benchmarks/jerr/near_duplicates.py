@@ -70,7 +70,7 @@ def keys_of_elements(n: int, seed: int = 0) -> list[str]:
 
 
 def scan(hashes: np.ndarray, n_bits: int, n_rows: int | None = None) -> Pairs:
-    """What `near_pairs` finds, by comparing all; `n_rows` of the hashes with those behind them."""
+    """Return `near_pairs` by brute force, for `n_rows` of the hashes against all later ones."""
     found = [np.zeros((0, 3), np.int64)]
     for start in range(0, len(hashes) if n_rows is None else n_rows, _BLOCK):
         bits = hamming(hashes[start : start + _BLOCK, None], hashes[None, start:])

@@ -69,7 +69,7 @@ def by_relevance(stories: Stories) -> dict[str, list[str]]:
 
 
 def beside(stories: Stories, searches: pa.Table, ranked: Mapping[str, list[str]], k: int) -> Beside:
-    """What the `k` best nodes of a search lead to, beside as many line chunks by relevance."""
+    """Count line chunks that the `k` best nodes of a search lead to, and as many by relevance."""
     led = chunks_of(searches, k)
     rows = []
     for query_id, (_, right) in stories.questions.items():

@@ -65,7 +65,7 @@ class Stories:
 
     @cached_property
     def space(self) -> SearchSpace:
-        """What is searched."""
+        """Return the search space."""
         line_chunks = rows_of(TABLES["chunks"], self.chunks, "squality")
         return SearchSpace(self.graph.nodes, self.graph.edges, line_chunks, WORDS)
 

@@ -56,7 +56,7 @@ def small_graph(draw: random.Random) -> Graph:
 
 
 def reward(path: Sequence[int], gains: Gains, discount: float) -> float:
-    """What a path tells, as the search has it."""
+    """Return the gains of a path, as the search defines them."""
     best: dict[int, float] = {}
     for step, node in enumerate(path):
         for keyword, gain in gains.get(node, ()):

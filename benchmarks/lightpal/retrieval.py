@@ -1,4 +1,4 @@
-"""What LightPAL, PromptRank and the passage walk find, beside what they start from.
+"""Retrieval quality of LightPAL, PromptRank and the passage walk, and of their seeds.
 
 Run as `python -m benchmarks.lightpal TABLE`; GSUM_DATASETS names the folder of datasets. Every
 comparison is paired by question, with a baseline that finds as many passages.
@@ -56,7 +56,7 @@ Values = dict[str, np.ndarray]  # of each question, by method
 def ranked(
     method: str, index: Indexed, questions: Questions, cutoffs: Sequence[int], level: str
 ) -> Iterator[list[list[str]]]:
-    """What a method finds, best first: for each K the items of each question."""
+    """Return the items that a method finds for each K and question, best first."""
     print(f"{method} ranks for {len(questions)} questions", file=sys.stderr, flush=True)
     depends_on_k = method in VARIANTS and method != PASSAGE_WALK
     rows = None
@@ -171,7 +171,7 @@ def stories() -> Iterator[Measurement]:
 
 
 def evidence() -> Iterator[Measurement]:
-    """What of the marked evidence is read in six passages of a meeting, QMSum val.
+    """Measure the share of marked evidence in six passages of a meeting, QMSum val.
 
     Raises
     ------

@@ -92,8 +92,8 @@ def measure(n_sections: int = SECTIONS, n_candidates: int = CANDIDATES) -> Measu
     return Measurement(
         "LightPAL's scorers, a part of ODSum-Story",
         f"{len(collection.document_ids)} sections, {len(collection.chunk_ids)} passages, "
-        f"{len(queries)} questions, {n_candidates} candidates a passage; percent, "
-        "paired by question, p adjusted (Holm) in each pair of "
+        f"{len(queries)} questions, {n_candidates} candidates a passage, K = {max(CUTOFFS)}; "
+        "percent, paired by question, p adjusted (Holm) in each pair of "
         f"rows. Index and ranking took {seconds[BASELINE]:.0f} s by word frequencies and "
         f"{seconds['packaged']:,.0f} s by the packaged model.",
         ["method", "metric", "scorer", *COMPARED],
@@ -112,10 +112,8 @@ def _rankings(
     )
     walked = PassageGraphs.of(edges, VARIANTS[PASSAGE_WALK].graph, both_ways=True)
     tables = Tables(edges, walk_trust(collection, walked, LANGUAGE, SETTINGS.walk))
-    return {
-        method: rank(method, collection, questions, tables, LANGUAGE, SETTINGS, lambda: scorer)
-        for method in METHODS
-    }
+    of_model = tables, LANGUAGE, SETTINGS, lambda: scorer, max(CUTOFFS)
+    return {method: rank(method, collection, questions, *of_model) for method in METHODS}
 
 
 def main() -> None:

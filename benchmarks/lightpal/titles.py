@@ -21,7 +21,7 @@ _Run = tuple[str, ...]
 
 
 def without_titles(queries: Sequence[Query], texts: Mapping[str, str]) -> list[str]:
-    """What questions search for, with the name of what they are about left out.
+    """Return the search texts of questions without the title they are about.
 
     Questions about the same documents are taken together. What they name is the longest run of
     words, in any case, which most of them share with the opening of one of these documents; of runs

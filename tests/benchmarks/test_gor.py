@@ -1,4 +1,4 @@
-"""What the benchmark of Graph of Records computes, where the answer is known."""
+"""Statistics of the Graph of Records benchmark, on known answers."""
 
 import numpy as np
 import pytest

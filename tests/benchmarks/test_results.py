@@ -1,4 +1,4 @@
-"""What the docs say of measurements is what the result files hold."""
+"""Tables of measurements in the docs equal the result files."""
 
 import json
 import re

@@ -31,7 +31,7 @@ def indexed(root: Path, furnish: Callable[[House], None]) -> Iterator[House]:
 
 
 def verdicts(house: House, written: Sequence[Partition] | None = None) -> dict[str, Verdict]:
-    """What every check says, by `asset:check`; by default after a look at everything."""
+    """Return the verdict of every check by `asset:check`, by default over all partitions."""
     pipeline = house.pipeline()
     lineage = Lineage(pipeline.store, TABLES, lambda _: None)
     graph = pipeline.definitions.resolve_asset_graph()

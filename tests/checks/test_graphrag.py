@@ -143,7 +143,7 @@ def _table(name: str, values: Sequence[tuple]) -> pa.Table:
 
 
 def snapshot(check: str, **changed: list[tuple]) -> Finding:
-    """What a check finds once the rows of some tables are others."""
+    """Return the finding of a check after the rows of some tables are replaced."""
     wanted = {name if name == "chunks" else f"graphrag.{name}": v for name, v in changed.items()}
     return CHECKS[check](tables(GOOD | wanted))
 
@@ -303,7 +303,7 @@ DEFECTS: dict[tuple[str, str], list[tuple]] = {
 
 
 @pytest.mark.parametrize(
-    ("check", "table", "number", "row", "problems"),
+    ("check", "table", "number", "row", "failures"),
     [
         (*which, number, row, failures)
         for which, cases in DEFECTS.items()

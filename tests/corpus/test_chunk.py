@@ -232,7 +232,7 @@ _document = st.lists(_alphabet, max_size=60).map("".join)
 
 
 def _check(text, chunks):
-    """What holds for every chunker and every text."""
+    """Assert the invariants of every chunker on any text."""
     covered = bytearray(len(text))
     for position, chunk in enumerate(chunks):
         assert chunk.position == position

@@ -437,7 +437,7 @@ def test_graphrag_bench_rejects_unknown_type_and_two_corpora(tmp_path):
 
 
 def test_halves_of_graphrag_bench_are_stable():
-    """What was set aside would no longer be unseen if another rule moved guides over."""
+    """The rule that splits the guides must not change, or held-out guides become known."""
     splits = [split_of_guide(f"guide {i}") for i in range(6)]
     assert splits == ["test", "test", "dev", "test", "test", "dev"]
 

@@ -31,7 +31,7 @@ def folder(tmp_path: Path) -> Path:
 
 
 def uncommented() -> dict[str, Any]:
-    """What the file sets once every key of it that has a default is put in force."""
+    """Return the settings of the file after every key with a default is uncommented."""
     lines = commented_toml(SETTINGS_TABLES).splitlines()
     keys = [line[2:] for line in lines if re.match(r"# (\[|\w+ = (?!…))", line)]
     return tomllib.loads("\n".join(keys))

@@ -1,4 +1,4 @@
-"""What a run and an import say of the files that they read and did not read."""
+"""Messages of a run and of an import about the files that were read and rejected."""
 
 import pyarrow as pa
 import pytest

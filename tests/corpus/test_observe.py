@@ -1,4 +1,4 @@
-"""What is observed in a corpus folder changes exactly with the files that it is about."""
+"""The observed version of a corpus folder changes exactly with the files it covers."""
 
 from collections.abc import Callable
 from pathlib import Path

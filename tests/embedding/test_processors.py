@@ -1,4 +1,4 @@
-"""What a vector keeps where the processor has other features: its value, not its last bits."""
+"""Vectors agree across processor features up to the last bits."""
 
 import os
 import subprocess

@@ -1,4 +1,4 @@
-"""What a server's answer means for this request and for the others."""
+"""Effect of a server's answer on its request and on the others."""
 
 import json
 from email.utils import formatdate

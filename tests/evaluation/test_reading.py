@@ -1,4 +1,4 @@
-"""What answers were written from: by chunks that texts hold, by documents, and in tokens."""
+"""Evidence read for an answer: by chunks, by documents, and in tokens."""
 
 import pyarrow as pa
 import pytest

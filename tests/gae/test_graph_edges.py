@@ -1,4 +1,4 @@
-"""What joins passages: places in a document, citations, words; and what they are as features."""
+"""Edges between passages (position, citations, words) and features of passages."""
 
 import numpy as np
 import pytest

@@ -164,7 +164,7 @@ def test_update_equals_rebuild_and_requests_only_changes(
 
 
 def descriptions(house: House) -> dict[str, list[str]]:
-    """What is said of each name, distinct."""
+    """Return the distinct descriptions of each name."""
     said: dict[str, dict[str, None]] = {}
     rows = house.table("graphrag.entity_mentions").sort_by("document_id").to_pylist()
     for row in rows:

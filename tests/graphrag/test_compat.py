@@ -1,4 +1,4 @@
-"""What users of Microsoft GraphRAG know is there: its tables, columns, types and joins."""
+"""Tables, columns, types and joins of Microsoft GraphRAG are available."""
 
 import json
 from collections.abc import Iterator
@@ -124,7 +124,7 @@ def connection(store: ParquetStore) -> Iterator[duckdb.DuckDBPyConnection]:
 
 
 def frame(connection: duckdb.DuckDBPyConnection, name: str) -> pd.DataFrame:
-    """What `pd.read_parquet(f"{name}.parquet")` is for a user of the package."""
+    """Return the counterpart of the package's `pd.read_parquet(f"{name}.parquet")`."""
     query = f"from graphrag_compat.{name} where corpus = '{CORPUS}' order by human_readable_id"
     return connection.sql(query).df().drop(columns="corpus")
 

@@ -1,4 +1,4 @@
-"""What answers are made from: in scope, in a stable order, and no longer than the prompt."""
+"""Contexts of answers are in scope, in a stable order, and fit the prompt."""
 
 from dataclasses import replace
 from itertools import pairwise

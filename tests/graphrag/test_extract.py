@@ -65,7 +65,7 @@ def reply(entities: Sequence[dict] = (), related: Sequence[dict] = (), **more: A
 
 
 def speaking(says: Says, received: list[dict] | None = None) -> Callable[[dict], str]:
-    """What the server says to a body, which `heard` takes; re-asks count as rounds, too."""
+    """Return the server's reply to a body, appended to `received`; re-asks count as rounds."""
     n_requests: Counter[str] = Counter()
 
     def said(body: dict) -> str:
@@ -234,7 +234,7 @@ def mixed(text: str, nth: int) -> str:
 
 @pytest.fixture(scope="module")
 def requested_twice(tmp_path_factory) -> Iterator[list[tuple[Result, list[int]]]]:
-    """What two runs over one memo bring, and the hashes of what each asked the server."""
+    """Yield the results of two runs over one memo, and the hashes of the requests of each."""
     folder: Path = tmp_path_factory.mktemp("extract")
     store = ParquetStore(str(folder))
     runs = []

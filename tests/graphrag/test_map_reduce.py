@@ -30,7 +30,7 @@ WORDS = ["boat", "lamp", "harbour", "orchard", "letter", "mirror", "signal", "cl
 
 @dataclass
 class Run:
-    """What a run wrote, and what the model was asked: the maps, then the final questions."""
+    """Rows of a run and its requests to the model: the maps, then the final questions."""
 
     partial: pa.Table
     failures: list[str]

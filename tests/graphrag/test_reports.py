@@ -43,7 +43,7 @@ def says(*findings: dict) -> Say:
 
 @dataclass
 class Run:
-    """What was written, and what the model was asked."""
+    """Written reports and the requests to the model."""
 
     written: Result
     model: Scripted

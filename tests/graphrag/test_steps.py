@@ -28,7 +28,7 @@ class Sections:
     """Settings that are not set, and built-in prompts."""
 
     def section(self, corpus: str, name: str) -> Any:
-        """What stands in `corpus.toml`, or the text of a prompt."""
+        """Return the contents of `corpus.toml` or the text of a prompt."""
         table, _, rest = name.partition(".")
         if table == "prompts":
             return PROMPTS.built_in[rest.partition(".")[2]].text

@@ -1,4 +1,4 @@
-"""What is found after a change is what is found from nothing."""
+"""Incremental nearest neighbours equal a full recomputation."""
 
 import numpy as np
 import pytest
@@ -20,7 +20,7 @@ def searched(groups: Groups) -> tuple[np.ndarray, np.ndarray]:
 
 
 def before(then: Groups, now: Groups, k: int) -> Before:
-    """What was found among `then`, as it concerns `now`."""
+    """Return the neighbours found among `then`, restricted to `now`."""
     kept = [name for name in sorted(now) if name in then and np.array_equal(then[name], now[name])]
     fresh = [index for index, name in enumerate(sorted(now)) if name not in kept]
     of_groups = {name: name for name in kept}

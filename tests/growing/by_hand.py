@@ -98,7 +98,7 @@ class Workshop:
         inputs: dict[str, Any],
         step: SimpleNamespace,
     ) -> dict[str, Any]:
-        """What the asset's function returns, by name of output."""
+        """Return the outputs of the asset's function by name."""
         context = SimpleNamespace(
             partition_key=keys[0],
             partition_keys=keys,
@@ -154,7 +154,7 @@ def _is_in_the_graph_alone(op: dg.OpDefinition, name: str) -> bool:
 
 @contextmanager
 def _current(context: SimpleNamespace) -> Iterator[None]:
-    """What `dg.AssetExecutionContext.get` gives meanwhile."""
+    """Set `context` as the result of `dg.AssetExecutionContext.get`."""
     token = current_execution_context.set(context)  # type: ignore[arg-type]
     try:
         yield

@@ -1,4 +1,4 @@
-"""What a tester may choose from: methods of all families, settings, questions, models."""
+"""Choices of the state machine: methods of all families, settings, questions, models."""
 
 from typing import Any
 

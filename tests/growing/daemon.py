@@ -23,7 +23,7 @@ _QUIET = {"loggers": {"console": {"config": {"log_level": "CRITICAL"}}}}
 
 @dataclass
 class Daemon:
-    """What the daemon remembers between two ticks: each sensor's cursor."""
+    """State of the daemon between two ticks: the cursor of each sensor."""
 
     cursors: dict[str, str | None] = field(default_factory=dict)
 

@@ -149,7 +149,7 @@ def materialize_due(pipeline: Pipeline, corpus: str, together: bool = True) -> i
 
 
 def _snapshot(pipeline: Pipeline) -> Snapshot:
-    """What is due now; all that failed is tried again."""
+    """Return a snapshot in which every failure is due again."""
     snapshot = pipeline.new_snapshot(None)  # type: ignore[arg-type]
     snapshot.attempts = SimpleNamespace(try_again_at=lambda _: float("inf"))  # type: ignore[assignment]
     return snapshot
@@ -169,7 +169,7 @@ def what_is_due(pipeline: Pipeline, corpus: str) -> list[str]:
 def refresh_once(
     target: HomeFolder, chosen: Chosen, corpus: str, methods: Sequence[str] = ()
 ) -> int:
-    """What `gsum run` does; how many runs it took."""
+    """Refresh as `gsum run` does, and return the number of runs."""
     with target.instance() as instance:
         report = refresh(target.pipeline(chosen), instance, corpus, methods)
     if not report.is_complete:
@@ -237,6 +237,6 @@ def tables_that_mention(target: HomeFolder, corpus: str, ids: Sequence[str]) -> 
 
 
 def forget(target: HomeFolder, chosen: Chosen, corpus: str) -> None:
-    """What is done about a corpus whose folder is gone."""
+    """Forget a corpus whose folder is deleted."""
     pipeline = target.pipeline(chosen)
     forget_tables(pipeline.warehouse, pipeline.requests, corpus)

@@ -19,7 +19,7 @@ def taken_edges(edges: list[tuple[int, int]], found: Acyclic) -> list[tuple[int,
 
 
 def greedy(n_nodes: int, edges: list[tuple[int, int]]) -> tuple[list[int], dict[int, int]]:
-    """What is taken, and the length of the shortest cycle of each other edge, the slow way."""
+    """Return the kept edges, and for each other edge the length of its shortest cycle."""
     graph = nx.DiGraph()
     graph.add_nodes_from(range(n_nodes))
     taken, lengths = [], {}

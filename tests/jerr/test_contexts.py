@@ -1,4 +1,4 @@
-"""What a model is shown before it reads again."""
+"""Contexts shown to the model before the second reading."""
 
 import pyarrow as pa
 import pytest

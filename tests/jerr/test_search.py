@@ -1,4 +1,4 @@
-"""What a question's keywords match, and which nodes a search finds for it."""
+"""Matches of a question's keywords, and the nodes that a search finds."""
 
 import math
 

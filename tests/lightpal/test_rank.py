@@ -74,7 +74,7 @@ def ranked(
 
 
 def items(rows: pa.Table, query_id: str, level: str = "node") -> list[str]:
-    """What a question finds, best first."""
+    """Return the items that a question finds, best first."""
     of_question = rows.filter(pc.equal(rows["query_id"], query_id))
     return of_question.filter(pc.equal(of_question["level"], level))["item_id"].to_pylist()
 

@@ -29,7 +29,7 @@ def tokenizer(tmp_path_factory: pytest.TempPathFactory) -> Any:
 
 
 def babble(tokenizer: Any, schema: type[BaseModel], seed: int, room: int = ROOM) -> str:
-    """What a model says whose logits are random, under the grammar."""
+    """Return the reply of a model with random logits under the grammar."""
     import torch
 
     end = tokenizer.convert_tokens_to_ids(END)

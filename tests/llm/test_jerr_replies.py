@@ -1,4 +1,4 @@
-"""What the extractive model replies to JERR's schemas, on texts with known answers."""
+"""Replies of the extractive model to JERR's schemas, on texts with known answers."""
 
 import numpy as np
 import pytest

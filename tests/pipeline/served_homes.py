@@ -68,5 +68,5 @@ def run(house: House, methods: str = "bm25", key: str = MARKED_KEY) -> Result:
 
 
 def chats(server: ScriptedServer) -> list[Line]:
-    """What the language model was asked."""
+    """Return the requests to the language model."""
     return server.lines("/chat/completions")

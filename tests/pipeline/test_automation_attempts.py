@@ -1,4 +1,4 @@
-"""What failed or is incomplete is tried exactly once each time that somebody wants it again."""
+"""Failed and incomplete assets are retried exactly once per request."""
 
 import dagster as dg
 import pytest

@@ -37,7 +37,7 @@ def confirmed(house: House, instance: dg.DagsterInstance, hours: float) -> set[s
 
 
 def judged(house: House, instance: dg.DagsterInstance, hours: float) -> FreshnessState:
-    """What the freshness daemon finds of a result when that much time has passed."""
+    """Return the finding of the freshness daemon after that much time."""
     node = house.pipeline().definitions.resolve_asset_graph().get(SCORES)
     evaluator, context = TimeWindowFreshnessPolicyEvaluator(), LoadingContextForTest(instance)
     with pytest.MonkeyPatch.context() as patch:

@@ -1,4 +1,4 @@
-"""What an operator can start by name, and when unattended work begins."""
+"""Jobs that an operator can start by name, and the times of unattended work."""
 
 from datetime import UTC, datetime
 

@@ -51,7 +51,7 @@ def edit(house: House) -> None:
 def test_run_beginning_between_two_polls_does_not_end_the_wait(
     changeable: House, instance: dg.DagsterInstance, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """What the daemon took up is not requested here; it ended without having made anything."""
+    """The daemon took over these assets, and ended without writing anything."""
     request, calls = runs.due, []
 
     def taken_up(*arguments: object) -> Sequence[dg.RunRequest]:

@@ -110,7 +110,7 @@ def gsum_run(house: House, *methods: str) -> subprocess.Popen[str]:
 
 
 def tick(pipeline: Pipeline, instance: dg.DagsterInstance) -> None:
-    """What the sensor requests now, made as the daemon's workers make it."""
+    """Materialize what the sensor requests now, as the daemon's workers do."""
     graph = pipeline.definitions.resolve_asset_graph()
     job = pipeline.definitions.resolve_implicit_global_asset_job_def()
     for request in due(graph, instance, CORPUS, pipeline.new_snapshot(instance)):
@@ -168,7 +168,7 @@ def test_every_check_passed(trial: Trial, house: House) -> None:
 
 
 def _described(record: AssetCheckExecutionRecord) -> str:
-    """What a check said, and in which run."""
+    """Return the message of a check and its run."""
     evaluation = record.evaluation
     return f"{evaluation.description if evaluation else record.status} ({record.run_id})"
 
@@ -184,7 +184,7 @@ def test_files_may_change_during_a_run(changeable: House, tmp_path: Path) -> Non
     new, texts = document_in(5), {}
 
     def change(assets: Sequence[str], _: Sequence[Partition]) -> None:
-        """What the look saw is changed, and comes back when it was read."""
+        """Change the files after they were observed; `change_back` restores them."""
         if "documents" in assets and not texts:
             texts[GOOD] = (changeable.folder / f"{GOOD}.txt").read_text()
             changeable.write_document(GOOD, "A heron met the lamp. " * 30)

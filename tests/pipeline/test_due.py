@@ -1,4 +1,4 @@
-"""What of a request is left when some of it is not to be made."""
+"""The remainder of a request after some assets are excluded."""
 
 import dagster as dg
 import pytest
@@ -16,7 +16,7 @@ GRAPH = dg.Definitions([asset("a"), asset("b", A), asset("c", B), asset("d")]).r
 
 
 @pytest.mark.parametrize(
-    ("left_out", "asked", "kept"),
+    ("left_out", "requested", "kept"),
     [
         (set(), [C, A, B, D], [A, B, C, D]),
         ({A}, [A, B, C, D], [D]),  # what rests on it would be made from nothing

@@ -1,4 +1,4 @@
-"""What is made again after a change: exactly what rests on it, each partition once."""
+"""Changes rematerialize exactly what depends on them, each partition once."""
 
 import os
 import re

@@ -34,7 +34,7 @@ claims = false
 
 
 class Night(NamedTuple):
-    """What a run came to.
+    """Outcome of a run.
 
     Attributes
     ----------

@@ -122,7 +122,7 @@ def spent_in_a_run(
 
 
 def paid_calls(house: House) -> list[dict]:
-    """What the ledger has that the memo did not answer, in order."""
+    """Return the calls of the ledger that the memo did not answer, in order."""
     rows = read_appended(house.store, TABLES["llm_calls"], CORPUS).sort_by("time").to_pylist()
     return [row for row in rows if not row["cached"]]
 

@@ -1,4 +1,4 @@
-"""What a killed process held is free again, and nobody waits for what will never come."""
+"""Resources of a killed process are freed, and nobody waits for it."""
 
 import os
 import subprocess
@@ -33,7 +33,7 @@ from tests.pipeline.pooled_run import CORPUS, pooled, run
 
 ROOT = Path(__file__).parents[2]
 PATIENCE_S = 900.0
-ASKED = dg.AssetKey("asked")
+POOLED = dg.AssetKey("pooled_asset")
 
 
 @pytest.fixture
@@ -83,7 +83,7 @@ def test_killed_run_ends_and_frees_its_slot(
     assert n_held(instance) == 0
     assert only_run(instance).status == dg.DagsterRunStatus.FAILURE
     partitions = dg.StaticPartitionsDefinition([CORPUS])
-    given_up = {p.corpus for p in Attempts(instance).given_up(ASKED, partitions)}
+    given_up = {p.corpus for p in Attempts(instance).given_up(POOLED, partitions)}
     # a kill at the command line says nothing about the work; the daemon's runs it starts again
     assert given_up == (set() if tagged else {CORPUS})
 

@@ -78,7 +78,7 @@ def two(two_corpora: tuple[House, RunReport], tmp_path: Path) -> Iterator[House]
 
 
 def in_order(report: RunReport) -> list[AssetPartition]:
-    """What was made, run after run."""
+    """Return the materialized assets, run after run."""
     return [(a, p) for result in report.results for a in result.assets for p in result.partitions]
 
 

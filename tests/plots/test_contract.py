@@ -1,4 +1,4 @@
-"""What every plot keeps: whatever the data, a small PNG, the same for the same rows."""
+"""Every plot is a small PNG for any data, and the same for the same rows."""
 
 import io
 import warnings

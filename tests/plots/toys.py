@@ -91,7 +91,7 @@ def _ranked(n: int, names: tuple[str, ...]) -> dict:
 
 
 def costs(names: list[str]) -> list[dict]:
-    """What ten questions and two documents cost each method, in all units."""
+    """Return the costs of each method for ten questions and two documents, in all units."""
     used = {"calls": 10, "tokens_out": 1_000}
     return [
         {"method": name, "stage": stage, "n": n, "tokens_in": 900 * (i + 1) * n, **used}

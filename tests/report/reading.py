@@ -9,7 +9,7 @@ _VOID = {"meta", "img", "br", "hr"}
 
 
 class Document(HTMLParser):
-    """What a page holds.
+    """Contents of a page.
 
     Attributes
     ----------

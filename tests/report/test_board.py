@@ -1,4 +1,4 @@
-"""What the leaderboard's grids say, against rows whose answer is known."""
+"""Grids of the leaderboard, on rows with known answers."""
 
 from pathlib import Path
 

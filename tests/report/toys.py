@@ -88,7 +88,7 @@ def write_tables(
 
 
 def stored(root: Path, **how: object) -> Stored:
-    """What `write_tables` wrote, as a report reads it."""
+    """Return the tables of `write_tables` as a report reads them."""
     store = write_tables(root / "warehouse", **how)
     return read_stored(store, root / "corpora", CORPUS)
 

@@ -1,4 +1,4 @@
-"""What Dagster does not export is named in one module, and is there in the pinned Dagster."""
+"""Private names of Dagster are imported in one module and exist in the pinned version."""
 
 import subprocess
 import sys

@@ -14,7 +14,7 @@ from gsum_resources.instance import CONFIG_FILE, open_instance, prepare
 from tests.conftest import House
 
 PATIENCE_S = 900.0  # against hanging alone: a slow machine is no failure
-KEY = dg.AssetKey("made")
+KEY = dg.AssetKey("logged_asset")
 
 
 @dg.asset(partitions_def=dg.StaticPartitionsDefinition([str(i) for i in range(5)]))

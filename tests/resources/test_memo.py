@@ -1,4 +1,4 @@
-"""What was computed once is known from then on, to every process."""
+"""Memoized values are available to every process."""
 
 import hashlib
 from concurrent.futures import ThreadPoolExecutor

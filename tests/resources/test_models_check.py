@@ -1,4 +1,4 @@
-"""What `gsum models` finds out about models that answer, and about those that do not."""
+"""`gsum models` reports models that answer and models that do not."""
 
 import socket
 from pathlib import Path

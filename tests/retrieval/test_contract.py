@@ -1,4 +1,4 @@
-"""What every baseline must do, whatever its method."""
+"""The contract of every baseline retriever."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""What the scripted server says: made from what it was asked, the same each time."""
+"""Deterministic replies of the scripted server, computed from the request."""
 
 import hashlib
 import json

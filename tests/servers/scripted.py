@@ -155,7 +155,7 @@ class App:
 
     @property
     def _makers(self) -> dict[str, Callable[[dict, str, str], tuple[dict, int]]]:
-        """What makes the reply to a body of a path: reply and tokens of body, digest and fault."""
+        """Return reply, tokens of body, digest and fault for a body sent to a path."""
         return {
             "/chat/completions": self._completion,
             "/embeddings": self._embeddings,
@@ -380,7 +380,7 @@ class ScriptedServer:
         return int(self.base_url.removesuffix("/v1").rpartition(":")[2])
 
     def lines(self, path: str = "") -> list[Line]:
-        """What was asked so far, in the order of the answers; of one path, or of all."""
+        """Return the requests so far, in the order of the answers; of one path, or of all."""
         lines = [json.loads(line) for line in self.log.read_text().splitlines()]
         return [line for line in lines if not path or line["path"] == path]
 

@@ -39,7 +39,7 @@ _CALLS = TABLES["llm_calls"]
 
 @dataclass(frozen=True)
 class Found:
-    """What killing led to.
+    """Outcome of the kills.
 
     Attributes
     ----------
@@ -160,7 +160,7 @@ def _model(
 
 
 def _digest(request: Request) -> str:
-    """What the server's log calls a request."""
+    """Return the key of a request in the server's log."""
     messages = json.dumps(opening(request, Dialect("prompt")), ensure_ascii=False)
     return hashlib.blake2b(messages.encode(), digest_size=8).hexdigest()
 

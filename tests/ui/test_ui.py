@@ -127,7 +127,7 @@ def is_waited_for(home: Home) -> bool:
 
 
 def freshness_of(home: Home, key: dg.AssetKey) -> FreshnessState | None:
-    """What the daemon found."""
+    """Return the freshness of an asset that the daemon recorded."""
     with dg.DagsterInstance.from_config(str(home.dagster)) as instance:
         found = instance.get_freshness_state_records([key]).get(key)
     return found.freshness_state if found else None

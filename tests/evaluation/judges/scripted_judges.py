@@ -21,7 +21,7 @@ Winner = Callable[
 
 
 def texts_of(body: dict) -> list[str]:
-    """What stands between the tags of a request."""
+    """Return the texts between the tags of a request."""
     return [text for _, _, text in _TEXT.findall(body["messages"][1]["content"])]
 
 

@@ -1,4 +1,4 @@
-"""What is judged by default, what is refused, and which questions are drawn."""
+"""Defaults of judging, rejected settings, and which questions are sampled."""
 
 import pytest
 from hypothesis import given
