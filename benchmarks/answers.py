@@ -1,4 +1,4 @@
-"""Who writes the answer: the extractive default beside the packaged model, from equal contexts.
+"""Answers of the extractive default and of the packaged model, from equal contexts.
 
     python -m benchmarks.answers --home HOME [--corpora qmsum-val] [--methods dense,lightpal]
 

@@ -1,10 +1,10 @@
-"""Node rankings of one meeting: our BERTScore beside the bert-score package, in turn.
+"""Node rankings of one meeting: our BERTScore and the bert-score package, in turn.
 
     GSUM_DATASETS=../shared/datasets python -m benchmarks.bertscore [--threads 1]
 
 The nodes are a QMSum meeting's chunks of 256 word pieces and as many responses as it has
 questions, at most 30; each response is 110 words of sentences drawn from the meeting. Every node is
-scored against the source chunk of every question. The package's scorer is made once, so that
+scored against the source chunk of every question. The package's scorer is built once, so that
 loading the model counts on neither side; it too encodes each distinct text once.
 """
 

@@ -1,4 +1,4 @@
-"""Requests to an instant server: gsum beside the bare OpenAI client, 64 at once.
+"""Requests to an instant server: gsum and the bare OpenAI client, 64 at once.
 
     python -m benchmarks.endpoint
 

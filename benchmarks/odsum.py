@@ -2,7 +2,7 @@
 
     GSUM_DATASETS=../shared/datasets python -m benchmarks.odsum [--max-tokens 512]
 
-Sections are cut into chunks of 256 word pieces with 32 overlapping unless told otherwise, and
+Sections are cut into chunks of 256 word pieces with 32 overlapping by default, and
 embedded by the default embedder, a few minutes; vectors are kept in the system's folder for
 temporary files. The published BM25 (graph-augmented ODMDS, table 2, all 635 questions) has P@3
 71.2 and P@10 44.9.
@@ -124,10 +124,10 @@ def scores_of(
 ) -> list[dict[str, float]]:
     """Metrics of each question's ranking of documents.
 
-    Parameters
-    ----------
-    rankings : rows of the table `rankings`.
-    asked : every question that was ranked.
+        Parameters
+        ----------
+        rankings : rows of the table `rankings`.
+    queries : every question that was ranked.
     """
     ranked: dict[str, list[str]] = {query.query_id: [] for query in queries}
     for row in rankings.filter(pc.equal(rankings["level"], "document")).to_pylist():
@@ -139,7 +139,7 @@ def scores_of(
 
 
 def measure(max_tokens: int = 256, overlap_tokens: int = 32) -> Measurement:
-    """P@8 of every baseline beside BM25's, and the means of other metrics, by split.
+    """P@8 of every baseline compared with BM25's, and the means of other metrics, by split.
 
     Raises
     ------

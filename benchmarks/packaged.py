@@ -1,4 +1,4 @@
-"""Every family of methods with SmolLM2 on three sample stories: what it asks and what it takes.
+"""Every family of methods with SmolLM2 on three sample stories: its requests and its costs.
 
     python -m benchmarks.packaged [--documents 3] [--questions 3] [--methods bm25,gor] [--store]
     python -m benchmarks.packaged --demo HOME
@@ -9,8 +9,8 @@ stays, for `make demo-llm`. The same model at a server:
     python -m llama_cpp.server --model SmolLM2-135M-Instruct.Q4_1.gguf --n_ctx 8192 --port 8077
     python -m benchmarks.packaged --server http://127.0.0.1:8077/v1 --name llama_cpp
 
-What a method asks while it answers is its own; what an index asks is shared by the methods of its
-family. At the end the pipeline runs once more: nothing may be asked again.
+Requests of answers belong to one method; those of an index are shared by the methods of its
+family. At the end the pipeline runs once more: nothing may be requested again.
 """
 
 import json

@@ -1,4 +1,4 @@
-"""Personalized PageRank for one query on a loaded graph: gsum beside rustworkx and networkx.
+"""Personalized PageRank for one query on a loaded graph: gsum, rustworkx and networkx.
 
     python -m benchmarks.pagerank
 
@@ -31,7 +31,7 @@ EDGES = 5
 SEEDS = 20
 QUERIES = 50
 ROUNDS = {1190: {"rustworkx": 50, "networkx": 50}, 200_000: {"rustworkx": 5, "networkx": 1}}
-"""Queries asked of the others, by nodes: fewer where one takes a second and more."""
+"""Queries of the other packages, by nodes: fewer where one takes a second or more."""
 POINTS_A_CLUSTER, DIMENSION, SPREAD = 100, 6, 0.3
 CLOCKS = (time.perf_counter, time.process_time)
 
@@ -98,8 +98,8 @@ def sides(walked: WalkGraph, use: Use) -> dict[str, Side]:
     """Each side with its graph loaded: the probabilities for a query's seeds.
 
     rustworkx and networkx stop when the changes sum to less than nodes times their tolerance.
-    rustworkx is asked for a sum of 1e-6, so that its guarantee is about that of gsum, and networkx,
-    which tells the truth, for 1e-12.
+    For rustworkx the sum is 1e-6, so that its guarantee is about that of gsum, and for networkx,
+    the reference, 1e-12.
     """
     nodes = range(walked.n_nodes)
     shape = (walked.n_nodes, walked.n_nodes)

@@ -127,7 +127,7 @@ def wait_for_no_disk(connection: sqlite3.Connection, _: object) -> None:
 
 
 def keep_no_step_logs(home: Home) -> None:
-    """Dagster keeps what steps print with four processes a run; here nobody reads it."""
+    """Dagster captures the output of steps with four processes a run; no test reads it."""
     file = prepare(home) / CONFIG_FILE
     shipped = file.read_text()
     if _WITHOUT_STEP_LOGS not in shipped:
@@ -136,7 +136,7 @@ def keep_no_step_logs(home: Home) -> None:
 
 @pytest.fixture(scope="module")
 def tables_alone() -> Iterator[None]:
-    """For modules that look at nothing else: runs make no pictures, checks and catalogue."""
+    """For modules that check only tables: runs write no plots, checks and catalogue."""
     with without_what_no_table_shows():
         yield
 

@@ -96,7 +96,7 @@ def test_every_asset_is_described(key: dg.AssetKey) -> None:
 def test_questions_are_embedded_by_one_asset() -> None:
     asking = graph.get(dg.AssetKey("embedding_model")).child_keys
     reading = {key for key in MADE if dg.AssetKey("queries") in graph.get(key).parent_keys}
-    # a network is made for one embedding model, whose identity it keeps
+    # a network is trained for one embedding model, whose identity it keeps
     assert (reading & asking) - {*TRAINED} == {dg.AssetKey("query_embeddings")}
     vectors = graph.get(dg.AssetKey("query_embeddings")).child_keys
     assert {dg.AssetKey([family.name, "rankings"]) for family in FAMILIES} < vectors
@@ -122,7 +122,7 @@ def test_every_family_has_its_four_assets() -> None:
             assert variants.partitions_def.get_partition_keys() == list(family.variants)
         assert set(family.default) <= set(family.variants)
     everything = [variant for family in FAMILIES for variant in family.variants]
-    assert len(everything) == len(set(everything))  # `method` alone tells them apart
+    assert len(everything) == len(set(everything))  # only `method` distinguishes them
 
 
 def test_index_of_each_family_is_one_node() -> None:

@@ -1,4 +1,4 @@
-"""The packaged model: equal to sentence-transformers, and to itself in any company."""
+"""The packaged model: equal to sentence-transformers, and to itself in any batch."""
 
 import os
 import subprocess

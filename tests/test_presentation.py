@@ -153,7 +153,7 @@ def test_materialization_states_location_and_contents(
             table, total, metadata = table_of(key.path), 0, {}
             made = materialized(instance, key.to_user_string())
             if not made:
-                # no method of these was asked for
+                # none of these methods was requested
                 assert key.path[0] in ("gae", "gor", "graphrag", "jerr", "lightpal")
                 continue
             for metadata in made.values():

@@ -1,4 +1,4 @@
-"""Sources of an answer as a reader would look them up."""
+"""Sources of an answer as shown to a reader."""
 
 from pathlib import Path
 

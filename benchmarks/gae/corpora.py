@@ -50,7 +50,7 @@ def corpus(name: str) -> Corpus:
 
 
 def index(name: str, settings: GaeSettings) -> Tables:
-    """`gae.clusters` and `gae.clusterings` of a corpus, everything trained anew."""
+    """`gae.clusters` and `gae.clusterings` of a corpus, with everything retrained."""
     collection = corpus(name).collection
     edges, embeddings = trained(name, settings)
     found = clusters(edges, embeddings, collection, settings.clusters)
@@ -80,7 +80,7 @@ def published_index(name: str, settings: GaeSettings) -> Tables:
 
 
 def trained(name: str, settings: GaeSettings) -> tuple[pa.Table, pa.Table]:
-    """Rows of `gae.graph_edges` and `gae.embeddings`, trained anew.
+    """Rows of `gae.graph_edges` and `gae.embeddings`, retrained.
 
     A level whose graph has no edge has nothing to learn from, and gets its features.
     """

@@ -45,7 +45,7 @@ K = GaeSettings().contexts.k
 
 
 class _Remembering:
-    """A model that is asked the same once, as the pipeline's memo has it."""
+    """A model that sends equal requests once, as the pipeline's memo does."""
 
     def __init__(self, model: LanguageModel) -> None:
         self._model = model
@@ -141,7 +141,7 @@ def _control(tables: Mapping[str, pa.Table]) -> dict[str, pa.Table]:
 
 
 def measure() -> Iterator[Measurement]:
-    """Tokens and scores of the method and its ablations, beside plain retrieval.
+    """Tokens and scores of the method, its ablations and plain retrieval.
 
     Raises
     ------

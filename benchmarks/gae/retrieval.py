@@ -1,4 +1,4 @@
-"""P and R of re-ranking by clusters on ODSum, at the level of documents, beside `hybrid`.
+"""P and R of re-ranking by clusters on ODSum, at the level of documents, compared with `hybrid`.
 
 Run as `python -m benchmarks.gae TABLE`; GSUM_DATASETS names the folder of datasets. `hybrid` is
 what the published re-ranking starts from, and finds as many documents without a graph; `gae` starts
@@ -53,7 +53,7 @@ def _index(name: str, settings: str) -> Tables:
 
 
 def stories() -> Iterator[Measurement]:
-    """Published settings, each way of clustering, and the default, beside the published row.
+    """Published settings, each way of clustering, and the default, next to the published row.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""Graph of Records beside dense retrieval, its ablations and baselines, over seeds.
+"""Graph of Records compared with dense retrieval, ablations and baselines, over seeds.
 
     export GSUM_HOME=HOME
     gsum import qmsum FOLDER --corpus qmsum-60

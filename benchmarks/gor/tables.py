@@ -111,7 +111,7 @@ def stored_ranks(records: Records) -> list[Run]:
 def answer_table(
     records: Records, answers: Mapping[str, Sequence[Answers]], kind: str, how: str
 ) -> Measurement:
-    """ROUGE of every method beside dense."""
+    """ROUGE of every method compared with dense."""
     query_ids = [row["query_id"] for row in of_kind(records, kind)]
     return _compared(
         f"{records.corpus}: answers to {kind} questions, ROUGE F1 in percent",

@@ -1,7 +1,7 @@
 """The passages that both sides index, and what an extraction finds in each.
 
 Entities are names, the words of the sample corpora that are only ever capitalized, and the longest
-other words, which stand for things and topics. The corpora are shorter than what is wanted, so they
+other words, which stand for things and topics. The corpora are shorter than required, so they
 repeat with most of the names changed.
 """
 

@@ -2,7 +2,7 @@
 
     GSUM_DATASETS=../shared/datasets python -m benchmarks.graphrag_bench --home HOME --store
 
-HOME is a folder of the benchmark's own, made by the first run and continued by the next. It gets
+HOME is a folder of the benchmark, created by the first run and continued by the next. It gets
 the corpus with a fixed random sample of each type's questions (`--sample`, drawn by seed 0 from the
 chosen split), and `gsum run` answers them by every method, with the embedded models and the
 defaults.
@@ -34,7 +34,7 @@ def measure(workspace: Workspace, split: str, compared: Sequence[str]) -> list[M
 
     Parameters
     ----------
-    compared : methods that stand beside plain retrieval.
+    compared : methods that are compared with plain retrieval.
     """
     queries = rows_of(workspace, "queries").to_pylist()
     scorer = Scorer(queries)

@@ -29,7 +29,7 @@ class Answered:
     ----------
     rouge_l, coverage : from 0 to 1.
     read : tokens of the texts that the answer depends on.
-    calls, tokens_in : of all that was asked of the language model for this question.
+    calls, tokens_in : of all requests to the language model for this question.
     """
 
     rouge_l: float
@@ -98,7 +98,7 @@ class PlainReader:
         Parameters
         ----------
         budgets : tokens by question; no other question is read for.
-        is_answered : whether answers are wanted; without them ROUGE-L is 0.
+        is_answered : whether answers are scored; without them ROUGE-L is 0.
         """
         rows, read = [], {}
         for query_id, budget in budgets.items():

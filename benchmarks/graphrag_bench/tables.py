@@ -1,4 +1,4 @@
-"""Tables by type of question: each method beside plain retrieval that read as many tokens."""
+"""Tables by type of question: each method and plain retrieval that read as many tokens."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -31,7 +31,7 @@ _HEADER = (
 
 @dataclass(frozen=True)
 class Beside:
-    """A method beside plain retrieval; `p_adjusted` for all differences of its metric."""
+    """A method compared with plain retrieval; `p_adjusted` for all differences of its metric."""
 
     plain: str
     found: Comparison
@@ -42,12 +42,12 @@ class Beside:
 class Results:
     """Readings and answers of all methods.
 
-    Attributes
-    ----------
-    asked : ids of the questions of each type.
-    methods : questions of each method.
-    best : the plain retriever that others stand beside, by type and metric.
-    controls : for a method and a metric, its plain retrievers' questions at the method's tokens.
+        Attributes
+        ----------
+    query_ids : ids of the questions of each type.
+        methods : questions of each method.
+        best : the plain retriever to compare with, by type and metric.
+        controls : for a method and a metric, its plain retrievers' questions at the method's tokens.
     """
 
     query_ids: Mapping[str, Sequence[str]]

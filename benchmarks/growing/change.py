@@ -3,7 +3,7 @@
     GSUM_DATASETS=../shared/datasets python -m benchmarks.growing change
 
 ODSum-Story with the embedded models, each run a process of its own. The index is every asset that
-is made before a question is asked. Between two runs a document is edited, ten are added (beginnings
+is materialized before a question. Between two runs a document is edited, ten are added (beginnings
 of QMSum meetings, as long as a section of a story) and ten deleted.
 """
 
@@ -40,14 +40,14 @@ _BEFORE = ("generated_questions", "queries", "query_embeddings")
 class Cost(NamedTuple):
     """Cost of one run.
 
-    Attributes
-    ----------
-    usage : of its process, loading included.
-    calls : requests that the language model answered.
-    embeddings : texts embedded.
-    pairs : pairs of passages scored.
-    made : materialized partitions, and rows in them, by asset.
-    seconds : of the runs that made an asset, by the names of what was made together.
+        Attributes
+        ----------
+        usage : of its process, loading included.
+        calls : requests that the language model answered.
+        embeddings : texts embedded.
+        pairs : pairs of passages scored.
+    written : materialized partitions, and rows in them, by asset.
+        seconds : of the runs of an asset, by the names of the assets materialized together.
     """
 
     usage: Usage
@@ -59,12 +59,12 @@ class Cost(NamedTuple):
 
     @property
     def n_rows(self) -> int:
-        """Rows written anew."""
+        """Rows written again."""
         return sum(rows for _, rows in self.written.values())
 
 
 def measure(home: Path | None = None, n_documents: int | None = None) -> Measurement:
-    """One row a change, beside the full index.
+    """Return one row per change, after the full index.
 
     Parameters
     ----------
@@ -219,7 +219,7 @@ def _index() -> None:
 
 
 def _index_keys(keys: Iterable[Any]) -> set[Any]:
-    """Assets that are made before an answer, and the questions that they are trained by."""
+    """Assets that are materialized before an answer, and their training questions."""
     return {
         key
         for key in keys

@@ -18,7 +18,7 @@ N_WORDS = 3000
 
 _DOCUMENTS_PER_TOPIC = 20
 _SECTION, _SENTENCE, _PARAGRAPH = 300, 15, 5  # words, words, sentences
-_N_COMMON = 250  # the most frequent words, which tell nothing of a topic
+_N_COMMON = 250  # the most frequent words, which carry no topic
 _TOPIC_WORDS, _NAMES = 300, 25
 _SHARES = (0.55, 0.35, 0.1)  # of words of all, of the topic, of the document
 _N_RARE = 400_000  # compounds that no dictionary has
@@ -48,7 +48,7 @@ def document(number: int, n_documents: int) -> Document:
 def write_corpus(folder: Path, n_documents: int, n_questions: int) -> None:
     """Put `documents.jsonl` and `queries.jsonl` into a folder.
 
-    Three questions of four are asked of all documents, the others of one; each has a sentence of
+    Three questions of four are about all documents, the others about one; each has a sentence of
     a document for its reference.
     """
     folder.mkdir(parents=True, exist_ok=True)

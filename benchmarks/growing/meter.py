@@ -45,7 +45,7 @@ class StepMeter:
 
     @contextmanager
     def watching(self, instance: dg.DagsterInstance) -> Iterator[None]:
-        """Listen to the events of `instance`, and look at the memory all the time."""
+        """Record the events of `instance`, and sample the memory continuously."""
         stored = instance.handle_new_event
 
         def handle(event: EventLogEntry, **how) -> None:

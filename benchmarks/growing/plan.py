@@ -78,7 +78,7 @@ class Usage(NamedTuple):
 
 
 class Compared(NamedTuple):
-    """A plan beside the run that followed it."""
+    """A plan and the run that followed it."""
 
     family: str
     what: str
@@ -189,7 +189,7 @@ def _compared(
     home: Home, family: str, what: str, methods: Sequence[str] | None, server: Counting
 ) -> Compared:
     total = plan(home, SAMPLE.name, methods).total()
-    pipeline = pipeline_for(home, with_checks=False)  # without checks, which ask nobody
+    pipeline = pipeline_for(home, with_checks=False)  # without checks, which send no requests
     with open_instance(home) as instance:
         report = refresh(pipeline, instance, SAMPLE.name, methods)
     if not report.is_complete:

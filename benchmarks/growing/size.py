@@ -5,7 +5,7 @@
 Documents are generated (`generated.py`), chunks have at most 128 word pieces. Each run is a process
 of its own, with checks; methods are the lexical and the dense baselines and `passage_walk`. Vectors
 are sums of words' random directions, and answers the first words of the passages, unless the
-packaged models are asked for: then embedding alone takes an hour and a half of a processor.
+packaged models are requested: then embedding alone takes an hour and a half of a processor.
 """
 
 import json
@@ -42,15 +42,15 @@ _SHOWN = 0.01  # share of the run's seconds from which a step has a row of its o
 class Run(NamedTuple):
     """Cost and output of one run.
 
-    Attributes
-    ----------
-    usage : of its process, loading included.
-    steps : `wall_s`, `cpu_s` and `peak_mib` by step.
-    rows : written anew, by table.
-    partitions : made.
-    embedded : texts that no memo had.
-    scored : pairs that no memo had.
-    stored_mib, files : of each folder of the warehouse, and of Dagster's home.
+        Attributes
+        ----------
+        usage : of its process, loading included.
+        steps : `wall_s`, `cpu_s` and `peak_mib` by step.
+        rows : written again, by table.
+    partitions : number materialized.
+        embedded : texts that no memo had.
+        scored : pairs that no memo had.
+        stored_mib, files : of each folder of the warehouse, and of Dagster's home.
     """
 
     usage: Usage

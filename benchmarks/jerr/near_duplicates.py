@@ -1,4 +1,4 @@
-"""Deduplication of core elements: how its time grows, beside a scan of all pairs.
+"""Deduplication of core elements: how its time grows, compared with a scan of all pairs.
 
     python -m benchmarks.jerr.near_duplicates
 

@@ -2,7 +2,7 @@
 
 A node leads to the line chunk among its own that matches the question best; so `n` nodes lead to
 `n` line chunks at most, and often to fewer. Tree search and the rankings by PageRank (paper, table
-4) and by Personalized PageRank each stand beside the cheapest control with the same budget: BM25
+4) and by Personalized PageRank are compared with the cheapest control of the same budget: BM25
 of the question over the line chunks of its document, as many of them as the nodes lead to.
 """
 
@@ -90,7 +90,7 @@ def searched(stories: Stories, settings: SearchSettings) -> Mapping[str, pa.Tabl
 
 
 def measure(split: str = "dev", settings: SearchSettings | None = None) -> list[Measurement]:
-    """Recall of each way to search beside its control, and beside the others."""
+    """Recall of each search method compared with its control and with the others."""
     found: dict[tuple[str, int], dict[str, Beside]] = {}
     for size in SIZES:
         stories = load(split, size)

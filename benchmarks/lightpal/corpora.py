@@ -36,7 +36,7 @@ SETTINGS = LightpalSettings()
 
 
 class Indexed(NamedTuple):
-    """A corpus, its index and its questions; `asked` is what `questions` was made from.
+    """A corpus, its index and its questions; `queries` are the rows behind `questions`.
 
     `evidence` has the chunks that hold each question's marked evidence, where the source marks it.
     """

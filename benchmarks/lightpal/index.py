@@ -177,8 +177,9 @@ def measure() -> Measurement:
         "LightPAL: the index of ODSum-Meeting",
         f"{usage['passages']:,} passages of {WIDTH:,} characters, one every {STEP}, and "
         f"{usage['documents']} documents, embedded before; {usage['pairs']:,} pairs; "
-        f"unigram scorer; {THREADS} threads, one run. Peak memory {peak} GiB, {before} held before; {end} with the "
-        "memo and the tables of all three. Kept: without one document, scores go into a memo. Then "
+        f"unigram scorer; {THREADS} threads, one run. Peak memory {peak} GiB, "
+        f"{before} held before; {end} with the memo and the tables of all three. Kept: without one "
+        "document, scores go into a memo. Then "
         f"that document, of {usage['new']} passages: {usage['changed']:,} pairs are in a list of "
         f"candidates that changed, {usage['scored']:,} were scored; the tables "
         f"{'equal' if usage['equal'] else 'DIFFER FROM'} those built from nothing.",

@@ -38,7 +38,7 @@ def seconds(retriever: Retriever, question: Questions) -> float:
 
 
 def measure() -> Measurement:
-    """Medians over questions of ODSum-Story, asked one at a time.
+    """Medians over questions of ODSum-Story, one at a time.
 
     Raises
     ------

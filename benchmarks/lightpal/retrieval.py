@@ -96,7 +96,7 @@ def precision_and_recall(
     cutoffs: Sequence[int],
     level: str = "document",
 ) -> np.ndarray:
-    """P and R at each cut-off of each question, its ranking made for that K.
+    """P and R at each cut-off of each question, its ranking computed for that K.
 
     Returns
     -------
@@ -118,7 +118,7 @@ def _means(values: np.ndarray) -> list[str]:
 
 
 def _beside(values: Mapping[str, np.ndarray]) -> list[list[str]]:
-    """Rows of every method beside what it starts from."""
+    """Rows of every method and of its seeds."""
     rows = []
     for first, then in STARTS_FROM.items():
         group = {name: values[name].tolist() for name in (first, *then)}
@@ -131,7 +131,7 @@ def _relevant(index: Indexed) -> list[Sequence[str]]:
 
 
 def stories() -> Iterator[Measurement]:
-    """Every method at the level of sections, and each beside what it starts from.
+    """Every method at the level of sections, each compared with its seeds.
 
     Raises
     ------

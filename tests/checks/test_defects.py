@@ -273,7 +273,7 @@ def test_run_repeats_findings_on_tables_it_did_not_write(house: House) -> None:
     path = house.store.path(TABLES["rankings"], BM25)
     sound = Path(path).read_bytes()
     plant(house, "rankings", BM25, lambda rows: rows.slice(1))
-    assert verdicts(house, [DENSE])[check].passed  # nobody looked yet
+    assert verdicts(house, [DENSE])[check].passed  # not checked yet
     assert not verdicts(house, [BM25])[check].passed
     again = verdicts(house, [DENSE])[check]
     assert again.looked_at == 2

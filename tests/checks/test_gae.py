@@ -198,7 +198,7 @@ def clusterings(*values, weight=1.0):
 
 FINE = [
     ("node", "corpus", "leiden-3", True, 2, 0.5),
-    ("node", "corpus", "k_means", False, 1, 1.0),  # nobody re-ranks by it
+    ("node", "corpus", "k_means", False, 1, 1.0),  # no method re-ranks by it
     ("document", "corpus", "dbscan", True, 1, 1.0),  # two documents
     ("document", "corpus", "leiden-1", True, 2, 0.5),
 ]

@@ -1,6 +1,6 @@
 """Each check of `graphrag` alone, on a graph small enough to know the answer.
 
-Chunks a0 and a1 tell of Dr Lin and the bay, b0 of the bay and the TVA, and names the sea.
+Chunks a0 and a1 mention Dr Lin and the bay, b0 of the bay and the TVA, and names the sea.
 """
 
 import math

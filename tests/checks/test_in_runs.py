@@ -129,7 +129,7 @@ def test_no_check_blocks_a_run(good: House) -> None:
 def test_standalone_checks_cover_the_whole_home(house: House) -> None:
     n = sum(len(names) for names in EXPECTED.values())
     results = execute_checks(house)
-    # the methods of other families were not asked for
+    # the methods of other families were not requested
     others = ("gae/", "gor/", "graphrag/", "jerr/", "lightpal/")
     recorded_now = [n for n in results if not n.startswith(others)]
     assert len(recorded_now) == n
@@ -179,7 +179,7 @@ def test_failed_request_is_reported_until_it_succeeds(house: House) -> None:
     requests = results["retrieval/summaries:requests_answered"]
     assert requests.severity == dg.AssetCheckSeverity.WARN
     error = f"refused: '{refused}' in the passages"
-    for method in METHODS:  # the last run made one, and tells of the other again
+    for method in METHODS:  # the last run wrote one, and reports the other again
         expected = f"{CORPUS}/{method}: 1 request got no valid reply, so that rows are missing"
         assert f"{expected} (latest: {error})" in (requests.description or "")
     assert f"| {CORPUS}/bm25 | {refused} | {error} |" in str(requests.metadata["first"].value)
@@ -217,7 +217,7 @@ def test_broken_check_fails_without_failing_the_run(
 
 
 class Torn:
-    """A check of chunks that fails when it looks first: another process is about to mend them.
+    """A check of chunks that fails at first: another process is about to repair them.
 
     Two runs look. The second begins when the first called `is_first`, which may then wait until
     the second is `over`.

@@ -1,6 +1,6 @@
 """Each check of `jerr` alone, on a graph small enough to know the answer.
 
-Document a has two line chunks of 600 word pieces and one of 2,000; they tell of Lin, the bay and
+Document a has two line chunks of 600 word pieces and one of 2,000; they mention Lin, the bay and
 the dam. In the graph of size 600 Lin leads to the bay, that to the dam, and back is left out.
 """
 

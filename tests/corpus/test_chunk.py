@@ -54,7 +54,7 @@ def test_token_windows_known_values():
 
 def test_words_stay_whole_if_they_fit():
     size = _count("unbelievably")
-    assert size > 2  # so that it does not fit beside the words before or after it
+    assert size > 2  # so that it does not fit with the words before or after it
     chunks = chunk_by_tokens("d", "one two unbelievably one two", TOKENIZER, size + 1, 0)
     assert _texts(chunks) == ["one two", "unbelievably one", "two"]
     pieces = chunk_by_tokens("d", "unbelievably", TOKENIZER, 1, 0)

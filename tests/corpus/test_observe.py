@@ -39,7 +39,7 @@ def test_graph_version_depends_on_its_files_only(house: House) -> None:
         write(house.folder / name, content)
         seen.append(version())
     assert len(set(seen)) == 4
-    write(house.folder / ENTITIES, b"two")  # anew, and the same
+    write(house.folder / ENTITIES, b"two")  # rewritten, and the same
     house.write_queries([])
     (house.folder / "corpus.toml").write_text("title = 'Tales'\n")
     assert version() == seen[-1]

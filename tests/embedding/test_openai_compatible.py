@@ -1,4 +1,4 @@
-"""Vectors over real sockets: nothing cut, nothing wrong taken, company does not matter."""
+"""Vectors over real sockets: nothing cut, nothing wrong accepted, independent of the batch."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -99,7 +99,7 @@ def test_overlong_window_is_halved(tmp_path: Path) -> None:
     texts = ["short", " ".join(["word"] * 500), "x" * 3000, "another"]
     with embedder_of(tmp_path, {"max_tokens": 2000}, max_input_tokens=100) as (model, _):
         together = model.embed(texts)
-        for text, vector in zip(texts, together, strict=True):  # whatever is embedded beside it
+        for text, vector in zip(texts, together, strict=True):  # in any batch
             np.testing.assert_allclose(model.embed([text])[0], vector, atol=1e-6)
     with (
         embedder_of(tmp_path, {}, max_input_tokens=3) as (model, server),

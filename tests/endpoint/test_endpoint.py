@@ -89,7 +89,7 @@ def test_concurrent_requests_survive_every_fault(log: Path) -> None:
             for line in server.lines()
             if line["status"] == 200 and not line["fault"]
         )
-        assert set(answered.values()) == {1}  # nobody is asked again once answered
+        assert set(answered.values()) == {1}  # answered requests are not repeated
         assert len(server.lines()) == 150 + sum(answer.retries for answer in answers)
 
 
@@ -241,7 +241,7 @@ def test_callback_error_ends_the_work(log: Path) -> None:
 
 def test_missing_key_raises_before_any_request(log: Path, monkeypatch) -> None:
     monkeypatch.delenv("MY_KEY", raising=False)
-    monkeypatch.setenv("OPENAI_API_KEY", KEY)  # not the one that was asked for
+    monkeypatch.setenv("OPENAI_API_KEY", KEY)  # not the configured one
     with (
         scripted_server(log) as server,
         endpoint_at(server.base_url, api_key_env="MY_KEY") as endpoint,

@@ -1,4 +1,4 @@
-"""The key is sent to the server, and shown to nobody."""
+"""The key is sent to the server and shown nowhere."""
 
 import pytest
 from hypothesis import given

@@ -1,4 +1,4 @@
-"""In no window is there more than the limit, whoever asks; and everyone gets a turn."""
+"""No window exceeds the limit for all callers together, and every caller gets a turn."""
 
 import asyncio
 import signal
@@ -51,10 +51,10 @@ def test_no_window_exceeds_the_limits(requests: list, per_minute: int, tokens: i
     loop, sent = JumpingLoop(), []
     limiter = RateLimiter(per_minute, tokens, clock=loop.time)
     run_jumping(loop, send_all(limiter, loop, requests, sent))
-    assert len(sent) == len(requests)  # nobody starves
+    assert len(sent) == len(requests)  # no starvation
     assert most_in_a_window([(time, 1) for time, _ in sent]) <= per_minute
     assert most_in_a_window(sent) <= tokens
-    assert loop.rounds < 100 * (len(requests) + 5)  # nobody asks again and again
+    assert loop.rounds < 100 * (len(requests) + 5)  # no busy waiting
 
 
 def test_late_reply_frees_only_its_own_tokens() -> None:
@@ -160,7 +160,7 @@ def test_attempts_of_a_killed_process_still_count(tmp_path: Path) -> None:
 
 def test_attempts_of_another_boot_are_ignored(tmp_path: Path) -> None:
     state = State(str(tmp_path / "state.db"))
-    with state.writing() as connection:  # the clock began anew since
+    with state.writing() as connection:  # the clock was reset since
         connection.execute(sa.insert(ATTEMPTS).values(account="a", time=1e9, tokens=1))
     loop, sent = JumpingLoop(), []
     limiter = RateLimiter(1, 0, lambda: state, "a", loop.time)

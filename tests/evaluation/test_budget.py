@@ -16,7 +16,7 @@ def test_all_requests_fit_with_tolerance() -> None:
 
 
 def test_short_room_is_shared_in_proportion() -> None:
-    # 2 marks of 3 leave 200, of which 85% are asked for: 170 of 400
+    # 2 marks of 3 leave 200, of which 85% are requested: 170 of 400
     allowed, slack = allowances([300, 100], Room(206, 3))
     assert allowed == [127, 42]
     assert slack == pytest.approx(200 / 169)
@@ -24,7 +24,7 @@ def test_short_room_is_shared_in_proportion() -> None:
 
 def test_last_items_are_dropped_below_a_sentence() -> None:
     allowed, _ = allowances([100] * 10, Room(60, 3))
-    # of 54 free for two, 45.9 are asked for; for three 43.35, less than three sentences of 16
+    # of 54 free for two, 45.9 are requested; for three 43.35, less than three sentences of 16
     assert allowed == [22, 22, 0, 0, 0, 0, 0, 0, 0, 0]
 
 

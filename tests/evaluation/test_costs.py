@@ -68,7 +68,7 @@ def batches(*rows: tuple[str, int, float]) -> pa.Table:
 
 def test_index_and_questions_are_separate() -> None:
     ledger = calls(
-        call("gor/responses", "a", 0.0, cached=True),  # known when it was asked again …
+        call("gor/responses", "a", 0.0, cached=True),  # cached when it was requested again …
         call("gor/responses", "a", 0.25),  # … and paid for once
         call("gor/responses", "a", 0.0, cached=True),
         call("gor/responses", "b", 0.5),

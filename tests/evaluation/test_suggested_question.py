@@ -1,4 +1,4 @@
-"""A question about documents that nobody asked about."""
+"""The suggested first question about documents."""
 
 from pathlib import Path
 

@@ -67,7 +67,7 @@ def forgotten(house: House, document_id: str, retrain: bool = False) -> ForgetRe
 
 
 def leftovers(house: House) -> set[str]:
-    """Places under the home that hold a sentence of the document: `state.db`, `documents`, …"""
+    """Parts of the home that hold a sentence of the document: `state.db`, `documents`, …"""
     found = find_leftovers(house.home, CORPUS, sentences_of(TEXT))
     parts = [Path(leftover.path).relative_to(house.home.root).parts[:2] for leftover in found]
     return {part[-1] for part in parts}
@@ -89,7 +89,7 @@ def test_deleted_file_leaves_nothing_after_the_next_run(indexed: House) -> None:
     assert done.n_replies == 2  # of a question about it, and of one about all that showed it
     assert leftovers(indexed) == set()
     assert forget_deleted(indexed) is None
-    # one about all was asked without it, and the renamed one not at all; what was paid before
+    # one about all was requested without it, and the renamed one not at all; what was paid before
     # stays on record, without a name
     assert requests_by_asset(indexed).total() == before + 1
     ids = read_appended(indexed.store, TABLES["llm_calls"], CORPUS)["document_id"].to_pylist()
@@ -111,7 +111,7 @@ def test_forget_command_deletes_at_once_and_reports_leftovers(
         said = CliRunner().invoke(cli.main, ["forget", CORPUS, document_id])
         assert said.exit_code == 1
         assert f"no document '{document_id}'; " in said.output
-        assert "Delete document" not in said.output  # nothing is asked before it is checked
+        assert "Delete document" not in said.output  # no confirmation before the check
 
 
 class Unavailable:

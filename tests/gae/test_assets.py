@@ -1,4 +1,4 @@
-"""Graph, clusters and every method as assets: made when asked for, and equal to a rebuild."""
+"""Graph, clusters and every method as assets: materialized on request, and equal to a rebuild."""
 
 import json
 from collections.abc import Iterator
@@ -179,7 +179,7 @@ def test_only_failed_requests_are_repeated_over_http(changeable: House, tmp_path
         assert house.run(["gae"]).is_complete
         topics = of_method(house, "gae.topics", "gae")
         assert {row["topic"] for row in topics} == {"Boats"}
-        # the topics; what their relevance makes another prompt of; the answers to it
+        # the topics; prompts that their relevance changes; the answers
         refined = of_method(house, "gae.refined_contexts", "gae")
         assert n_requests() - before <= len(topics) + len(refined) + 2
         assert {row["score"] for row in refined} == {5.0}

@@ -1,4 +1,4 @@
-"""Clusterings side by side: what is chosen, what a setting chooses, what labels tell."""
+"""Choice among clusterings, by default and by setting, and their measures by labels."""
 
 from functools import cache
 

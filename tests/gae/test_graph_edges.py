@@ -85,7 +85,7 @@ def test_features_are_weighted_sums_of_reduced_matrices() -> None:
 
 
 def test_few_words_have_reproducible_features() -> None:
-    """The iteration then begins anew, which must not depend on what was drawn before."""
+    """The iteration then restarts, which must not depend on earlier random draws."""
     matrix = csr_matrix(np.array([[0, 0, 0], [1, 1, 1], [1, 1, 1]], np.float32))
     settings = GraphSettings(alpha=1.0, beta=0.0)
     found = {features(matrix, np.eye(3), settings).tobytes() for _ in range(5)}

@@ -40,7 +40,7 @@ def refine(
     settings: RefineSettings = SETTINGS,
     topic: dict[int, int] | None = None,
 ) -> tuple[list[dict], list[str], list[Request]]:
-    """Rows, problems and requests; clusters are those of the passages' places, from 1."""
+    """Return rows, failures and requests; clusters are the passages' positions, from 1."""
     model = Scripted(say)
     own = {("q", f"c{i}"): r for i, r in enumerate(relevances, start=1) if r is not None}
     refined = refined_contexts(

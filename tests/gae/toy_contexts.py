@@ -80,7 +80,7 @@ def judged(name: str, relevances: dict[tuple[str, object], int]) -> pa.Table:
 
 
 def prompt_lengths(questions: pa.Table, refined: pa.Table, max_words: int) -> list[int]:
-    """Word pieces of every prompt that `answer_questions` really makes of refined contexts."""
+    """Word pieces of every prompt that `answer_questions` builds from refined contexts."""
     model = Scripted(lambda request: "An answer.")
     answer_questions(questions, refined, model, max_words)
     return n_word_pieces([f"{r.instructions}\n\n{r.render()}" for r in model.requests])

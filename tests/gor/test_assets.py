@@ -1,4 +1,4 @@
-"""Graph of Records as assets: made when asked for; new documents do not train it again."""
+"""Graph of Records as assets: materialized on request; new documents do not retrain it."""
 
 from collections.abc import Iterator
 from dataclasses import replace
@@ -54,7 +54,7 @@ LEARNING = {"gor/training_log:loss_falls", "gor/source_ranks:training_helps"}
 
 
 class Asker(FirstWords):
-    """Asks about the names at the beginning of a passage, and answers with its first words."""
+    """Generates questions on the first names of a passage, and answers with its first words."""
 
     def _one(self, request: Request) -> Completion | CompletionError:
         reply = super()._one(request)
@@ -93,7 +93,7 @@ def of_method(rows: pa.Table, method: str) -> list[dict]:
 
 
 def versions(house: House, method: str) -> dict[str, Provenance]:
-    """The footer of each file of a method; it tells run and time, too."""
+    """The footer of each file of a method; it states run and time, too."""
     partition = Partition(CORPUS, method=method)
     found = {name: house.store.provenance(TABLES[name], partition) for name in BY_METHOD}
     return {name: footer for name, footer in found.items() if footer}
@@ -111,7 +111,7 @@ def weights(house: House, method: str) -> bytes:
 def test_unrequested_gor_assets_are_not_missing(house: House) -> None:
     pipeline = house.pipeline()
     with house.instance() as instance:
-        # results are wanted once there is a question
+        # results are due once there is a question
         for method, families in (("bm25", {"retrieval"}), ("node2vec", {"retrieval", "gor"})):
             pipeline.requests.add(CORPUS, [method])
             snapshot = pipeline.new_snapshot(instance)
@@ -127,7 +127,7 @@ def test_unrequested_gor_assets_are_not_missing(house: House) -> None:
 def test_single_chunk_document_passes_all_steps(indexed: House) -> None:
     nodes = indexed.table("gor.record_nodes")
     kinds = {d: [n["kind"] for n in in_document(nodes, d)] for d in (LONG, ONE_CHUNK)}
-    assert kinds[ONE_CHUNK] == ["chunk", "response"]  # nothing else can be asked of the chunk
+    assert kinds[ONE_CHUNK] == ["chunk", "response"]  # no other question is possible on the chunk
     assert kinds[LONG].count("chunk") > N_QUERIES
     assert kinds[LONG].count("response") == N_QUERIES
     edges = indexed.table("gor.record_edges")
@@ -154,7 +154,7 @@ def test_later_documents_are_embedded_with_the_existing_model(
         before = versions(house, "gor")
         known = {row["node_id"]: row for row in house.table("gor.node_embeddings").to_pylist()}
         house.write_document(NEW, text_of(NEW, 8))
-        house.write_document(MUTE, "Thank you. Goodbye.")  # no question can be asked of this
+        house.write_document(MUTE, "Thank you. Goodbye.")  # no question is possible on this
         report = house.run()
         assert report.is_complete
         materialized = made_by(report)
@@ -201,7 +201,7 @@ def test_another_embedding_model_retrains(indexed: House, tmp_path: Path) -> Non
 
 @pytest.fixture(scope="module")
 def survivor(indexed: House, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Survivor]:
-    """A copy asked for an ablation whose training was killed, then for that and a baseline.
+    """A copy with a killed training of an ablation; then that and a baseline are requested.
 
     With the log of the epochs that were finished by then.
     """

@@ -58,7 +58,7 @@ def test_question_finds_the_neighbours_of_its_anchors():
     scores = node2vec(np.eye(9, dtype=np.float32)[[1, 6, 8]], nodes, edges, n_anchors=1)
     assert set(np.argsort(-scores[0])[:4]) == {0, 1, 2, 3}
     assert set(np.argsort(-scores[1])[:4]) == {4, 5, 6, 7}
-    assert not scores[2].any()  # its anchor has no place in the graph
+    assert not scores[2].any()  # its anchor is not in the graph
 
 
 def test_anchors_weigh_by_their_similarity():

@@ -11,7 +11,7 @@ TEXTS = ["one two three", "one", "one", "one two", "one two three four"]
 
 
 def tables(texts, order):
-    """Nodes with these texts, and the ranking of one question: places among them, best first."""
+    """Nodes with these texts, and the ranking of one question: indices among them, best first."""
     nodes = [
         {
             "node_id": f"n{i}",

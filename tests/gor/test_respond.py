@@ -1,4 +1,4 @@
-"""Responses: what each round retrieves, round after round, document beside document."""
+"""Responses: what each round retrieves, for several documents side by side."""
 
 import numpy as np
 import pyarrow as pa
@@ -139,7 +139,7 @@ def test_documents_with_fewer_questions_end_earlier():
     rows = respond(questions, chunks, embeddings, model, embedder).rows
     assert [len(call) for call in model.calls] == [2, 1, 1]
     assert rows["round"].to_pylist() == [1, 2, 3, 1]
-    assert [len(ids) for ids in rows["node_ids"].to_pylist()] == [3, 4, 5, 3]  # all that there is
+    assert [len(ids) for ids in rows["node_ids"].to_pylist()] == [3, 4, 5, 3]  # all nodes
 
 
 def test_document_without_chunks_raises():

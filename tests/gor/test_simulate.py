@@ -1,4 +1,4 @@
-"""Simulated questions: which passages are asked, what is kept, when it ends."""
+"""Simulated questions: choice of passages, filtering, termination."""
 
 import json
 from itertools import combinations

@@ -1,4 +1,4 @@
-"""The rank of the passage that a question was asked of, and the entropy over all."""
+"""The rank of the source passage of a question, and the entropy over all."""
 
 import numpy as np
 import pyarrow as pa

@@ -1,4 +1,4 @@
-"""Training: it learns, the same way each time, and goes on as if nothing had happened."""
+"""Training: it learns, reproducibly, and resumes exactly after an interruption."""
 
 import math
 from dataclasses import replace

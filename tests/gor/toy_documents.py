@@ -1,4 +1,4 @@
-"""Chunks with vectors, and models that do as they are told."""
+"""Chunks with vectors, and scripted models."""
 
 import random
 from collections.abc import Callable, Mapping, Sequence

@@ -40,7 +40,7 @@ def toy_graph(
 
 
 def permuted(graph: RecordGraph, order: np.ndarray) -> RecordGraph:
-    """The same graph with node i at place `order[i]`."""
+    """Return the same graph with node i at position `order[i]`."""
     inverse = np.argsort(order)
     return RecordGraph(
         graph.document_id,

@@ -23,7 +23,7 @@ from tests.graphrag.harbour import (
     table_of_rows,
 )
 
-# of community, place, chunks and documents
+# community, position, chunks and documents
 SUPPORT = (
     ("k0", 0, ["c0"], ["d0"]),
     ("k0", 1, ["c2"], ["d1"]),

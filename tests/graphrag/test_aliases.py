@@ -16,7 +16,7 @@ from gsum_assets.graphrag.settings import MergingSettings
 from gsum_assets.tables import TABLES
 
 Corpus = dict[str, list[str]]
-"""Document to its chunks, each the names that it mentions, apart by semicolons: `Lin; York:place`.
+"""Document to its chunks, each as its names separated by semicolons: `Lin; York:place`.
 A name without a type is a person."""
 
 

@@ -183,7 +183,7 @@ def test_local_answer_without_index_reads_the_chunks() -> None:
 
 
 def _town() -> tuple[Index, pa.Table]:
-    """A hub with forty neighbours in two documents, parted into reports, all of them long."""
+    """A hub with forty neighbours in two documents, split into reports, all of them long."""
     names = [f"leaf{i:02}" for i in range(40)]
     edges = [("hub", name) for name in names] + list(pairwise(names))
     given = graph(

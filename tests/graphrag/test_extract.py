@@ -1,4 +1,4 @@
-"""Extraction through a real server: what comes of each chunk, how often asked, how long kept."""
+"""Extraction through a real server: items of each chunk, number of requests, and what is cached."""
 
 import json
 import re
@@ -175,7 +175,7 @@ def test_duplicates_within_a_reply_are_merged(tmp_path: Path) -> None:
     assert (one["description"], one["strength"]) == ("They met. They fought.", 6)
 
 
-# what the model says of a chunk, the names that are kept, and what is told of it
+# reply to a chunk, names that are kept, and the message
 MALFORMED = {
     "nothing": ("", [], "it is empty|holds no JSON"),
     "prose": ("I cannot do that.", [], "holds no JSON.*nothing of it could be used"),
@@ -201,7 +201,7 @@ MALFORMED = {
     "brackets": ('{"' * 20_000, [], "nothing of it could be used"),
 }
 CIRCLES = {"brackets"}  # which would fill any room, so that it is not given more
-# what is read at once, the names that are kept, and what is told of it
+# text read at once, names that are kept, and the message
 MENDED = {
     "a list": (json.dumps([entity("Lin")]), ["Lin"], []),
     "an unknown type": (reply([entity("Rex", "dog"), entity("Lin")]), ["Rex", "Lin"], []),
@@ -273,7 +273,7 @@ def test_malformed_replies_do_not_affect_other_chunks(requested_twice, tmp_path:
 
 def test_only_malformed_replies_are_requested_again(requested_twice) -> None:
     (first, n_first), (second, n_second) = requested_twice
-    n_malformed = 2 * len(MALFORMED) - len(CIRCLES)  # each of them was asked once more
+    n_malformed = 2 * len(MALFORMED) - len(CIRCLES)  # each of them was requested once more
     assert n_first == len(TEXTS) - len(MALFORMED) + n_malformed
     assert n_second == n_malformed
     assert second.failures == first.failures
@@ -282,7 +282,7 @@ def test_only_malformed_replies_are_requested_again(requested_twice) -> None:
 
 
 def rounds(*replies: str) -> Says:
-    """These in turn; whoever asks on has missed nothing."""
+    """Return these replies in turn; after the last, a request misses nothing."""
     return lambda text, nth: replies[nth] if nth < len(replies) else NOTHING
 
 
@@ -305,14 +305,14 @@ def test_gleanings_add_new_items_with_their_round(tmp_path: Path) -> None:
     assert names_in(found, "c0", "extractions", "calls") == [3]
     shown = [body["messages"][1]["content"] for body in received]
     assert "- Lin" not in shown[0]
-    # a gleaning goes on where the first request ends, so that a server may keep what it read
+    # a gleaning continues the first request, so that a server may keep what it read
     assert len({body["messages"][0]["content"] for body in received}) == 1
     assert all(text.startswith(shown[0]) for text in shown)
     assert "\n- Lin\n- Boat\n" in shown[1]
     assert "\n- Lin\n- Boat\n- Ann\n" in shown[2]
 
 
-# gleanings, the replies that are asked for, and how many names they bring
+# gleanings, the requested replies, and how many names they add
 GLEANINGS = [
     (0, [GOOD], 2),
     (1, [GOOD, MISSED], 3),
@@ -349,7 +349,7 @@ def test_each_chunk_is_gleaned_separately(tmp_path: Path) -> None:
     rows = found.rows.to_pylist()
     assert [row["n_rounds"] for row in rows] == [2, 3, 0, 1, 0]
     assert [row["n_entities"] for row in rows] == [2, 3, 0, 0, 0]
-    # a chunk of blanks is not asked about
+    # a blank chunk is not requested
     assert [(row["model"], row["calls"]) for row in rows[2:]] == [
         ("judge", 1),
         ("judge", 1),
@@ -428,7 +428,7 @@ def test_embedded_model_fills_all_four_tables() -> None:
         assert all(
             {row[end] for end in ends} <= keys for row in tables_of(found)[table].to_pylist()
         )
-    # asked for what it missed, it says the same again
+    # the gleaning repeats the first reply
     assert names_in(found, "c0", "extractions", "n_rounds") == [2]
     (problem,) = found.failures
     assert "c1" in problem

@@ -146,7 +146,7 @@ def test_ids_of_our_chunks_limit_the_location(tmp_path: Path) -> None:
     nothing = chunk_of("d2", 0)
     assert {chunk for chunk, key in mentions(found) if key == "lin"} == {nothing}
     assert locations(found) == {(nothing, "lin", "the boat")}
-    assert (nothing, "the boat") in mentions(found)  # the end of what is told there
+    assert (nothing, "the boat") in mentions(found)  # the end of that message
     rows = found.beside["entity_mentions"].to_pylist()
     assert {r["is_verbatim"] for r in rows if r["chunk_id"] == nothing} == {False}
     assert {r["description"] for r in rows if r["name_key"] == "the boat"} == {"Leaks."}
@@ -213,7 +213,7 @@ def test_endpoint_without_row_is_named_by_its_relationship(tmp_path: Path) -> No
 def test_bad_entity_affects_only_itself(tmp_path: Path, bad: dict, said: str) -> None:
     rows = [*ENTITIES, {"title": "Bad", "type": "person", "description": "Bad."} | bad]
     table = pa.Table.from_pylist(rows, SCHEMA)
-    named = table["title"].combine_chunks().view(pa.string())  # Arrow does not look at the bytes
+    named = table["title"].combine_chunks().view(pa.string())  # Arrow does not validate the bytes
     put(tmp_path, table.set_column(0, "title", named), RELATIONSHIPS)
     graph = graph_in(tmp_path)
     assert list(graph.entities) == ["ann", "lin", "the boat"]

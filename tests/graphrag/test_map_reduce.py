@@ -139,7 +139,7 @@ def test_every_prompt_over_2000_reports_keeps_its_length(prompt_tokens: int) -> 
         return helping(value, " ".join(["word"] * (20 + value)))
 
     done = run(contexts, say, settings, questions)
-    assert len(done.maps.calls) == 1  # so they are asked concurrently
+    assert len(done.maps.calls) == 1  # so they are requested concurrently
     assert len(done.maps.requests) == done.partial.num_rows
     lengths = [prompt_length(request) for request in done.maps.requests]
     assert max(lengths) <= prompt_tokens

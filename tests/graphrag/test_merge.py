@@ -1,4 +1,4 @@
-"""Mentions become entities and relationships; only what several chunks tell is asked about."""
+"""Mentions become entities and relationships; only differing descriptions need a request."""
 
 import random
 from collections.abc import Callable, Sequence
@@ -229,7 +229,7 @@ def _described(n: int, words: int = 30) -> list[str]:
 def test_many_descriptions_are_merged_in_batches_within_the_prompt() -> None:
     texts = _described(200)
     thing = Described("Lin", texts)
-    model = Scripted(lambda request: " ".join(["word"] * 60))  # twice as long as it was told
+    model = Scripted(lambda request: " ".join(["word"] * 60))  # twice as long as requested
     assert merge_descriptions({"e": thing}, model, SMALL, n_word_pieces) == []
     assert thing.text == " ".join(["word"] * 60)
     assert max(map(prompt_length, model.requests)) <= 500

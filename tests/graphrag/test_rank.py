@@ -57,7 +57,7 @@ def test_chunk_scores_as_the_best_report_citing_it() -> None:
 def test_levels_rank_by_their_own_reports() -> None:
     (found,) = scored("graphrag-c1", toy_questions(("?", None, 0)))
     assert found == [("c0", 1.0), ("c1", 1.0), ("c2", 0.0)]
-    for deeper in ("graphrag-c2", "graphrag-c3"):  # what is not parted further is shown there too
+    for deeper in ("graphrag-c2", "graphrag-c3"):  # leaves of higher levels are shown there too
         assert scored(deeper, toy_questions(("?", None, 0))) == [found]
 
 

@@ -1,4 +1,4 @@
-"""Reports are told all that fits, cite what they rest on, and stay as long as that stays."""
+"""Report prompts hold all that fits; reports cite their sources and change only with them."""
 
 import json
 from collections.abc import Callable, Mapping, Sequence

@@ -48,7 +48,7 @@ class Recorded(dict[str, Any]):
 
 
 def inputs_in(folder: Path | None, **more: Any) -> Inputs:
-    """A document of two chunks, in a corpus without anything made."""
+    """A document of two chunks, in a corpus without tables."""
     chunks = [
         {"chunk_id": f"c{n}", "document_id": "d", "position": n, "text": text}
         for n, text in enumerate(TEXTS)

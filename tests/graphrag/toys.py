@@ -27,7 +27,7 @@ def tables_of(extracted: Result) -> Mapping[str, pa.Table]:
 
 @dataclass(frozen=True)
 class Graph:
-    """Rows of entities and relationships, and the chunks that tell of them."""
+    """Rows of entities and relationships, and the chunks that mention them."""
 
     entities: pa.Table
     relationships: pa.Table

@@ -131,7 +131,7 @@ def test_known_values():
 
 
 def test_padding_is_ignored():
-    """A short candidate whose cosines are all negative keeps them beside a longer one."""
+    """A short candidate whose cosines are all negative keeps them in a batch with a longer one."""
     reference = text_of([[1, 0]], [True])
     against, along = text_of([[-1, 0]], [True]), text_of([[1, 0]] * 3, [True] * 3)
     np.testing.assert_array_equal(bertscore([reference], [against, along]).f1, [[-1, 1]])

@@ -39,7 +39,7 @@ def names_of(groups: Groups) -> list[tuple[int, int]]:
 
 
 def carried(found: Neighbours, then: list, now: list, kept: dict) -> Lists:
-    """Lists of the names `then`, by the places of the names `now`."""
+    """Lists of the names `then`, by the indices of the names `now`."""
     index = {name: i for i, name in enumerate(now) if name in kept}
     indices = np.full((len(now), found.indices.shape[1]), -1, np.int32)
     similarities = np.zeros(indices.shape, np.float32)

@@ -39,7 +39,7 @@ def look_at(pipeline: Pipeline, corpus: str) -> None:
 
 
 class Workshop:
-    """Makes assets of a pipeline, one call a time.
+    """Materializes assets of a pipeline, one at a time.
 
     Attributes
     ----------
@@ -58,7 +58,7 @@ class Workshop:
         }
 
     def assets(self) -> Iterator[dg.AssetsDefinition]:
-        """The materializable assets, upstream ones first; those made together once."""
+        """The materializable assets, upstream ones first; those materialized together once."""
         done: set[dg.AssetKey] = set()
         for key in self._graph.toposorted_asset_keys:
             if key in self.nodes and key not in done:
@@ -127,7 +127,7 @@ class Workshop:
         partitions: Sequence[Partition],
         step: SimpleNamespace,
     ) -> object:
-        """One input: the partitions above that feed those to be made."""
+        """Return one input: the upstream partitions of those to materialize."""
         source = self._graph.get(key)
         above = partitions_of(source.partitions_def, partitions[0].corpus)
         context = SimpleNamespace(
@@ -142,7 +142,7 @@ class Workshop:
 
 @cache
 def _inputs_of(op: dg.OpDefinition) -> Mapping[str, dg.In]:
-    """Made anew by Dagster each time that somebody asks."""
+    """Dagster rebuilds it at every access."""
     return op.ins
 
 

@@ -57,7 +57,7 @@ class Folder:
         self._clock = _LONG_AGO
 
     def put(self, entry: Entry, text: str) -> None:
-        """Write a document, or write it anew."""
+        """Write or overwrite a document."""
         self.texts[entry] = text
         self._write(entry)
 
@@ -85,7 +85,7 @@ class Folder:
         self.texts.clear()
 
     def state(self) -> tuple:
-        """All that lies there, to tell whether two moments are equal."""
+        """Return all contents, to compare two moments."""
         return tuple(
             (str(file.relative_to(self.path)), file.read_bytes())
             for file in sorted(self.path.rglob("*"))

@@ -34,7 +34,7 @@ from tests.pipeline.homes import LEDGERS
 from tests.quick import keep_plans
 
 GIVEN = ("gor.model", "gor.training_log")
-"""Not made again for every document: a rebuild takes it from where it was trained."""
+"""Not retrained for every document: a rebuild copies it."""
 
 
 class Chosen(NamedTuple):
@@ -64,7 +64,7 @@ class Faltering(ExtractiveModel):
 
 
 class MisfitError(AssertionError):
-    """The home is not what one made from nothing would be."""
+    """The home differs from a rebuild."""
 
 
 @dataclass(frozen=True)
@@ -123,7 +123,7 @@ def materialize_due(pipeline: Pipeline, corpus: str, together: bool = True) -> i
 
     Parameters
     ----------
-    together : buckets that are due at once are made in one call.
+    together : buckets that are due at once are materialized in one call.
     """
     look_at(pipeline, corpus)
     workshop = Workshop(pipeline)
@@ -178,7 +178,7 @@ def refresh_once(
 
 
 def rebuild(target: HomeFolder, grown: HomeFolder, chosen: Chosen, corpus: str) -> None:
-    """Make in `place`, emptied, what was asked for of a corpus of `grown`, from the same files."""
+    """Empty `target` and rebuild the requested tables of a corpus of `grown` there."""
     target.wipe()
     shutil.copytree(grown.home.corpora / corpus, target.home.corpora / corpus)
     for name in GIVEN:
@@ -191,9 +191,7 @@ def rebuild(target: HomeFolder, grown: HomeFolder, chosen: Chosen, corpus: str) 
     workshop = Workshop(pipeline)
     for asset in workshop.assets():
         node = workshop.nodes[min(asset.keys)]
-        snapshot = _snapshot(
-            pipeline
-        )  # once `queries` is made, what is made for questions is wanted
+        snapshot = _snapshot(pipeline)  # once `queries` exists, results are due
         wanted = [p for p in node.partitions(corpus) if snapshot.is_wanted(node.key, p)]
         if wanted and table_of(node.key.path).name not in GIVEN:
             for partitions in [wanted] if wanted[0].bucket else [[one] for one in wanted]:

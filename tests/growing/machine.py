@@ -76,7 +76,7 @@ class Growing(RuleBasedStateMachine):
     counts: ClassVar[Counter[str]] = Counter()
     ways: tuple[str, ...] = WAYS
     report: Callable[[str], None] = staticmethod(lambda _: None)  # type: ignore[assignment]
-    _known: ClassVar[dict[tuple, dict[str, str]]] = {}  # what was made from nothing before
+    _known: ClassVar[dict[tuple, dict[str, str]]] = {}  # contents of earlier rebuilds
     _root: Path | None = None
 
     def __init__(self) -> None:
@@ -315,7 +315,7 @@ class Growing(RuleBasedStateMachine):
         self._forgotten(name)
 
     def _forgotten(self, name: str) -> None:
-        """No table names a document that is gone, unless a question does."""
+        """Assert that no table names a deleted document, unless a question does."""
         files = b"".join(content for _, content in self.folders[name].state()).decode()
         present = {entry.document_id for entry in self.folders[name].texts}
         gone = [one for one in sorted(self.gone[name] - present) if one not in files]
@@ -355,7 +355,7 @@ _PLACES: dict[Path, HomeFolder] = {}
 
 
 def _home_folder(root: Path) -> HomeFolder:
-    """The same for all examples: its pipelines are made once."""
+    """Shared by all examples: its pipelines are built once."""
     return _PLACES.setdefault(root, HomeFolder(root))
 
 

@@ -1,4 +1,4 @@
-"""A short part of the state machine; `python -m tests.growing --minutes 10` goes on at random."""
+"""A short run of the state machine; `python -m tests.growing --minutes 10` is a longer one."""
 
 from collections.abc import Iterator
 
@@ -30,7 +30,7 @@ def test_a_few_random_changes() -> None:
         stateful_step_count=3,
         derandomize=True,
         database=None,
-        phases=[Phase.generate],  # shrinking takes minutes; the long run tells the steps
+        phases=[Phase.generate],  # shrinking takes minutes; the long run prints the steps
         suppress_health_check=[*HealthCheck],  # type: ignore[arg-type]
     )
     run_state_machine_as_test(Growing, settings=how)

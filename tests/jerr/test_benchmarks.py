@@ -27,7 +27,7 @@ max_words = 120
 
 
 def quality(folder: Path) -> None:
-    """Two articles; two writers asked about each, so each comes twice."""
+    """Two articles; two writers have questions on each, so each comes twice."""
     rows = [
         {
             "article_id": str(51000 + number),
@@ -111,7 +111,7 @@ BENCHMARKS: dict[str, Callable[[Path], None]] = {
 
 @pytest.fixture(scope="module")
 def answered(tmp_path_factory: pytest.TempPathFactory) -> Iterator[House]:
-    """All three imported, and asked in one corpus, as every corpus more costs a run more."""
+    """All three imported into one corpus, since every further corpus costs a run."""
     with house_at(tmp_path_factory.mktemp("benchmarks")) as house:
         house.model = ExtractiveModel(HashEmbedder())  # type: ignore[assignment]
         for name, written in BENCHMARKS.items():

@@ -1,4 +1,4 @@
-"""Facts, elements and relations as a model gives them, made clean."""
+"""Facts, elements and relations of a model's reply, cleaned."""
 
 import json
 

@@ -41,7 +41,7 @@ STORY: list[Synopsis] = [
 
 
 def rows(name: str, synopses: list[Synopsis], parts) -> pa.Table:
-    """Rows of a table of one size, from what `parts` makes of a synopsis."""
+    """Rows of a table of one size, from the values that `parts` returns for a synopsis."""
     table_rows = [
         {"document_id": synopsis[0], "chunk_id": synopsis[1], "model": "m", "position": i} | part
         for synopsis in synopses

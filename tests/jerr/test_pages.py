@@ -23,12 +23,12 @@ LAST = 99  # a number that no passage has
 
 @dataclass
 class Reader:
-    """A language model that pauses where it is told and shortens to the first three words.
+    """A language model with scripted pauses that shortens to the first three words.
 
-    Attributes
-    ----------
-    pauses : from a request's place among those for a pause, what is replied; None: an error.
-    asked : the batches, in order.
+        Attributes
+        ----------
+        pauses : from a request's place among those for a pause, what is replied; None: an error.
+    batches : requests of each call, in order.
     """
 
     pauses: Callable[[int], int | None] = lambda _: 1

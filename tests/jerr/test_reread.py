@@ -74,7 +74,7 @@ def test_numbers_refer_to_synopses_and_others_are_ignored() -> None:
     assert named([2, 4, 0, 2, 1, -3])[0]["chunk_ids"] == ["a2", "a1"]
     assert named([2, 1, 3], n_reread=2)[0]["chunk_ids"] == ["a2", "a1"]
     assert named([])[0]["chunk_ids"] == []
-    assert named([1], n_reread=0) == []  # nobody is asked
+    assert named([1], n_reread=0) == []  # no request is sent
 
 
 def test_best_synopses_are_shown_if_not_all_fit() -> None:

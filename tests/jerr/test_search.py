@@ -117,7 +117,7 @@ def test_nodes_of_a_line_chunk_alternate_and_unmatched_come_last() -> None:
 
 def test_line_chunks_of_a_node_are_ordered_by_score() -> None:
     lamp = next(row for row in found("jerr", ["storm", "lamp"]) if row["name"] == "lamp")
-    assert lamp["chunk_ids"] == ["a2", "a1"]  # a2 tells of both
+    assert lamp["chunk_ids"] == ["a2", "a1"]  # a2 mentions both
     assert lamp["keywords"] == ["storm", "lamp"]
 
 

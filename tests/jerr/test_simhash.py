@@ -1,4 +1,4 @@
-"""Near pairs are those of a scan of all pairs, whatever the hashes look like."""
+"""Near pairs equal those of a scan of all pairs, for any hashes."""
 
 from collections import Counter
 from hashlib import blake2b
@@ -110,7 +110,7 @@ def test_near_pairs_of_planted_neighbours_equal_a_full_scan() -> None:
     assert {bits for _, _, bits in found} == {0, 1, 2, 3}
 
 
-# bits from few places make hashes that are equal in most blocks, and often altogether
+# bits from few positions give hashes that are equal in most blocks, and often altogether
 _CROWDED = st.lists(st.sampled_from([0, 1, 15, 16, 40, 63]), max_size=6).map(
     lambda bits: sum({1 << bit for bit in bits})
 )

@@ -143,7 +143,7 @@ CELL, KEY = 0, 1
     ("of_the_key", "path", "worth"),
     [
         ([(KEY, 0.5)], (0, 1), 0.5 + 0.8 * 0.5),  # the dream: 0.5 + 0.2
-        ([(CELL, 0.5)], (3,), 0.5 + 0.2),  # counts once, so two steps tell no more than one
+        ([(CELL, 0.5)], (3,), 0.5 + 0.2),  # counts once, so two steps gain no more than one
     ],
 )
 def test_two_steps_win_only_if_they_cover_more_keywords(of_the_key, path, worth):

@@ -1,4 +1,4 @@
-"""An index of two small documents, made by hand: who broke the lamp of the tower.
+"""An index of two small documents, written by hand: who broke the lamp of the tower.
 
 Document a, in two line chunks: the keeper lights the lamp, the storm breaks the lamp. Document b,
 in one: the storm sinks the ferry.

@@ -1,4 +1,4 @@
-"""Passage graphs as assets: made when asked for, and after a change no more than it concerns."""
+"""Passage graphs as assets: materialized on request, and after a change only what it affects."""
 
 import re
 from collections.abc import Iterator, Sequence
@@ -31,7 +31,7 @@ WALK = ["passage_walk"]
 
 
 class CountingScorer(UnigramScorer):
-    """Keeps the pairs that it was asked for; `mute` words get no score."""
+    """Records the requested pairs; `mute` words get no score."""
 
     def __init__(self, mu: float = 1000.0, mute: str = "") -> None:
         super().__init__(mu)
@@ -56,7 +56,7 @@ class CountingScorer(UnigramScorer):
 
 @pytest.fixture(scope="module")
 def without_graph(tmp_path_factory: pytest.TempPathFactory) -> Iterator[House]:
-    """Six documents, a question about all of them and one about the first; no method is asked."""
+    """Six documents, a question about all of them and one about the first; no method requested."""
     with house_at(tmp_path_factory.mktemp("passages")) as house:
         house.scorer = CountingScorer()
         for number, document_id in enumerate(DOCUMENTS):

@@ -31,7 +31,7 @@ SETTINGS = LightpalSettings()
 
 
 class Corpus(NamedTuple):
-    """A corpus of 160 chunks, its graphs, and what is asked of it."""
+    """A corpus of 160 chunks, its graphs and questions."""
 
     collection: Collection
     questions: Questions
@@ -40,7 +40,7 @@ class Corpus(NamedTuple):
 
 @cache
 def corpus(turned: bool = False) -> Corpus:
-    """A question about each topic and two about documents; all tables turned over if asked for."""
+    """A question about each topic and two about documents; all tables reversed on request."""
     changed: Callable[[pa.Table], pa.Table] = shuffled if turned else pa.Table.combine_chunks
     whole = topic_tables(N_TOPICS, N_DOCUMENTS, N_CHUNKS)
     straight = Collection.from_tables(*whole)

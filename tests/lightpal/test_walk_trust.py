@@ -46,7 +46,7 @@ def judged(
 
 
 def led_astray(edges: pa.Table, collection: Collection) -> pa.Table:
-    """The same edges, their targets drawn anew among those of the same level and scope."""
+    """The same edges, their targets redrawn among those of the same level and scope."""
     random = np.random.default_rng(0)
     owners = np.repeat(np.array(collection.document_ids), np.diff(collection.starts)).tolist()
     owner = dict(zip(collection.chunk_ids, owners, strict=True))
@@ -108,7 +108,7 @@ def test_trust_known_values():
 
 
 class Listening:
-    """A retriever that tells what it is asked for."""
+    """A retriever that records its queries."""
 
     def __init__(self, collection: Collection, texts: list[str]) -> None:
         self._shape = (len(collection.chunk_ids), len(collection.document_ids))

@@ -1,4 +1,4 @@
-"""Slips of form are mended where one reading is possible, and nothing is made up."""
+"""Small mistakes of form are repaired if unambiguous, and nothing is invented."""
 
 import json
 from typing import Annotated, Any, Literal

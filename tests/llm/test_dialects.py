@@ -1,4 +1,4 @@
-"""Known servers end with a valid structured reply, and are not asked more than they must be."""
+"""Known servers give a valid structured reply with the fewest requests."""
 
 import json
 from collections import Counter

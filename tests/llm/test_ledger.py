@@ -118,7 +118,7 @@ def test_answers_are_requested_once_and_failures_every_time(store):
     assert ledgered(store, inner).complete([]) == []
     first = ledgered(store, inner).complete([GOOD, BAD, GOOD])
     assert [type(reply) for reply in first] == [Completion, CompletionError, Completion]
-    assert inner.n_requests == 2  # equal requests in one batch are asked once
+    assert inner.n_requests == 2  # equal requests in one batch are sent once
     second = ledgered(store, inner).complete([GOOD, BAD])
     assert inner.n_requests == 3
     assert isinstance(second[0], Completion)

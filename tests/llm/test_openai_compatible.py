@@ -1,4 +1,4 @@
-"""Replies over real sockets: checked, mended or asked again, and counted."""
+"""Replies over real sockets: checked, repaired or requested again, and counted."""
 
 import json
 from collections.abc import Iterator
@@ -157,7 +157,7 @@ def test_repeated_requests_are_bounded_and_state_the_problem(log: Path) -> None:
         # what was of no use costs all the same
         assert reply.tokens_in + reply.tokens_out == sum(x["tokens"] for x in server.lines())
         hashes = [line["messages"] for line in server.lines()]
-        assert hashes[0] != hashes[1] == hashes[2]  # the problem is told as a further turn
+        assert hashes[0] != hashes[1] == hashes[2]  # the problem is sent as a further turn
 
 
 def test_last_unusable_reply_is_kept(log: Path) -> None:

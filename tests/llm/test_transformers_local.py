@@ -1,4 +1,4 @@
-"""A causal model from a folder: the same reply whatever is asked beside it, and nothing cut.
+"""A causal model from a folder: the same reply in any batch, and nothing cut.
 
 Two tiny models stand in for a real one: a random GPT-2 whose text means nothing, and a GPT-2
 whose weights make each token say the next, so that what it replies is known.

@@ -19,7 +19,7 @@ AssetPartition = tuple[str, Partition]
 def requested(pipeline: Pipeline, instance: dg.DagsterInstance) -> set[AssetPartition]:
     """Return the assets that the daemon would start now.
 
-    As `dg.evaluate_automation_conditions` tells it, less the cursor: see `automation.due`.
+    As `dg.evaluate_automation_conditions` returns it, without the cursor: see `automation.due`.
     """
     graph = pipeline.definitions.resolve_asset_graph()
     evaluator = AutomationConditionEvaluator(

@@ -16,7 +16,7 @@ from gsum_resources.home import Home
 from tests.conftest import CORPUS, House, document_in
 
 GOOD, BAD = document_in(0), document_in(3)
-LEDGERS = ("llm_calls", "embedding_calls")  # tables of what was asked, and not of what was made
+LEDGERS = ("llm_calls", "embedding_calls")  # tables of requests, not of results
 WITHOUT_BERTSCORE = "[scores]\nbertscore = false\n"
 """For runs that are not about scores: loading the model would take longer than the run."""
 

@@ -18,7 +18,7 @@ _MARGIN_S = 0.4  # by how much requests may differ in their way to the server, o
 
 
 def hurry(patch: pytest.MonkeyPatch) -> None:
-    """Let endpoints that are made from now on be in a hurry."""
+    """Shorten the pauses of endpoints that are created from now on."""
     patch.setattr("gsum_resources.endpoint.client._LONGEST_BACKOFF_S", 60.0 / FASTER)
     patch.setattr(Endpoint.__init__, "__defaults__", (None, 1.0 / FASTER))
     window_s = MINUTE_S + _MARGIN_S

@@ -1,4 +1,4 @@
-"""`python -m tests.pipeline.pooled_run FILE TAGGED`: holds a place in a pool until killed."""
+"""`python -m tests.pipeline.pooled_run FILE TAGGED`: holds a slot of a pool until killed."""
 
 import sys
 import time

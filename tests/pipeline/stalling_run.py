@@ -1,4 +1,4 @@
-"""A drive that stalls once, in the midst of a step, and is killed there.
+"""A refresh that stalls once, in the middle of a step, and is killed there.
 
 Run as `python -m tests.pipeline.stalling_run STEP METHOD...`. Everything that a model is given is
 logged in the home. Where the step is reached for the first time, a file says so and the process
@@ -133,7 +133,7 @@ def stall_in_epoch(number: int, stall: Callable[[], None]) -> None:
 
 
 def main(step: str, methods: list[str]) -> None:
-    """Drive the home's corpus, stalling in `step` unless an earlier process did."""
+    """Refresh the home's corpus, stalling in `step` unless an earlier process did."""
     home = Home.from_environment()
     memoized._BATCH = BATCH
     train.SECONDS_BETWEEN_STATES = 0

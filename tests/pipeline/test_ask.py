@@ -1,4 +1,4 @@
-"""One question over stored tables: answered from them, and nothing is made but its own traces."""
+"""One question over stored tables: only the call log and memos are written."""
 
 import os
 import subprocess

@@ -1,4 +1,4 @@
-"""A result that did not change is told to be current; one that could not be made becomes late."""
+"""Unchanged results are confirmed as fresh; results that could not be updated become stale."""
 
 import asyncio
 import time
@@ -18,14 +18,14 @@ from tests.conftest import CORPUS, House, document_in
 from tests.models import FirstWords
 from tests.pipeline.daemon import requested
 
-RESULTS = {"leaderboard", "retrieval/scores"}  # of the only family that was asked for
+RESULTS = {"leaderboard", "retrieval/scores"}  # of the only requested family
 SCORES = dg.AssetKey(["retrieval", "scores"])
 HOUR = 3600.0
 
 
 @pytest.fixture(autouse=True)
 def looked_lately(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Time passes in the argument `now`, and not for the looks at the sources."""
+    """Time passes in the argument `now`, and not for the observations of sources."""
     monkeypatch.setattr(freshness, "_LOOKED_S", 100 * HOUR)
 
 

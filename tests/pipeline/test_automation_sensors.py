@@ -1,4 +1,4 @@
-"""The sensor over the corpora: what it takes in, looks at, leaves alone and forgets."""
+"""The sensor over the corpora: folders it reads, observes, skips and forgets."""
 
 import os
 import shutil
@@ -16,7 +16,7 @@ from tests.conftest import CORPUS, House, document_in
 
 
 class Daemon:
-    """Evaluates the sensor and does what it asks for, as the daemon does."""
+    """Evaluates the sensor and executes its requests, as the daemon does."""
 
     def __init__(self, house: House, instance: dg.DagsterInstance) -> None:
         self.pipeline = house.pipeline()

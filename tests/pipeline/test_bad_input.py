@@ -205,7 +205,7 @@ def test_unknown_method_error_names_the_known_ones(changeable: House) -> None:
         match=f"'{CORPUS}': unknown method 'x'; known.*unknown method 'bm52'; did you mean 'bm25'",
     ):
         changeable.run(["x", "bm25", "bm52"])
-    assert made_by(changeable.run()) == []  # nothing was asked for
+    assert made_by(changeable.run()) == []  # nothing was requested
 
 
 def test_failing_question_costs_only_its_row(changeable: House) -> None:
@@ -230,7 +230,7 @@ def test_model_failing_on_everything_keeps_the_tables(changeable: House) -> None
     assert contents(changeable) == before
     changeable.model = FirstWords("mended")
     materialized = made_by(changeable.run())
-    # the same words under another model's name: what it cost is told anew
+    # the same words under another model's name: its cost is recorded again
     board = ["comparisons[]", "costs[]", "curves[]", "leaderboard[]"]
     assert materialized == [*board, "retrieval/scores[bm25]", "retrieval/summaries[bm25]"]
     assert set(column(changeable, "summaries", "model")) == {"mended"}

@@ -1,4 +1,4 @@
-"""A run beside a daemon, and the rules by which it decides that all is there."""
+"""A run next to a daemon, and how it decides that everything is materialized."""
 
 import os
 import time
@@ -39,7 +39,7 @@ def instance(changeable: House) -> Iterator[dg.DagsterInstance]:
 
 
 def alive(instance: dg.DagsterInstance) -> None:
-    """Let the instance look as if a daemon served it."""
+    """Simulate a daemon that serves the instance."""
     beat = DaemonHeartbeat(time.time(), "QUEUED_RUN_COORDINATOR", "id", [])
     instance.add_daemon_heartbeat(beat)
 
@@ -76,7 +76,7 @@ def test_assets_that_cannot_be_materialized_are_named(
     assert report.results == []
     assert not report.is_complete
     assert report.missing["documents"] == 1
-    assert report.missing["retrieval/scores"] == 1  # of bm25: nobody requested the others
+    assert report.missing["retrieval/scores"] == 1  # of bm25: no other method was requested
 
 
 def test_methods_requested_by_others_are_left_to_a_daemon(

@@ -30,7 +30,7 @@ from tests.pipeline.homes import BAD, GOOD, contents, furnish, house_at
 from tests.quick import without_what_no_table_shows
 from tests.servers.scripted import ScriptedServer, scripted_server
 
-TICK_S = 2.0  # the sensor looks every 15 s; here a run takes less
+TICK_S = 2.0  # the sensor ticks every 15 s; here a run takes less
 DOCUMENTS = [dg.AssetKey(name) for name in READ_TOGETHER]
 MODELS = "backend = 'openai_compatible'\nmodel = 'scripted'\napi_key_env = ''\nbase_url = '{}'\n"
 
@@ -71,7 +71,7 @@ def served_home(root: Path) -> Iterator[Served]:
 
 @pytest.fixture(scope="module")
 def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
-    """The tables of a home that one process made from the same documents."""
+    """The tables of a home that one process wrote from the same documents."""
     with (
         without_what_no_table_shows(),
         served_home(tmp_path_factory.mktemp("undisturbed")) as home,
@@ -84,7 +84,7 @@ def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
 
 @pytest.fixture(scope="module")
 def trial(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Trial]:
-    """Two `gsum run` begin in the same moment, and an automation goes on beside them."""
+    """Two `gsum run` start at the same moment, next to a running automation."""
     with served_home(tmp_path_factory.mktemp("shared")) as home:
         with house_at(home.root) as house, house.instance() as instance:
             runs = [gsum_run(house, method) for method in ("bm25", "dense")]
@@ -180,7 +180,7 @@ def test_no_prompt_is_paid_for_twice(trial: Trial) -> None:
 
 
 def test_files_may_change_during_a_run(changeable: House, tmp_path: Path) -> None:
-    """Edited back and forth between the look at the folder and the reading of documents."""
+    """Edited and restored between the observation of the folder and the reading of documents."""
     new, texts = document_in(5), {}
 
     def change(assets: Sequence[str], _: Sequence[Partition]) -> None:

@@ -24,7 +24,7 @@ TOLD = ["The clerk of the mixed harbour wrote a letter.", "The bridge of it fell
 
 @pytest.fixture
 def house(tmp_path: Path) -> Iterator[House]:
-    """A folder beside the home, linked into it."""
+    """A folder outside the home, linked into it."""
     folder = tmp_path / "papers"
     (folder / "deep").mkdir(parents=True)
     (folder / "a.pdf").write_bytes(pdf([TOLD[:1], TOLD[1:]], "The Harbour"))

@@ -19,9 +19,9 @@ GRAPH = dg.Definitions([asset("a"), asset("b", A), asset("c", B), asset("d")]).r
     ("left_out", "requested", "kept"),
     [
         (set(), [C, A, B, D], [A, B, C, D]),
-        ({A}, [A, B, C, D], [D]),  # what rests on it would be made from nothing
+        ({A}, [A, B, C, D], [D]),  # its descendants would have no input
         ({B}, [A, B, C, D], [A, D]),
-        ({A}, [B, C], []),  # a model, which nobody asks for
+        ({A}, [B, C], []),  # a model, which is never requested
         ({B}, [C, D], [D]),
     ],
 )

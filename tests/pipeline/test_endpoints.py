@@ -34,7 +34,7 @@ PATIENCE_S = 900.0  # a slow machine is no failure
 
 @pytest.fixture
 def house(tmp_path: Path) -> Iterator[House]:
-    """Nothing is made yet."""
+    """A home without tables."""
     with house_of_questions(tmp_path / "home") as house:
         yield house
 
@@ -58,7 +58,7 @@ def embedded(tmp_path_factory: pytest.TempPathFactory) -> House:
 
 @pytest.fixture
 def indexed(embedded: House, tmp_path: Path) -> Iterator[House]:
-    """Passages and their vectors are made, and no question was asked."""
+    """A home with passages and vectors, before the first question."""
     with copy_of(embedded, tmp_path / "home") as copy:
         yield copy
 
@@ -91,7 +91,7 @@ def test_replies_before_a_kill_are_not_requested_again(indexed: House, tmp_path:
         process.send_signal(signal.SIGKILL)
         process.wait()
         killed = time.time()
-        time.sleep(1.0)  # what was in flight is logged as gone
+        time.sleep(1.0)  # requests in flight are logged as gone
         before = [line for line in chats(server) if line["status"] == 200]
         assert 0 < len(before) < N_QUESTIONS
         assert run(indexed).exit_code == 0
@@ -121,7 +121,7 @@ def test_failing_text_costs_only_its_row(indexed: House, tmp_path: Path) -> None
         assert indexed.table("scores").num_rows > 0
         assert failed_checks(indexed) >= {"every_question_answered", "requests_answered"}
         n_before = len(chats(server))
-        assert run(indexed).exit_code == 1  # asked once more, and only this one
+        assert run(indexed).exit_code == 1  # only this one is requested again
         assert len(chats(server)) - n_before == 2
     with scripted_process(tmp_path / "mended.jsonl") as server:
         served_by(indexed, server)

@@ -19,14 +19,14 @@ from tests.pipeline.homes import LEDGERS, contents, copy_of, house_at, write_lin
 pytestmark = pytest.mark.usefixtures("tables_alone")
 DOCUMENT_LEVEL = (*READ_TOGETHER, "chunks", "chunk_embeddings")
 RESULTS = tuple(f"retrieval/{t}" for t in ("rankings", "contexts", "summaries", "scores"))
-BOARD = ("comparisons[]", "costs[]", "curves[]", "leaderboard[]")  # made in one step
+BOARD = ("comparisons[]", "costs[]", "curves[]", "leaderboard[]")  # written in one step
 METHODS = ["bm25", "dense"]
 NEW, OLD_NAME, NEW_NAME = document_in(5, 1), document_in(2), document_in(6, 1)
 GONE = (document_in(0, 1), document_in(7))
 
 
 def rebuilt(house: House, tmp_path: Path) -> dict[str, str]:
-    """The same corpus made from nothing in another home."""
+    """The same corpus, indexed in another home."""
     other = House(Home(tmp_path / "other", str(tmp_path / "other" / "warehouse")), house.embedder)
     shutil.copytree(house.home.corpora, other.home.corpora)
     old = os.environ.pop("DAGSTER_HOME", None)
@@ -51,7 +51,7 @@ def first_run(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[House,
 def edited(
     first_run: tuple[House, RunReport], tmp_path_factory: pytest.TempPathFactory
 ) -> tuple[House, RunReport]:
-    """A copy with one document written anew, and its run."""
+    """A copy with one rewritten document, and its run."""
     with copy_of(first_run[0], tmp_path_factory.mktemp("edited")) as house:
         house.write_document(document_in(3), "A lighthouse stood on the clerk's island. " * 20)
         return house, house.run()
@@ -61,7 +61,7 @@ def edited(
 def rearranged(
     edited: tuple[House, RunReport], tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[tuple[House, int]]:
-    """A copy of that with a document more, one renamed and two gone; how many texts it embedded."""
+    """A copy of that, one document added, one renamed, two deleted; number of embedded texts."""
     with copy_of(edited[0], tmp_path_factory.mktemp("rearranged")) as house:
         before = house.embedder.n_embedded
         house.write_document(NEW)
@@ -101,7 +101,7 @@ def test_edit_materializes_one_bucket_and_its_descendants(edited: tuple[House, R
     expected = [f"{asset}[03]" for asset in DOCUMENT_LEVEL]
     expected += [f"{asset}[{method}]" for asset in RESULTS for method in METHODS]
     expected.append("retrieval/index[]")
-    # the questions were read again and came out as they were: nothing rests on that
+    # the questions were read again and are unchanged: nothing depends on that
     assert materialized == sorted([*expected, "queries[]", *BOARD])
 
 

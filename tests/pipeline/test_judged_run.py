@@ -93,7 +93,7 @@ def test_questions_are_generated_answers_judged_and_nothing_requested_twice(
     assert {row["mean"] for row in grades} == {4.0}
     overall = [row for row in house.table("win_rates").to_pylist() if row["criterion"] == "overall"]
     assert {(row["method"], row["win_rate"]) for row in overall} == {("bm25", 0.5), ("random", 0.5)}
-    assert {row["disagreement"] for row in overall} == {1.0}  # a judge that goes by the place
+    assert {row["disagreement"] for row in overall} == {1.0}  # a judge with position bias
     with house.instance() as instance:
         checks = {f"{e.asset_key.path[-1]}:{e.check_name}": e.passed for e in evaluations(instance)}
     assert checks["judgements:verdicts_parsed"]

@@ -1,4 +1,4 @@
-"""Bad nights of a server: what was answered is kept, limits hold, and it is told in one message."""
+"""Outages of a server: replies are kept, limits hold, and one message reports the outage."""
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -20,7 +20,7 @@ from tests.pipeline.served_homes import MARKED_KEY, served_by
 from tests.servers.scripted import Line, ScriptedServer, scripted_process
 
 pytestmark = pytest.mark.usefixtures("tables_alone")
-METHOD = "graphrag-c0"  # asks for extractions, then reports, then partial answers, then answers
+METHOD = "graphrag-c0"  # requests extractions, then reports, then partial answers, then answers
 CHATS, TEXTS = "/chat/completions", "/embeddings"
 N_REQUESTS, N_TOKENS = 12, 300  # a minute: of the language model, and to embed
 _CORPUS = f"""{WITHOUT_BERTSCORE}

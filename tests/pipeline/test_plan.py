@@ -1,4 +1,4 @@
-"""`gsum plan`: what it tells before a run is what a server then counts, and it touches nothing."""
+"""`gsum plan`: its estimates match a server's counts, and it changes nothing."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -155,7 +155,7 @@ def test_plan_is_close_to_the_first_run(house: House, tmp_path: Path) -> None:
 
 
 def test_current_assets_cost_nothing_and_an_edit_its_own_questions(changeable: House) -> None:
-    """`FirstWords` counts what it is asked; the one that rehearses is another."""
+    """`FirstWords` counts its requests; the dry run uses another model."""
 
     def planned_by_first_words() -> Plan:
         overrides = {"embedding_model": changeable.embedder, "language_model": FirstWords()}
@@ -189,7 +189,7 @@ def test_longer_prompt_has_a_longer_reply_as_before() -> None:
     assert half.replies_to(4, 4 * 140) == 4 * 80
     assert half.replies_to(2, 2 * 9000) == 2 * 160  # as long as the longest, and no longer
     assert half.replies_to(1, 0) == 10
-    assert TERSE.replies_to(3, 3 * 9000) == 3 * 70  # prompts of one length tell nothing of others
+    assert TERSE.replies_to(3, 3 * 9000) == 3 * 70  # prompts of one length say nothing about others
 
 
 def test_token_estimates_are_corrected_by_earlier_counts() -> None:

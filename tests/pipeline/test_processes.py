@@ -97,7 +97,7 @@ def test_waiting_step_gets_the_slot_of_a_killed_process(
         threading.Timer(1.0, kill, [process]).start()
         assert run(instance, None, tagged=True)
     assert n_held(instance) == 0
-    assert process.returncode is not None  # it did wait: one place, one step
+    assert process.returncode is not None  # it did wait: one slot, one step
 
 
 def refresh_of(instance: dg.DagsterInstance, pid: int) -> str:
@@ -122,7 +122,7 @@ def test_refreshes_of_a_corpus_take_turns(
         instance.add_run_tags(first, {REFRESHING: ENDED})
 
     with in_turn(instance, CORPUS, first, reported.append) as waited:
-        assert not waited  # the later one waits, and nobody for a process that was killed
+        assert not waited  # the later one waits, and no one for a killed process
         with in_turn(instance, CORPUS, second, end_first) as waited:
             assert waited
     assert reported == [[first]]

@@ -1,4 +1,4 @@
-"""An edited prompt makes what is written with it anew, and nothing else."""
+"""An edited prompt rewrites its outputs, and nothing else."""
 
 from collections.abc import Iterator
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""A drive of the conditions: what it makes, in what order, and what a failure leaves unmade."""
+"""A refresh: what it materializes, in which order, and what a failure leaves undone."""
 
 import shutil
 from collections.abc import Iterator, Sequence
@@ -39,7 +39,7 @@ from tests.pipeline.homes import LEDGERS, contents, copy_of, furnish, house_at, 
 
 pytestmark = pytest.mark.usefixtures("tables_alone")
 RESULTS = [f"retrieval/{table}" for table in ("rankings", "contexts", "summaries", "scores")]
-BOARD = ["comparisons[]", "costs[]", "curves[]", "leaderboard[]"]  # made in one step
+BOARD = ["comparisons[]", "costs[]", "curves[]", "leaderboard[]"]  # written in one step
 BUCKETS = [f"0{i}" for i in range(8)]
 
 
@@ -64,7 +64,7 @@ def fresh(tmp_path: Path) -> Iterator[House]:
 def two_corpora(
     indexed_by_bm25: House, tmp_path_factory: pytest.TempPathFactory
 ) -> tuple[House, RunReport]:
-    """A document of the indexed corpus is changed; what was made is of the second one."""
+    """A document of the indexed corpus is changed; the tables are of the second version."""
     with copy_of(indexed_by_bm25, tmp_path_factory.mktemp("two")) as house:
         house.write_document(document_in(3), "A lighthouse saw the boat. " * 40)
         furnish(house, "second")
@@ -115,7 +115,7 @@ def test_deleted_corpus_loses_its_partitions_and_files(two: House) -> None:
         assert instance.get_dynamic_partitions("corpora") == ["second"]
     for name in TABLES:
         assert two.table(name).num_rows == 0
-        if name not in LEDGERS:  # until what they tell of is forgotten: tests/forgetting
+        if name not in LEDGERS:  # until their documents are forgotten: tests/forgetting
             assert list(Path(two.store.root, name).glob(f"corpus={CORPUS}")) == []
 
 
@@ -176,14 +176,14 @@ def test_default_and_all_methods(fresh: House) -> None:
         with pytest.raises(CorpusError, match=f"'{CORPUS}'.*embedding_model: .*no weights"):
             fresh.run(methods)
 
-    fresh.embedder = Absent()  # what was asked for is kept, and nothing can be made
+    fresh.embedder = Absent()  # the request is kept, and nothing can be materialized
     requests = fresh.pipeline().requests
     (fresh.folder / "corpus.toml").write_text("methods = ['rrf', 'random']\n")
     run()
     assert requests.of(CORPUS) == {"rrf", "random"}
     (fresh.folder / "corpus.toml").unlink()
     run()
-    assert requests.of(CORPUS) == {"rrf", "random"}  # nothing new of a corpus asked for before
+    assert requests.of(CORPUS) == {"rrf", "random"}  # nothing new of a corpus requested before
     run(["default", "bm25"])
     assert requests.of(CORPUS) == {"rrf", "random", "bm25", *METHODS.default}
     run(["all"])
@@ -195,7 +195,7 @@ def test_concurrent_requests_are_all_kept(fresh: House, monkeypatch: pytest.Monk
     known = one.of
 
     def meanwhile(corpus: str) -> frozenset[str] | None:
-        """The other one asks when this one has read what was asked for, and not yet written."""
+        """The other one requests between this one's reading and writing of requests."""
         found = known(corpus)
         other.add(CORPUS, ["dense"])
         return found
@@ -226,7 +226,7 @@ def test_daemon_requests_the_same_first_steps_as_a_refresh(changeable: House) ->
         materialized = in_order(refresh(pipeline, instance, CORPUS))
         assert set(materialized[: len(edited)]) == edited
         assert dense < set(materialized)
-        assert len(materialized) == len(set(materialized))  # nothing is made twice in one drive
+        assert len(materialized) == len(set(materialized))
         assert requested(pipeline, instance) == set()
 
 
@@ -307,7 +307,7 @@ def test_unavailable_model_raises_before_any_work(changeable: House) -> None:
     settings = LlmSettings(
         backend="openai_compatible",
         model="none",
-        base_url="http://127.0.0.1:9/v1",  # nobody listens on the discard port
+        base_url="http://127.0.0.1:9/v1",  # no server listens on the discard port
         api_key_env="",
         max_retries=0,
     )

@@ -1,4 +1,4 @@
-"""A list of numbers of passages: curves beside the answers, which stay as they are."""
+"""A list of numbers of passages: curves, with unchanged answers."""
 
 from collections.abc import Iterator
 from pathlib import Path

@@ -68,7 +68,7 @@ def test_corpus_gets_an_index_and_its_first_question_the_results(silent: House) 
 
 
 def test_named_method_gets_its_index_and_can_be_asked(silent: House) -> None:
-    silent.model = ExtractiveModel(silent.embedder)  # type: ignore[assignment]  # gor asks it
+    silent.model = ExtractiveModel(silent.embedder)  # type: ignore[assignment]  # gor uses it
     assert silent.run(["gor-untrained"]).is_complete
     written = tables_of(silent)
     assert {"gor.record_edges", "gor.node_embeddings"} <= written
@@ -78,7 +78,7 @@ def test_named_method_gets_its_index_and_can_be_asked(silent: House) -> None:
 
 def test_suggested_commands_are_valid_and_can_be_pasted(silent: House) -> None:
     folder = silent.folder
-    assert next_steps(silent.store, CORPUS, folder) == []  # nothing is made yet
+    assert next_steps(silent.store, CORPUS, folder) == []  # nothing is written yet
     silent.run()
     lines = next_steps(silent.store, CORPUS, folder)
     gsum, command, corpus, question = shlex.split(lines[1])

@@ -1,4 +1,4 @@
-"""A model for one kind of work puts just what that work makes out of date."""
+"""A model for one task makes only the outputs of that task stale."""
 
 import pytest
 

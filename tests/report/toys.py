@@ -49,7 +49,7 @@ def write_tables(
     Parameters
     ----------
     text : put into every text that a document, a question, an answer or a judge brings.
-    left_out : tables that were never made.
+    left_out : tables that were never written.
     """
     questions = [question_of(i) | {"text": f"What of question {i}? {text}"} for i in range(n)]
     for question in questions:

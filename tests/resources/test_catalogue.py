@@ -1,4 +1,4 @@
-"""The DuckDB file holds views only, and nobody who has it open is in anybody's way."""
+"""The DuckDB file holds views only, and readers never block writers."""
 
 import subprocess
 import sys

@@ -1,4 +1,4 @@
-"""Checkpoints: the same bytes each time, everything comes back, misfits are told."""
+"""Checkpoints: reproducible bytes, lossless round trip, and errors for mismatches."""
 
 import subprocess
 import sys

@@ -1,4 +1,4 @@
-"""Dagster's storage with less work: the same files, whole for every reader, heard by the UI."""
+"""Dagster's storage with less work: same files, complete for every reader, live in the UI."""
 
 import queue
 import threading
@@ -23,12 +23,12 @@ def logged_asset() -> None:
 
 
 def materialize_once(instance: dg.DagsterInstance, partition: str) -> str:
-    """The id of a run that makes a partition."""
+    """Materialize a partition and return the id of the run."""
     return dg.materialize([logged_asset], instance=instance, partition_key=partition).run_id
 
 
 def logged(instance: dg.DagsterInstance) -> dict[str, str | None]:
-    """Which run made which partition, by the index of all runs."""
+    """Map each run to its partition, by the index of all runs."""
     records = instance.fetch_materializations(KEY, limit=1000).records
     return {record.run_id: record.partition_key for record in records}
 

@@ -1,4 +1,4 @@
-"""`gsum.toml`: defaults, file, environment; and how each mistake is told."""
+"""`gsum.toml`: defaults, file, environment; and the message for each mistake."""
 
 import re
 import tomllib

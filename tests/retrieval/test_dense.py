@@ -14,7 +14,7 @@ def test_scores_are_cosines_and_documents_take_the_best():
 
 
 def test_equal_vectors_tie_exactly_at_any_position():
-    # Raw products of equal columns may differ in the last bit, by their place in the block.
+    # Raw products of equal columns may differ in the last bit, by their position in the block.
     generator = np.random.default_rng(0)
     vectors = generator.normal(size=(1, 384)).repeat(1003, axis=0).astype(np.float32)
     vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)

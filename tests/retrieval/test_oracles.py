@@ -1,4 +1,4 @@
-"""Upper bounds put what is marked first, and cannot be asked what nobody marked."""
+"""Upper bounds rank marked evidence first, and reject unmarked questions."""
 
 import pyarrow as pa
 import pytest

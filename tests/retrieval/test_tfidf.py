@@ -16,7 +16,7 @@ def test_text_is_most_similar_to_itself():
 
 def test_score_known_value():
     # "fox" is in both texts: idf = ln(3/3) + 1 = 1; "owl" in one: ln(3/2) + 1.
-    # The first text has it e times (damped: 1 + ln 3 for three) beside one "fox".
+    # The first text has it e times (damped: 1 + ln 3 for three) next to one "fox".
     idf = np.log(1.5) + 1
     damped = (1 + np.log(3)) * idf
     found = TfIdfIndex(["owl owl owl fox", "fox"], Words()).scores(["owl"])

@@ -1,4 +1,4 @@
-"""A causal model as scorer: equal to scoring each pair alone, to the last bit in any company."""
+"""A causal model as scorer: equal to scoring each pair alone, bit for bit in any batch."""
 
 from pathlib import Path
 from typing import Any
@@ -48,7 +48,7 @@ def test_scores_equal_those_of_single_pairs(folder: Path) -> None:
     for context, row, reported in zip(CONTEXTS, CANDIDATES, scores, strict=True):
         expected = [oracle.score(context, candidate) for candidate in row]
         np.testing.assert_allclose(reported, expected, rtol=0, atol=1e-4)
-    assert scores[0].std() > 0.1  # the model does tell texts apart
+    assert scores[0].std() > 0.1  # the model does distinguish texts
     assert scores[2][0] == scores[2][1] != pytest.approx(scores[0][0])
 
 

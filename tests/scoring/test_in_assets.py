@@ -1,4 +1,4 @@
-"""A step that asks a served scorer: what it cost is booked, what failed is noted."""
+"""A step with a served scorer: costs and failures are recorded."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""A memo of scores: nothing is asked twice, nothing is remembered that was not told."""
+"""A memo of scores: nothing is requested twice, and only reported scores are stored."""
 
 import threading
 import uuid
@@ -211,4 +211,4 @@ def test_scores_do_not_depend_on_earlier_requests(
 
 
 def _ignore(*reported: object) -> None:
-    """Hears and does nothing."""
+    """Ignore the report."""

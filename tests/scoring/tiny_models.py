@@ -69,7 +69,7 @@ class Oracle:
         return math.fsum(self.log_probabilities([*prefix, *ids])[len(prefix) - 1 :]) / len(ids)
 
     def read(self, prompt: str) -> tuple[list[str], list[float | None]]:
-        """A prompt's tokens as vLLM tells them: `<s>` among them, parts of letters as `�`."""
+        """A prompt's tokens as vLLM returns them: `<s>` among them, parts of letters as `�`."""
         ids = self.tokenizer(prompt)["input_ids"]
         return [self.tokenizer.decode([i]) for i in ids], [None, *self.log_probabilities(ids)]
 

@@ -6,11 +6,11 @@ It answers chat completions (with a value that satisfies the JSON schema of the 
 that stands), embeddings, completions (with log-probabilities of the prompt) and the list of
 models, deterministically from what it was sent. For each
 request it appends one line to the log when it answers, so that the log outlives any client; what
-a line says is told at `Line`. Usage is counted by one rule, `tokens_of`.
+a line holds is documented at `Line`. Usage is counted by one rule, `tokens_of`.
 
 Faults, by name: `401`, `429` (with Retry-After), `500`, `stall` (headers, then nothing), `truncate`
 (the connection closes in mid-body), `garbage` (status 200, a body that is not JSON), `die` (the
-process ends at once, and nobody listens any more); of chat
+process ends at once, and the port is closed); of chat
 replies alone `fence` (valid JSON in a fence among prose), `partial` (cut off, finish_reason
 length), `invalid` (the wrong structure), `empty`; of embeddings alone `nan`, `short` (a vector too
 short), `few` (a vector too few); of completions alone `mute` (no log-probabilities), `unechoed`
@@ -70,7 +70,7 @@ class Script:
     retry_after : value of that header, as it is sent with 429.
     always_fail : a request whose messages or inputs hold this text gets 500.
     key : only requests with this key are served; others get 401, with theirs repeated.
-    models : the only models that there are; empty: any.
+    models : the models it serves; empty: any.
     reject_formats : types of response_format that get 400.
     reject_parameters : names of parameters that get 400.
     latency_s : seconds before each answer.
@@ -102,7 +102,7 @@ class Line(TypedDict):
     time, answered : when the request had arrived, and when its answer left, seconds since the
         epoch. What left in the last moment before a client was killed may not have reached it.
     path : below `/v1`.
-    status : of the answer; 0 where none was sent (a stall, a client that had gone).
+    status : of the answer; 0 where none was sent (a stall, a client that had disconnected).
     fault : its name, "gone" where the client did not wait, or "".
     tokens : in and out together; 0 where there was no reply.
     messages : hash of the messages, inputs or prompt.
@@ -280,7 +280,7 @@ class App:
             {"object": "embedding", "index": i, "embedding": vector}
             for i, vector in enumerate(vectors)
         ]
-        reply = {"object": "list", "model": body["model"], "data": rows[::-1]}  # told by `index`
+        reply = {"object": "list", "model": body["model"], "data": rows[::-1]}  # matched by `index`
         return self._with_usage(reply, sum(map(tokens_of, body["input"])), 0)
 
     def _echo(self, body: dict, digest: str, fault: str) -> tuple[dict, int]:

@@ -45,9 +45,9 @@ class Found:
     ----------
     acknowledged : replies that a client that was killed had received from the database.
     lost : replies that the database does not have when the last client has ended.
-    again : of those acknowledged, those that the server was asked for later.
+    again : of those acknowledged, those that the server received again later.
     unrecorded : of these, those without exactly one paid call in the ledger.
-    in_flight : requests that were made again, since their replies were not stored at a kill.
+    in_flight : requests that were sent again, since their replies were not stored at a kill.
     """
 
     kills: int
@@ -59,7 +59,7 @@ class Found:
 
     @property
     def is_good(self) -> bool:
-        """Whether nothing that was acknowledged is lost, was asked again, or is not on record."""
+        """Whether every acknowledged reply is stored, recorded and was not requested again."""
         return not (self.lost or self.again or self.unrecorded)
 
 
@@ -129,7 +129,7 @@ def _client(
 def _complete(
     folder: Path, database: str, settings: LlmSettings, requests: Sequence[Request], pipe: int
 ) -> None:
-    """Make all requests in this process, telling of each new reply; it never returns."""
+    """Send all requests in this process and report each new reply; never returns."""
     try:
         with _model(folder, database, settings) as (model, _):
             keys = [bytes.fromhex(prompt_hash(model.identity, request)) for request in requests]

@@ -1,4 +1,4 @@
-"""`gsum run` beside the real daemon; `python -m tests.beside_daemon --times 50` goes on."""
+"""`gsum run` next to a real daemon; `python -m tests.beside_daemon --times 50` repeats it."""
 
 from pathlib import Path
 

@@ -74,7 +74,7 @@ def house(tmp_path_factory: pytest.TempPathFactory) -> Iterator[House]:
 
 
 def make_long_ago(instance: dg.DagsterInstance, key: dg.AssetKey, hours: float) -> None:
-    """Tell that an asset was made, so long ago."""
+    """Report that an asset was materialized so long ago."""
     made = StepMaterializationData(dg.AssetMaterialization(key))
     event = DagsterEvent("ASSET_MATERIALIZATION", RUNLESS_JOB_NAME, event_specific_data=made)
     instance.report_dagster_event(event, RUNLESS_RUN_ID, timestamp=time.time() - hours * 3600)
@@ -134,7 +134,7 @@ def freshness_of(home: Home, key: dg.AssetKey) -> FreshnessState | None:
 
 
 def is_materialized_by_hand(home: Home, asset: str) -> bool:
-    """Whether a run made it that neither a sensor nor the command line began."""
+    """Whether a run materialized it that neither a sensor nor the command line started."""
     with dg.DagsterInstance.from_config(str(home.dagster)) as instance:
         runs = instance.get_runs(dg.RunsFilter(statuses=[dg.DagsterRunStatus.SUCCESS]))
         begun = {"dagster/sensor_name", HOST}
@@ -144,7 +144,7 @@ def is_materialized_by_hand(home: Home, asset: str) -> bool:
 
 
 def test_dropped_files_are_read_once_complete(house: House, address: str) -> None:
-    """A good one, a bad one, and one that a process goes on to write for some time."""
+    """A good one, a bad one, and one that a process keeps writing for some time."""
     assert mrr(house) == [1.0]
     log, written = house.home.root / "ui.log", house.folder / f"{WRITTEN}.txt"
     end = house.home.root / "end"
@@ -234,7 +234,7 @@ def test_asset_is_materialized_through_the_ui(house: House, page: Any, address: 
     assert not is_materialized_by_hand(house.home, "leaderboard")
     page.goto(f"{address}/assets/leaderboard")
     page.get_by_role("button", name="Materialize").first.click()
-    # nobody asked for graph auto-encoders here, and the UI warns that a parent was never made
+    # graph auto-encoders are not requested here, and the UI warns of a missing parent
     page.get_by_role("dialog").get_by_text("gae / scores").wait_for()
     page.get_by_role("button", name="Confirm", exact=True).click()
     page.get_by_role("button", name="All", exact=True).first.click()

@@ -314,7 +314,7 @@ def test_answer_text_does_not_change_the_verdict(tmp_path: Path) -> None:
     assert set(plain.rows["verdict"].to_pylist()) == {"loss"}
     with judging(tmp_path, quoting, 0) as (model, _):
         quoted = judge_answers(questions, written, none, model, chosen)
-    # beside a quotation the judge's own verdict counts or, where it is not clear, none does
+    # next to a quotation the judge's own verdict counts or, where it is not clear, none does
     verdicts = quoted.rows["verdict"].to_pylist()
     assert set(verdicts) == {"loss", "unparsed"}
 

@@ -28,7 +28,7 @@ def judged(model: LanguageModel, references: list[str], **settings) -> Result:
 
 
 def criterion_of(body: dict) -> str:
-    """Which rating is asked for, from the instructions."""
+    """Return the rating that the instructions request."""
     instructions = body["messages"][0]["content"]
     if "from 1 to 5" in instructions:
         return "consistency" if "consistent" in instructions else "relevance"

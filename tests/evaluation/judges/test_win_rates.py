@@ -32,7 +32,7 @@ def rate(judgements: pa.Table) -> dict:
 
 
 def test_win_rates_known_values() -> None:
-    # q0: a wins in both orders; q1: whoever is shown first; q2: a win and a tie; q3: half unparsed
+    # q0: a wins in both orders; q1: the one shown first; q2: a win and a tie; q3: half unparsed
     house = [("win", "win"), ("win", "loss"), ("win", "tie"), ("unparsed", "win")]
     row = rate(both_orders(house))
     assert row["win_rate"] == pytest.approx((1 + 0.5 + 0.75) / 3)
@@ -52,7 +52,7 @@ def test_interval_of_a_share_resamples_questions() -> None:
     # as many verdicts each: Wilson's interval of the questions' own shares
     (expected,) = wilson(np.array([0.75]), 8)
     assert share_interval([(2, 2)] * 6 + [(0, 2)] * 2) == pytest.approx(expected)
-    # twice the verdicts of the same questions tell no more
+    # repeated verdicts on the same questions add no information
     assert share_interval([(4, 4)] * 6 + [(0, 4)] * 2) == pytest.approx(expected)
     # unequal: around the share of all verdicts, 40 of 60, not the mean of the questions' shares
     unequal = [(3, 3), (1, 1), (2, 4), (0, 1), (2, 3)] * 5
