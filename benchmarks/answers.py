@@ -81,7 +81,7 @@ def rows_of(store: ParquetStore, name: str, corpus: str, methods: Sequence[str] 
     """
     table = TABLES[name]
     partitions = store.partitions(table, corpus)
-    chosen = [part for part in partitions if not methods or part.method in methods]
+    chosen = [partition for partition in partitions if not methods or partition.method in methods]
     if not chosen:
         raise SystemExit(
             f"corpus '{corpus}' has no {name}; run: gsum run {corpus} --methods {','.join(methods)}"

@@ -49,7 +49,7 @@ class BareClient:
     async def _complete(self, requests: list[Request]) -> list[str]:
         slots = asyncio.Semaphore(CONCURRENT)
 
-        async def ask(request: Request) -> str:
+        async def send(request: Request) -> str:
             async with slots:
                 reply = await self._client.chat.completions.create(
                     model=self._model,
@@ -63,7 +63,7 @@ class BareClient:
                 )
                 return reply.choices[0].message.content or ""
 
-        return await asyncio.gather(*map(ask, requests))
+        return await asyncio.gather(*map(send, requests))
 
 
 def ask_all(complete: Callable, numbers: "itertools.count[int]", n_requests: int) -> None:
@@ -96,8 +96,8 @@ def measure(rounds: int = ROUNDS, n_requests: int = REQUESTS) -> Measurement:
             "gsum, memo and ledger": LedgeredModel(model, store, ledger).complete,
         }
         sides = {
-            name: lambda ask=ask: ask_all(ask, numbers, n_requests)
-            for name, ask in complete.items()
+            name: lambda send=send: ask_all(send, numbers, n_requests)
+            for name, send in complete.items()
         }
         for side in sides.values():
             side()

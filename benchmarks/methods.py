@@ -73,7 +73,7 @@ def board(corpus: str, kind: str, query_ids: Sequence[str], scores: Scores) -> M
         f"Percent and tokens; 95% intervals; p of sign-flip tests against {BASELINE}, adjusted for "
         "the rows (Holm); an upper bound is paired over the questions that it can be asked.",
         HEADER,
-        [[method, *cells[method], *beside] for method, _, beside in rows],
+        [[method, *cells[method], *differences] for method, _, differences in rows],
     )
 
 
@@ -115,11 +115,13 @@ def curve(store: ParquetStore, corpus: str, kind: str, split: str) -> Measuremen
     cells = []
     for (method, k), own in sorted(found.items()):
         main = own[MAIN]
-        beside = [
+        differences = [
             shown_value(metric, own[metric]["mean"]) if metric in own else "–"
             for metric in CURVE[1:]
         ]
-        cells.append([method, str(k), interval(main["mean"], main["low"], main["high"]), *beside])
+        cells.append(
+            [method, str(k), interval(main["mean"], main["low"], main["high"]), *differences]
+        )
     return Measurement(
         f"{corpus}, {kind} questions, by the number of passages read",
         "Percent and tokens; 95% intervals.",

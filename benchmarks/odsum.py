@@ -124,9 +124,9 @@ def scores_of(
 ) -> list[dict[str, float]]:
     """Metrics of each question's ranking of documents.
 
-        Parameters
-        ----------
-        rankings : rows of the table `rankings`.
+    Parameters
+    ----------
+    rankings : rows of the table `rankings`.
     queries : every question that was ranked.
     """
     ranked: dict[str, list[str]] = {query.query_id: [] for query in queries}

@@ -126,25 +126,25 @@ def turns(
 ) -> dict[str, list[float]]:
     """Seconds of each side for each query, in turn."""
 
-    def over(ask: Side) -> Callable[[], Any]:
+    def over(side: Side) -> Callable[[], Any]:
         waiting = iter(seeds)
-        return lambda: ask(next(waiting))
+        return lambda: side(next(waiting))
 
-    return take_turns({name: over(ask) for name, ask in compared.items()}, len(seeds), clock)
+    return take_turns({name: over(side) for name, side in compared.items()}, len(seeds), clock)
 
 
 def compare(walked: WalkGraph, use: Use, seeds: list[dict[int, float]]) -> Iterator[list[str]]:
     """A row a side: milliseconds a query, by the clock and of the processor, ratio, error."""
     compared = sides(walked, use)
     ours = compared.pop("gsum")
-    first = {name: ask(seeds[0]) for name, ask in compared.items()}  # which warms them up, too
+    first = {name: side(seeds[0]) for name, side in compared.items()}  # which warms them up, too
     truth = [first["networkx"][node] for node in range(walked.n_nodes)]
     error = np.abs(ours(seeds[0]) - truth).max()
     alone = [turns({"gsum": ours}, seeds, clock)["gsum"] for clock in CLOCKS]
     yield ["gsum", *map(milliseconds, alone), "1.0", f"{error:.0e}"]
-    for name, ask in compared.items():
+    for name, side in compared.items():
         few = seeds[: ROUNDS[walked.n_nodes][name]]
-        wall, processor = (turns({name: ask, "gsum": ours}, few, clock) for clock in CLOCKS)
+        wall, processor = (turns({name: side, "gsum": ours}, few, clock) for clock in CLOCKS)
         ratio = median_ratio(processor[name], processor["gsum"])
         error = max(abs(first[name][node] - truth[node]) for node in range(walked.n_nodes))
         taken = milliseconds(wall[name]), milliseconds(processor[name])

@@ -23,8 +23,8 @@ from gsum_resources.parquet_store import ParquetStore
 from gsum_resources.protocols import PassageScorer
 from gsum_resources.scoring.unigram import UnigramScorer
 from gsum_resources.settings import Settings
+from tests.fast_runs import keep_plans, tables_only
 from tests.models import FirstWords, HashEmbedder
-from tests.quick import keep_plans, without_what_no_table_shows
 
 settings.register_profile("gsum", deadline=None)  # a busy machine is no failure
 settings.load_profile("gsum")
@@ -135,16 +135,16 @@ def keep_no_step_logs(home: Home) -> None:
 
 
 @pytest.fixture(scope="module")
-def tables_alone() -> Iterator[None]:
+def only_tables() -> Iterator[None]:
     """For modules that check only tables: runs write no plots, checks and catalogue."""
-    with without_what_no_table_shows():
+    with tables_only():
         yield
 
 
 @pytest.fixture
-def tables_alone_here() -> Iterator[None]:
+def only_tables_here() -> Iterator[None]:
     """The same for one test."""
-    with without_what_no_table_shows():
+    with tables_only():
         yield
 
 
@@ -190,7 +190,7 @@ def furnish(house: House) -> None:
     )
 
 
-def made_by(report: RunReport) -> list[str]:
+def materialized_by(report: RunReport) -> list[str]:
     """Every materialized asset partition as `asset[bucket or method]`, sorted, with repeats."""
     return sorted(
         f"{asset}[{partition.bucket or partition.method or ''}]"

@@ -162,7 +162,7 @@ def test_sql_prints_a_table_or_csv(first_run: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("arguments", "parts"),
+    ("arguments", "fragments"),
     [
         (["sql", "select nothing from nowhere"], ["Error: SQL: ", "nowhere"]),
         (["sql", "selekt 1"], ["Error: SQL: ", '"selekt"']),
@@ -197,14 +197,14 @@ def test_sql_prints_a_table_or_csv(first_run: str) -> None:
     ],
 )
 def test_errors_are_shown_without_traceback(
-    first_run: str, arguments: list[str], parts: list[str]
+    first_run: str, arguments: list[str], fragments: list[str]
 ) -> None:
     result = gsum(*arguments)
     assert result.exit_code in (1, 2)
     assert isinstance(result.exception, SystemExit)
     assert "Traceback" not in result.output
-    for part in parts:
-        assert part in flat(result)
+    for fragment in fragments:
+        assert fragment in flat(result)
 
 
 def test_all_tables_are_listed_with_their_row_meaning(first_run: str) -> None:
@@ -251,8 +251,8 @@ def test_unavailable_model_is_reported(
     result = gsum("run", "two-meetings")
     assert result.exit_code == 1
     assert isinstance(result.exception, SystemExit)
-    for part in ("[llm]: model is 'oracle'", "backend is 'extractive'", "set backend to"):
-        assert part in flat(result)
+    for fragment in ("[llm]: model is 'oracle'", "backend is 'extractive'", "set backend to"):
+        assert fragment in flat(result)
 
 
 def test_limits_of_the_embedded_model_are_reported(first_run: str, home: Path) -> None:

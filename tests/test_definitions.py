@@ -94,19 +94,23 @@ def test_every_asset_is_described(key: dg.AssetKey) -> None:
 
 
 def test_questions_are_embedded_by_one_asset() -> None:
-    asking = graph.get(dg.AssetKey("embedding_model")).child_keys
+    downstream = graph.get(dg.AssetKey("embedding_model")).child_keys
     reading = {key for key in MADE if dg.AssetKey("queries") in graph.get(key).parent_keys}
     # a network is trained for one embedding model, whose identity it keeps
-    assert (reading & asking) - {*TRAINED} == {dg.AssetKey("query_embeddings")}
+    assert (reading & downstream) - {*TRAINED} == {dg.AssetKey("query_embeddings")}
     vectors = graph.get(dg.AssetKey("query_embeddings")).child_keys
     assert {dg.AssetKey([family.name, "rankings"]) for family in FAMILIES} < vectors
 
 
 def test_task_tables_name_assets_that_use_the_language_model() -> None:
-    asking = {key.to_user_string() for key in graph.get(dg.AssetKey("language_model")).child_keys}
-    assert set(_WORK_OF) <= asking
+    downstream = {
+        key.to_user_string() for key in graph.get(dg.AssetKey("language_model")).child_keys
+    }
+    assert set(_WORK_OF) <= downstream
     assert set(_WORK_OF.values()) | {"answers"} == set(WORK)
-    index = {name for name in asking - set(_WORK_OF) if name.endswith(("_mentions", "_reports"))}
+    index = {
+        name for name in downstream - set(_WORK_OF) if name.endswith(("_mentions", "_reports"))
+    }
     assert not index
     assert work_of("retrieval/summaries") == "answers"
 

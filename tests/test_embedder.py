@@ -52,7 +52,7 @@ def test_implements_the_protocol(embedder, vectors):
     np.testing.assert_array_equal(embedder.embed_queries(SENTENCES[:1]), vectors[:1])
 
 
-def in_other_company(embedder):
+def in_other_batch(embedder):
     """The same texts embedded alone, backwards, and in batches of another size."""
     alone = np.concatenate([embedder.embed([text]) for text in TEXTS])
     backwards = embedder.embed(TEXTS[::-1])[::-1]
@@ -63,7 +63,7 @@ def in_other_company(embedder):
 
 
 def test_batch_does_not_matter(embedder, vectors):
-    for other in in_other_company(embedder):
+    for other in in_other_batch(embedder):
         np.testing.assert_allclose(other, vectors, atol=1e-6)
     two_threads = LocalEmbedder(device="cpu", threads=2).embed(TEXTS)
     np.testing.assert_allclose(two_threads, vectors, atol=1e-5)
@@ -74,7 +74,7 @@ def test_batch_does_not_matter(embedder, vectors):
 def test_batch_does_not_matter_bit_for_bit(precision):
     embedder = LocalEmbedder(precision=precision, device="cpu", threads=1)
     together = embedder.embed(TEXTS)
-    for other in in_other_company(embedder):
+    for other in in_other_batch(embedder):
         np.testing.assert_array_equal(other, together)
 
 

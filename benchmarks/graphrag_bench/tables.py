@@ -42,12 +42,12 @@ class Beside:
 class Results:
     """Readings and answers of all methods.
 
-        Attributes
-        ----------
+    Attributes
+    ----------
     query_ids : ids of the questions of each type.
-        methods : questions of each method.
-        best : the plain retriever to compare with, by type and metric.
-        controls : for a method and a metric, its plain retrievers' questions at the method's tokens.
+    methods : questions of each method.
+    best : the plain retriever to compare with, by type and metric.
+    controls : for a method and a metric, its plain retrievers' questions at the method's tokens.
     """
 
     query_ids: Mapping[str, Sequence[str]]
@@ -74,10 +74,10 @@ def best_plain(
 
 def tables(results: Results, notes: str) -> list[Measurement]:
     """Return the differences to plain retrieval in short, then a table for each type."""
-    beside = {metric: compared(results, metric) for metric in METRICS}
+    comparisons = {metric: compared(results, metric) for metric in METRICS}
     return [
-        *(overview(results, metric, beside[metric]) for metric in METRICS),
-        *(table_of(kind, results, beside, notes) for kind in results.query_ids),
+        *(overview(results, metric, comparisons[metric]) for metric in METRICS),
+        *(table_of(kind, results, comparisons, notes) for kind in results.query_ids),
     ]
 
 
@@ -100,16 +100,16 @@ def _compared_methods(results: Results) -> list[str]:
     return list(dict.fromkeys(method for method, _ in results.controls))
 
 
-def overview(results: Results, metric: str, beside: Mapping[Key, Beside]) -> Measurement:
+def overview(results: Results, metric: str, comparisons: Mapping[Key, Beside]) -> Measurement:
     """Return the differences of all types: when graphs help over plain retrieval."""
     rows = [
-        [method, *(_difference(beside[kind, method]) for kind in results.query_ids)]
+        [method, *(_difference(comparisons[kind, method]) for kind in results.query_ids)]
         for method in _compared_methods(results)
     ]
     header = ["method", *(f"{kind}, n = {len(ids)}" for kind, ids in results.query_ids.items())]
     return Measurement(
         f"{METRICS[metric]} less that of plain retrieval at the same tokens",
-        f"Percentage points; *: p < {SIGNIFICANT}, adjusted for the {len(beside)} differences.",
+        f"Percentage points; *: p < {SIGNIFICANT}, adjusted for {len(comparisons)} differences.",
         header,
         rows,
     )
@@ -120,7 +120,7 @@ def _difference(one: Beside) -> str:
 
 
 def table_of(
-    kind: str, results: Results, beside: Mapping[str, Mapping[Key, Beside]], notes: str
+    kind: str, results: Results, comparisons: Mapping[str, Mapping[Key, Beside]], notes: str
 ) -> Measurement:
     """Return every method's scores and cost on one type of question."""
     query_ids = results.query_ids[kind]
@@ -137,7 +137,7 @@ def table_of(
                 interval(float(scores.mean()), low, high),
                 f"{100 * values(column, query_ids, 'coverage').mean():.1f}",
                 *spent,
-                *_cells(of_metric.get((kind, method)) for of_metric in beside.values()),
+                *_cells(of_metric.get((kind, method)) for of_metric in comparisons.values()),
             ]
         )
     return Measurement(f"{kind}, n = {len(query_ids)}", notes, _HEADER, rows)

@@ -40,14 +40,14 @@ _BEFORE = ("generated_questions", "queries", "query_embeddings")
 class Cost(NamedTuple):
     """Cost of one run.
 
-        Attributes
-        ----------
-        usage : of its process, loading included.
-        calls : requests that the language model answered.
-        embeddings : texts embedded.
-        pairs : pairs of passages scored.
+    Attributes
+    ----------
+    usage : of its process, loading included.
+    calls : requests that the language model answered.
+    embeddings : texts embedded.
+    pairs : pairs of passages scored.
     written : materialized partitions, and rows in them, by asset.
-        seconds : of the runs of an asset, by the names of the assets materialized together.
+    seconds : of the runs of an asset, by the names of the assets materialized together.
     """
 
     usage: Usage
@@ -59,7 +59,7 @@ class Cost(NamedTuple):
 
     @property
     def n_rows(self) -> int:
-        """Rows written again."""
+        """Rows written."""
         return sum(rows for _, rows in self.written.values())
 
 
@@ -101,18 +101,18 @@ def _taken(n_documents: int | None) -> str:
 
 
 def _row(name: str, cost: Cost, full: Cost) -> list[str]:
-    def beside(value: float, whole: float) -> str:
+    def ratio(value: float, whole: float) -> str:
         return f"{value:,.0f} ({100 * value / whole:.1f})"
 
     return [
         name,
-        beside(cost.usage.wall_s, full.usage.wall_s),
-        beside(cost.usage.cpu_s, full.usage.cpu_s),
+        ratio(cost.usage.wall_s, full.usage.wall_s),
+        ratio(cost.usage.cpu_s, full.usage.cpu_s),
         f"{cost.usage.peak_mib:,.0f}",
-        beside(cost.n_rows, full.n_rows),
-        beside(cost.calls, full.calls),
-        beside(cost.embeddings, full.embeddings),
-        beside(cost.pairs, full.pairs),
+        ratio(cost.n_rows, full.n_rows),
+        ratio(cost.calls, full.calls),
+        ratio(cost.embeddings, full.embeddings),
+        ratio(cost.pairs, full.pairs),
     ]
 
 

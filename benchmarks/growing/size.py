@@ -42,15 +42,15 @@ _SHOWN = 0.01  # share of the run's seconds from which a step has a row of its o
 class Run(NamedTuple):
     """Cost and output of one run.
 
-        Attributes
-        ----------
-        usage : of its process, loading included.
-        steps : `wall_s`, `cpu_s` and `peak_mib` by step.
-        rows : written again, by table.
+    Attributes
+    ----------
+    usage : of its process, loading included.
+    steps : `wall_s`, `cpu_s` and `peak_mib` by step.
+    rows : written, by table.
     partitions : number materialized.
-        embedded : texts that no memo had.
-        scored : pairs that no memo had.
-        stored_mib, files : of each folder of the warehouse, and of Dagster's home.
+    embedded : texts that no memo had.
+    scored : pairs that no memo had.
+    stored_mib, files : of each folder of the warehouse, and of Dagster's home.
     """
 
     usage: Usage

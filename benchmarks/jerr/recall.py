@@ -68,7 +68,9 @@ def by_relevance(stories: Stories) -> dict[str, list[str]]:
     return found
 
 
-def beside(stories: Stories, searches: pa.Table, ranked: Mapping[str, list[str]], k: int) -> Beside:
+def compared_recall(
+    stories: Stories, searches: pa.Table, ranked: Mapping[str, list[str]], k: int
+) -> Beside:
     """Count line chunks that the `k` best nodes of a search lead to, and as many by relevance."""
     led = chunks_of(searches, k)
     rows = []
@@ -99,12 +101,12 @@ def measure(split: str = "dev", settings: SearchSettings | None = None) -> list[
         searches = searched(stories, settings or SearchSettings())
         for k in CUT_OFFS:
             found[f"{size} ({n_chunks:.1f} a story)", k] = {
-                name: beside(stories, rows, ranked, k) for name, rows in searches.items()
+                name: compared_recall(stories, rows, ranked, k) for name, rows in searches.items()
             }
-    return [_beside_bm25(found, split), _beside_tree_search(found, split)]
+    return [_bm25_rows(found, split), _tree_search_rows(found, split)]
 
 
-def _beside_bm25(found: Mapping[tuple[str, int], Mapping[str, Beside]], split: str) -> Measurement:
+def _bm25_rows(found: Mapping[tuple[str, int], Mapping[str, Beside]], split: str) -> Measurement:
     cases = [(size, k, name, one) for (size, k), of in found.items() for name, one in of.items()]
     differences = [compare(one.found.tolist(), one.by_bm25.tolist()) for *_, one in cases]
     adjusted = holm([one.p_value for one in differences])
@@ -126,7 +128,7 @@ def _beside_bm25(found: Mapping[tuple[str, int], Mapping[str, Beside]], split: s
     )
 
 
-def _beside_tree_search(
+def _tree_search_rows(
     found: Mapping[tuple[str, int], Mapping[str, Beside]], split: str
 ) -> Measurement:
     rows: list[Sequence[str]] = []

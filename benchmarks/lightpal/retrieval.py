@@ -117,7 +117,7 @@ def _means(values: np.ndarray) -> list[str]:
     return [f"{100 * p:.1f}/{100 * r:.1f}" for p, r in values.mean(axis=0)]
 
 
-def _beside(values: Mapping[str, np.ndarray]) -> list[list[str]]:
+def _paired(values: Mapping[str, np.ndarray]) -> list[list[str]]:
     """Rows of every method and of its seeds."""
     rows = []
     for first, then in STARTS_FROM.items():
@@ -166,7 +166,7 @@ def stories() -> Iterator[Measurement]:
             "method starts from and finds as many sections without a graph; p adjusted among "
             "the rows of one baseline (Holm).",
             ["method", *COMPARED],
-            _beside(recall),
+            _paired(recall),
         )
 
 
@@ -187,13 +187,13 @@ def evidence() -> Iterator[Measurement]:
         method: precision_and_recall(method, index, questions, wanted, [DEFAULT_K], "node")[:, 0]
         for method in METHODS
     }
-    for part, name in enumerate(("precision", "recall")):
+    for column, name in enumerate(("precision", "recall")):
         yield Measurement(
             f"LightPAL: {name} of the evidence in {DEFAULT_K} passages, QMSum val",
             f"{len(marked)} questions about one meeting each whose turns of evidence are marked; "
             "percent of passages; differences as above.",
             ["method", *COMPARED],
-            _beside({method: values[:, part] for method, values in found.items()}),
+            _paired({method: values[:, column] for method, values in found.items()}),
         )
 
 

@@ -38,7 +38,7 @@ METHODS = ("lightpal", PROMPTRANK)
 BASELINE = "unigram"
 
 
-def part(n_sections: int) -> tuple[Collection, Questions, list]:
+def subset(n_sections: int) -> tuple[Collection, Questions, list]:
     """The first sections of ODSum-Story by whole stories, and the questions about them.
 
     Raises
@@ -75,7 +75,7 @@ def measure(n_sections: int = SECTIONS, n_candidates: int = CANDIDATES) -> Measu
     MissingDataError
         If ODSum-Story is not there.
     """
-    collection, questions, queries = part(n_sections)
+    collection, questions, queries = subset(n_sections)
     model = CausalScorer(ScorerSettings(backend="packaged"))
     scorers: dict[str, PassageScorer] = {BASELINE: UnigramScorer(), "packaged": model}
     seconds, found = {}, {}

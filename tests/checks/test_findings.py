@@ -52,10 +52,10 @@ def test_missing_slice_of_a_document_is_found(text, cuts, data) -> None:
     documents = documents_of(d=text)
     assert not cover_documents(chunks_of("d", text, spans), documents).problem
     if spans:
-        gone = data.draw(st.sampled_from(spans))
-        left = [span for span in spans if span != gone]
+        missing = data.draw(st.sampled_from(spans))
+        left = [span for span in spans if span != missing]
         finding = cover_documents(chunks_of("d", text, left), documents)
-        assert bool(finding.problem) == bool(text[slice(*gone)].strip())
+        assert bool(finding.problem) == bool(text[slice(*missing)].strip())
 
 
 def test_overlap_and_order_do_not_matter() -> None:

@@ -135,8 +135,8 @@ def test_standalone_checks_cover_the_whole_home(house: House) -> None:
     assert len(recorded_now) == n
     assert all(evaluation.passed for evaluation in results.values())
     assert results["retrieval/scores:schema"].description.count("1 file") == len(METHODS)
-    late = with_column("rank", lambda ranks: [rank + 1 for rank in ranks])
-    plant(house, "rankings", Partition(CORPUS, method="bm25"), late)
+    delayed = with_column("rank", lambda ranks: [rank + 1 for rank in ranks])
+    plant(house, "rankings", Partition(CORPUS, method="bm25"), delayed)
     name = "retrieval/rankings:ranks_consecutive"
     results = execute_checks(house, name)
     assert set(results) == {name}
@@ -224,8 +224,8 @@ class Torn:
     """
 
     def __init__(self, house: House, monkeypatch: pytest.MonkeyPatch) -> None:
-        self.over, self._came, self._looks = threading.Event(), threading.Event(), 0
-        self._house = house
+        self.over, self._came, self._calls = threading.Event(), threading.Event(), 0
+        self._testbed = house
         check = Check("whole", "It is whole.", self.run)
         monkeypatch.setattr(registry, "CHECKS", {"chunks": [check]})
 
@@ -236,17 +236,17 @@ class Torn:
         return not was_there
 
     def run(self, _: Part) -> Finding:
-        self._looks += 1
-        return Finding("", "torn", 1) if self._looks == 1 else Finding("")
+        self._calls += 1
+        return Finding("", "torn", 1) if self._calls == 1 else Finding("")
 
     def shown_after_two_runs(self) -> bool:
         """Whether Dagster shows that the check passed."""
-        definitions = self._house.pipeline().definitions
+        definitions = self._testbed.pipeline().definitions
         keys = definitions.resolve_asset_graph().asset_check_keys
         key = next(key for key in keys if key.name == "whole")
         job = definitions.resolve_implicit_global_asset_job_def()
         alone = job.get_subset(asset_selection=set(), asset_check_selection={key})
-        with self._house.instance() as instance, ThreadPoolExecutor(1) as pool:
+        with self._testbed.instance() as instance, ThreadPoolExecutor(1) as pool:
             first = pool.submit(alone.execute_in_process, instance=instance)
             assert self._came.wait(60)
             assert alone.execute_in_process(instance=instance).success
@@ -254,7 +254,7 @@ class Torn:
             assert first.result().success
             storage = instance.event_log_storage
             (shown,) = storage.get_latest_asset_check_execution_by_key([key]).values()
-        assert self._looks == 2
+        assert self._calls == 2
         return shown.status == Status.SUCCEEDED
 
 
@@ -276,10 +276,10 @@ def test_latest_check_result_is_shown_regardless_of_start_order(
 ) -> None:
     torn = Torn(house, monkeypatch)
 
-    def late(subject: Subject, store: ParquetStore) -> AbstractContextManager[None]:
+    def delayed(subject: Subject, store: ParquetStore) -> AbstractContextManager[None]:
         if torn.is_first():
             assert torn.over.wait(60)
         return in_turn(subject, store)
 
-    monkeypatch.setattr(assets, "in_turn", late)
+    monkeypatch.setattr(assets, "in_turn", delayed)
     assert torn.shown_after_two_runs()

@@ -73,7 +73,7 @@ def test_mails_and_mailboxes_are_read() -> None:
 
 
 @pytest.mark.parametrize(
-    ("suffix", "content", "parts"),
+    ("suffix", "content", "fragments"),
     [
         (".pdf", encrypted_pdf(), ["encrypted", "qpdf"]),
         (".pdf", pdf([[], []]), ["no text on its 2 pages, probably a scan", "ocrmypdf"]),
@@ -94,11 +94,13 @@ def test_mails_and_mailboxes_are_read() -> None:
         (".mbox", MAIL, ["no mailbox"]),
     ],
 )
-def test_unreadable_files_state_the_cause(suffix: str, content: bytes, parts: list[str]) -> None:
+def test_unreadable_files_state_the_cause(
+    suffix: str, content: bytes, fragments: list[str]
+) -> None:
     with pytest.raises(ConversionError) as error:
         convert(suffix, content)
-    for part in parts:
-        assert part in str(error.value)
+    for fragment in fragments:
+        assert fragment in str(error.value)
     assert ";" in str(error.value)  # a remedy
 
 

@@ -65,23 +65,23 @@ def test_rejected_files_are_warned_about_except_other_types(folder: Path) -> Non
 
 def test_file_changed_after_listing_is_listed_as_read(folder: Path) -> None:
     bucket = Partition(folder.name, bucket_of("boat"))
-    elsewhere = Partition("other", bucket_of("boat"))
+    other_partition = Partition("other", bucket_of("boat"))
 
     def listing() -> pa.Table:
         return rows_of(LISTING, [d for d in listed_in(folder) if d.document_id == "boat"])
 
     inputs = inputs_of(folder, source_documents=listing())
     before = inputs.warehouse.write(LISTING, bucket, listing(), Provenance("", "")).content_hash
-    versions = {bucket: before, elsewhere: "other"}
+    versions = {bucket: before, other_partition: "other"}
     inputs = replace(inputs, versions={"source_documents": versions})
     STEPS["documents"].result(inputs)
-    assert versions == {bucket: before, elsewhere: "other"}
+    assert versions == {bucket: before, other_partition: "other"}
     (folder / "boat.txt").write_text("A boat met a clerk.")
     (row,) = STEPS["documents"].result(inputs).rows.to_pylist()
     assert row["text"] == "A boat met a clerk."
     kept = inputs.warehouse.provenance(LISTING, bucket)
     assert kept is not None
-    assert versions == {bucket: kept.content_hash, elsewhere: "other"}
+    assert versions == {bucket: kept.content_hash, other_partition: "other"}
     assert kept.content_hash != before
     rows, _ = inputs.warehouse.read(LISTING, [bucket])
     assert rows["content_hash"].to_pylist() == listing()["content_hash"].to_pylist()

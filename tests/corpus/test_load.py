@@ -110,7 +110,7 @@ def test_invalid_text_files_are_rejected(tmp_path):
     )
     good, reasons = _reasons(tmp_path, _small(100))
     assert good == ["good"]
-    for file, parts in {
+    for file, shares in {
         "empty.txt": ["empty"],
         "blank.txt": ["only blanks"],
         "good.txt": ["already used by good.md", "rename"],
@@ -123,8 +123,8 @@ def test_invalid_text_files_are_rejected(tmp_path):
         "c,d.txt": ["contains ','"],
     }.items():
         reason = reasons.pop((file, 0))
-        for part in parts:
-            assert part in reason
+        for share in shares:
+            assert share in reason
     assert reasons == {}
 
 
@@ -152,7 +152,7 @@ def test_bad_jsonl_lines_do_not_affect_others(tmp_path):
     _write(tmp_path, {"documents.jsonl": b"\r\n".join(line for line, _ in lines)})
     documents, rejected = load(tmp_path, SETTINGS)
     assert documents == [Document("g", "g", "good"), Document("17", "3", "an integer id")]
-    expected = {i: part for i, (_, part) in enumerate(lines, start=1) if part}
+    expected = {i: share for i, (_, share) in enumerate(lines, start=1) if share}
     assert [r.line for r in rejected] == list(expected)
     for r in rejected:
         assert expected[r.line] in r.reason
@@ -375,13 +375,13 @@ def test_loading_in_shares_equals_loading_at_once(tmp_path_factory, lines):
     found = scan(folder, SETTINGS)
     documents, rejected = load(folder, SETTINGS)
     assert len(documents) + len(rejected) == len(found)
-    parts = [
+    shares = [
         load(folder, SETTINGS, {s.document_id for s in found if bucket_of(s.document_id) == b})
         for b in [f"{b:02d}" for b in range(8)]
     ]
-    assert {d for part in parts for d in part[0]} == set(documents)
-    assert sum(len(part[0]) for part in parts) == len(documents)
-    assert {r for part in parts for r in part[1]} == set(rejected)
+    assert {d for share in shares for d in share[0]} == set(documents)
+    assert sum(len(share[0]) for share in shares) == len(documents)
+    assert {r for share in shares for r in share[1]} == set(rejected)
 
 
 def test_symlink_cycles_are_not_followed(tmp_path):

@@ -97,7 +97,7 @@ def test_bad_queries_are_reported_and_skipped(tmp_path):
     )
     assert [query.query_id for query in queries] == ["good", "last"]
     assert len(failures) == len(bad)
-    for problem, (number, (_, parts)) in zip(failures, bad.items(), strict=True):
+    for problem, (number, (_, fragments)) in zip(failures, bad.items(), strict=True):
         assert f"queries.jsonl line {number}" in problem
-        for part in parts:
-            assert part in problem
+        for fragment in fragments:
+            assert fragment in problem

@@ -40,7 +40,7 @@ def test_settings_are_frozen():
 
 
 @pytest.mark.parametrize(
-    ("text", "parts"),
+    ("text", "fragments"),
     [
         ("x = 1\ntitle = \n", ["not valid TOML", "line 2"]),
         (b"title = '\xff'", ["not UTF-8 at byte 9"]),
@@ -55,11 +55,11 @@ def test_settings_are_frozen():
         ("gor = 3", ["key 'gor'", "3", "dictionary"]),
     ],
 )
-def test_errors_name_file_key_and_value(tmp_path, text, parts):
+def test_errors_name_file_key_and_value(tmp_path, text, fragments):
     with pytest.raises(CorpusError) as error:
         _settings(tmp_path, text)
-    for part in [str(tmp_path / "corpus.toml"), *parts]:
-        assert part in str(error.value)
+    for fragment in [str(tmp_path / "corpus.toml"), *fragments]:
+        assert fragment in str(error.value)
 
 
 def test_only_reading_settings_change_the_fingerprint(tmp_path):

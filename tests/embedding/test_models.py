@@ -53,10 +53,10 @@ def test_each_pooling_equals_its_definition(bert, pooling, pool):
 
 
 def test_long_text_is_the_token_weighted_mean_of_its_windows(bert):
-    parts = ["a b c d", "e f g h", "i j"]
-    raw = [hidden_states(bert, part).mean(0) for part in parts]
+    windows = ["a b c d", "e f g h", "i j"]
+    raw = [hidden_states(bert, window).mean(0) for window in windows]
     expected = unit((4 * raw[0] + 4 * raw[1] + 2 * raw[2]) / 10)
-    got = embedder(bert, window_tokens=4).embed([" ".join(parts)])
+    got = embedder(bert, window_tokens=4).embed([" ".join(windows)])
     np.testing.assert_allclose(got[0], expected, atol=1e-6)
 
 

@@ -36,12 +36,12 @@ def most_in_a_window(events: list[tuple[float, float]]) -> float:
 async def send_all(limiter: RateLimiter, loop: JumpingLoop, requests: list, sent: list) -> None:
     """Send requests as they come; `sent` gets (arrival at the server, tokens used) of each."""
 
-    async def send(come: float, reserved: int, part: float, takes: float, way: float) -> None:
+    async def send(come: float, reserved: int, used: float, takes: float, way: float) -> None:
         await asyncio.sleep(come)
         admitted = await limiter.admit(reserved)
-        sent.append((loop.time() + way, round(reserved * part)))
+        sent.append((loop.time() + way, round(reserved * used)))
         await asyncio.sleep(way + takes)
-        limiter.settle(admitted, round(reserved * part))
+        limiter.settle(admitted, round(reserved * used))
 
     await asyncio.gather(*(send(*request) for request in requests))
 
@@ -70,12 +70,12 @@ def test_requests_are_served_in_order_and_without_delay() -> None:
     loop, order = JumpingLoop(), []
     limiter = RateLimiter(10, 0, clock=loop.time)
 
-    async def ask(number: int) -> None:
+    async def admit(number: int) -> None:
         await limiter.admit(0)
         order.append((number, loop.time()))
 
     async def all_at_once() -> None:
-        await asyncio.gather(*(ask(number) for number in range(100)))
+        await asyncio.gather(*(admit(number) for number in range(100)))
 
     run_jumping(loop, all_at_once())
     assert [number for number, _ in order] == list(range(100))

@@ -49,19 +49,21 @@ def records_of(folder: Path, document_id: str) -> list[Record]:
 
 
 @pytest.mark.parametrize("name", FILES)
-@pytest.mark.parametrize("gone", ["a", "b", "c"])
-def test_lines_and_rows_of_a_document_are_deleted(tmp_path: Path, name: str, gone: str) -> None:
+@pytest.mark.parametrize("deleted", ["a", "b", "c"])
+def test_lines_and_rows_of_a_document_are_deleted(tmp_path: Path, name: str, deleted: str) -> None:
     (tmp_path / name).write_bytes(FILES[name]())
     before, _ = load(tmp_path, SETTINGS)
-    found = records_of(tmp_path, gone)
-    assert len(found) == (2 if gone == "b" else 1)  # its id was used twice
+    found = records_of(tmp_path, deleted)
+    assert len(found) == (2 if deleted == "b" else 1)  # its id was used twice
     take_out(tmp_path, SETTINGS, found)
     after, rejected = load(tmp_path, SETTINGS)
-    assert after == [document for document in before if document.document_id != gone]
-    assert [r.document_id for r in rejected] == ([] if gone == "b" else ["b"])
+    assert after == [document for document in before if document.document_id != deleted]
+    assert [r.document_id for r in rejected] == ([] if deleted == "b" else ["b"])
     assert [path.name for path in tmp_path.iterdir()] == [name]
     if name.endswith(".parquet"):
-        assert pq.read_table(tmp_path / name)["more"].to_pylist()[-1] == (3 if gone == "b" else 4)
+        assert pq.read_table(tmp_path / name)["more"].to_pylist()[-1] == (
+            3 if deleted == "b" else 4
+        )
 
 
 def test_separate_file_is_deleted(tmp_path: Path) -> None:

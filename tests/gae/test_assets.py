@@ -10,7 +10,7 @@ from gsum_assets.ask import ask
 from gsum_resources.arrow import pc
 from gsum_resources.llm.extractive import ExtractiveModel
 from tests.checks.indexed import failing
-from tests.conftest import CORPUS, House, document_in, made_by, text_of
+from tests.conftest import CORPUS, House, document_in, materialized_by, text_of
 from tests.evaluation.judges.scripted_judges import judging
 from tests.models import HashEmbedder
 from tests.pipeline.homes import WITHOUT_BERTSCORE, contents, copy_of, house_at, write_lines
@@ -128,10 +128,10 @@ def test_clusterings_are_scored_on_pairs_of_documents(indexed: House) -> None:
 
 
 def test_second_run_materializes_nothing(indexed: House) -> None:
-    assert made_by(indexed.run(METHODS)) == []
+    assert materialized_by(indexed.run(METHODS)) == []
 
 
-@pytest.mark.usefixtures("tables_alone_here")
+@pytest.mark.usefixtures("only_tables_here")
 def test_update_equals_rebuild(changeable: House, tmp_path_factory: pytest.TempPathFactory) -> None:
     house = changeable
     house.write_document(NEW, text_of(NEW, 5))
@@ -146,16 +146,16 @@ def test_update_equals_rebuild(changeable: House, tmp_path_factory: pytest.TempP
         assert contents(fresh) == contents(house)
 
 
-@pytest.mark.usefixtures("tables_alone_here")
+@pytest.mark.usefixtures("only_tables_here")
 def test_setting_affects_only_the_steps_that_read_it(changeable: House) -> None:
     file = changeable.folder / "corpus.toml"
     file.write_text(file.read_text() + "[gae.refine]\nlow_words = 10\n")
-    assets = {name.split("[")[0] for name in made_by(changeable.run(METHODS))}
+    assets = {name.split("[")[0] for name in materialized_by(changeable.run(METHODS))}
     assert "gae/refined_contexts" in assets
     assert not assets & {"gae/embeddings", "gae/clusterings", "gae/rankings", "gae/reflections"}
 
 
-@pytest.mark.usefixtures("tables_alone_here")
+@pytest.mark.usefixtures("only_tables_here")
 def test_only_failed_requests_are_repeated_over_http(changeable: House, tmp_path: Path) -> None:
     house, ill = changeable, [True]
 

@@ -32,12 +32,12 @@ def index() -> tuple[pa.Table, pa.Table, pa.Table]:
     here = topics()
     edges = graph_edges(here, {}, "en", GraphSettings())
     random = np.random.default_rng(0)
-    parts = []
+    tables_of_levels = []
     for level in levels(here):
         topic = np.array([int(passage_id[1:3]) for passage_id in level.ids])
         vectors = 10 * np.eye(8)[topic] + 0.1 * random.standard_normal((len(topic), 8))
-        parts.append(vector_rows(level.name, level.ids, vectors))
-    embeddings = pa.concat_tables(parts)
+        tables_of_levels.append(vector_rows(level.name, level.ids, vectors))
+    embeddings = pa.concat_tables(tables_of_levels)
     return clusters(edges, embeddings, here, SETTINGS), edges, embeddings
 
 

@@ -32,9 +32,9 @@ def groups(*sizes: int, dim: int = 8) -> tuple[np.ndarray, np.ndarray]:
     return (np.eye(dim)[clusters % dim] + noise).astype(np.float32), clusters
 
 
-def where(png: bytes, colour: str, part: tuple[slice, slice]) -> np.ndarray:
+def where(png: bytes, colour: str, region: tuple[slice, slice]) -> np.ndarray:
     """Pixels of (nearly) that colour in a part of the picture, `(n, 2)`: down and across."""
-    pixels = np.asarray(Image.open(io.BytesIO(png)).convert("RGB")).astype(int)[part]
+    pixels = np.asarray(Image.open(io.BytesIO(png)).convert("RGB")).astype(int)[region]
     wanted = [int(colour[i : i + 2], 16) for i in (1, 3, 5)]
     return np.argwhere(np.abs(pixels - wanted).max(axis=2) < 25)
 

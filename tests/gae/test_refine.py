@@ -184,12 +184,12 @@ def test_reply_is_cut_only_beyond_its_tolerance() -> None:
     assert rows[0]["text"] == little
 
 
-def far_too_much(request: Request) -> str:
+def babbling_reply(request: Request) -> str:
     return f"{request.passages[0]} {LONG} " * 3
 
 
 @pytest.mark.parametrize("k", [3, 6, 10, 20, 60])
-@pytest.mark.parametrize("say", [far_too_much, lambda r: None, lambda r: r.passages[0]])
+@pytest.mark.parametrize("say", [babbling_reply, lambda r: None, lambda r: r.passages[0]])
 def test_prompt_length_does_not_depend_on_k(k: int, say: Callable) -> None:
     texts = [f"Chunk {i}. {LONG}" for i in range(k)]
     scores = [(7 * i) % 10 + 1 for i in range(k)]

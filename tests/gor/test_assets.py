@@ -17,7 +17,7 @@ from gsum_resources.checkpoints import Checkpoint, CheckpointError, unpack
 from gsum_resources.parquet_store import Partition, Provenance
 from gsum_resources.protocols import Completion, CompletionError, Request
 from tests.checks.indexed import failing
-from tests.conftest import CORPUS, House, document_in, made_by, text_of
+from tests.conftest import CORPUS, House, document_in, materialized_by, text_of
 from tests.models import FirstWords, HashEmbedder
 from tests.pipeline.daemon import start
 from tests.pipeline.homes import WITHOUT_BERTSCORE, copy_of, house_at, write_lines
@@ -146,7 +146,7 @@ def test_single_chunk_document_passes_all_steps(indexed: House) -> None:
     assert failing(indexed) <= LEARNING  # of so few epochs nothing is promised
 
 
-@pytest.mark.usefixtures("tables_alone_here")
+@pytest.mark.usefixtures("only_tables_here")
 def test_later_documents_are_embedded_with_the_existing_model(
     indexed: House, tmp_path: Path
 ) -> None:
@@ -157,7 +157,7 @@ def test_later_documents_are_embedded_with_the_existing_model(
         house.write_document(MUTE, "Thank you. Goodbye.")  # no question is possible on this
         report = house.run()
         assert report.is_complete
-        materialized = made_by(report)
+        materialized = materialized_by(report)
         assert materialized.count("gor/node_embeddings[gor]") == 1
         assert not {"gor/model[gor]", "gor/training_log[gor]"} & set(materialized)
         for name in ("gor.model", "gor.training_log"):
@@ -183,13 +183,13 @@ def test_later_documents_are_embedded_with_the_existing_model(
         assert house.run().results == []
 
 
-@pytest.mark.usefixtures("tables_alone_here")
+@pytest.mark.usefixtures("only_tables_here")
 def test_another_embedding_model_retrains(indexed: House, tmp_path: Path) -> None:
     with copy_of(indexed, tmp_path) as house:
         house.embedder = HashEmbedder("hash-16", 16)
         report = house.run()
         assert report.is_complete
-        assert made_by(report).count("gor/model[gor]") == 1
+        assert materialized_by(report).count("gor/model[gor]") == 1
         checkpoint = Checkpoint.from_bytes(weights(house, "gor"))
         assert (checkpoint.embedding_model, checkpoint.dimension) == ("hash-16", 16)
         lengths = {len(v) for v in house.table("gor.node_embeddings")["embedding"].to_pylist()}

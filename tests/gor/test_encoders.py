@@ -70,7 +70,7 @@ DENSE = {"gat": dense_gat, "gcn": dense_gcn, "gin": dense_gin, "sage": dense_sag
 
 
 def numbers(module):
-    return {name: part.double().numpy() for name, part in module.state_dict().items()}
+    return {name: weights.double().numpy() for name, weights in module.state_dict().items()}
 
 
 @pytest.mark.parametrize("by_onednn", [True, False])

@@ -132,8 +132,8 @@ def test_residual_form_improves_its_input_on_unseen_documents():
 def test_each_ablation_trains(change):
     loss = LossSettings(**change)
     (*_, last) = train(GRAPHS, SHORT.model_copy(update={"loss": loss})).log
-    parts = loss.contrastive * last.loss_cl + loss.ranking * loss.alpha * last.loss_rank
-    assert last.loss == pytest.approx(parts, rel=1e-5)
+    expected = loss.contrastive * last.loss_cl + loss.ranking * loss.alpha * last.loss_rank
+    assert last.loss == pytest.approx(expected, rel=1e-5)
 
 
 def test_without_training_nodes_are_unchanged():

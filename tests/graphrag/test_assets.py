@@ -16,7 +16,7 @@ from gsum_assets.tables import TABLES
 from gsum_resources.arrow import pc
 from gsum_resources.llm.extractive import ExtractiveModel
 from tests.checks.indexed import failing
-from tests.conftest import CORPUS, House, document_in, made_by
+from tests.conftest import CORPUS, House, document_in, materialized_by
 from tests.evaluation.judges.scripted_judges import judging
 from tests.models import HashEmbedder
 from tests.pipeline.homes import (
@@ -127,10 +127,10 @@ def test_answer_cost_is_the_sum_of_its_steps(indexed: House) -> None:
 
 
 def test_second_run_materializes_nothing(indexed: House) -> None:
-    assert made_by(indexed.run(METHODS)) == []
+    assert materialized_by(indexed.run(METHODS)) == []
 
 
-@pytest.mark.usefixtures("tables_alone_here")
+@pytest.mark.usefixtures("only_tables_here")
 def test_update_equals_rebuild_and_requests_only_changes(
     changeable: House, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
@@ -172,7 +172,7 @@ def descriptions(house: House) -> dict[str, list[str]]:
     return {name: list(texts) for name, texts in said.items()}
 
 
-@pytest.mark.usefixtures("tables_alone_here")
+@pytest.mark.usefixtures("only_tables_here")
 def test_distant_change_leaves_communities_and_reports(changeable: House) -> None:
     house = changeable
     reports = by_community(house)
@@ -195,11 +195,11 @@ def by_community(house: House) -> dict[str, dict]:
     }
 
 
-@pytest.mark.usefixtures("tables_alone_here")
+@pytest.mark.usefixtures("only_tables_here")
 def test_setting_affects_only_the_steps_that_read_it(changeable: House) -> None:
     file = changeable.folder / "corpus.toml"
     file.write_text(file.read_text().replace("max_size = 4", "max_size = 40"))
-    materialized = {name.split("[")[0] for name in made_by(changeable.run(METHODS))}
+    materialized = {name.split("[")[0] for name in materialized_by(changeable.run(METHODS))}
     assert {"graphrag/communities", "graphrag/community_reports"} <= materialized
     assert not materialized & {"graphrag/extractions", "graphrag/entities", "graphrag/aliases"}
 
@@ -212,7 +212,7 @@ def test_given_graph_is_not_extracted_again(changeable: House) -> None:
     pq.write_table(pa.table(named), graph / "entities.parquet")
     pq.write_table(pa.table(ends), graph / "relationships.parquet")
     counts = requests_by_asset(house)
-    materialized = {name.split("[")[0] for name in made_by(house.run(METHODS))}
+    materialized = {name.split("[")[0] for name in materialized_by(house.run(METHODS))}
     assert "graphrag/extractions" in materialized
     assert not materialized & {"chunks", "documents"}
     counts = requests_by_asset(house) - counts
@@ -275,8 +275,8 @@ def test_malformed_reply_over_http_costs_its_chunk_and_is_requested_again(tmp_pa
         counts = requests_by_asset(house) - counts
         assert sum(counts.values()) == len(server.lines("/chat/completions")) - n_requests
         rows = house.table("graphrag.extractions").to_pylist()
-        (mended,) = (row for row in rows if row["chunk_id"] == bad[0]["chunk_id"])
-        assert counts["graphrag/extractions"] == mended["calls"] == mended["n_rounds"]
+        (repaired,) = (row for row in rows if row["chunk_id"] == bad[0]["chunk_id"])
+        assert counts["graphrag/extractions"] == repaired["calls"] == repaired["n_rounds"]
         assert {name for name in failing(house) if name.startswith("graphrag/extr")} == set()
 
 

@@ -70,11 +70,11 @@ def test_subcommunities_form_their_parents(given: Graph) -> None:
     for row in rows:
         assert row["size"] == len(row["entity_ids"]) > 0
         assert (row["parent_id"] is None) == (row["level"] == 0)
-        parts = [by_id[i] for i in row["child_ids"]]
-        assert all(part["parent_id"] == row["community_id"] for part in parts)
-        assert all(part["level"] == row["level"] + 1 for part in parts)
-        inside = sorted(entity for part in parts for entity in part["entity_ids"])
-        assert not parts or (len(parts) > 1 and inside == sorted(row["entity_ids"]))
+        children = [by_id[i] for i in row["child_ids"]]
+        assert all(child["parent_id"] == row["community_id"] for child in children)
+        assert all(child["level"] == row["level"] + 1 for child in children)
+        inside = sorted(entity for child in children for entity in child["entity_ids"])
+        assert not children or (len(children) > 1 and inside == sorted(row["entity_ids"]))
         if row["parent_id"]:
             assert row["community_id"] in by_id[row["parent_id"]]["child_ids"]
 
@@ -88,10 +88,10 @@ def test_relationships_have_both_ends_inside(given: Graph) -> None:
     whole.add_nodes_from(given.entities["entity_id"].to_pylist())
     chunk_ids_of = mapped(given.entities, "entity_id", "chunk_ids")
     for row in found(given).to_pylist():
-        part = whole.subgraph(row["entity_ids"])
-        names = [name for *_, name in part.edges(data="name")]
+        child = whole.subgraph(row["entity_ids"])
+        names = [name for *_, name in child.edges(data="name")]
         assert row["relationship_ids"] == sorted(names)
-        assert nx.is_connected(part)
+        assert nx.is_connected(child)
         assert row["chunk_ids"] == sorted({c for e in row["entity_ids"] for c in chunk_ids_of[e]})
 
 

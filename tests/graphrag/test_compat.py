@@ -199,8 +199,8 @@ def test_reports_of_a_level_by_rank(connection: duckdb.DuckDBPyConnection) -> No
         "rating_explanation": "It matters so much.",
     }
     assert list(best.iloc[1]["findings"]) == []
-    part = reports[reports["community"] == 2].iloc[0]
-    assert (part["parent"], part["size"], list(part["children"])) == (0, 2, [])
+    child = reports[reports["community"] == 2].iloc[0]
+    assert (child["parent"], child["size"], list(child["children"])) == (0, 2, [])
     communities = frame(connection, "communities")
     assert reports.merge(communities, on="community").shape[0] == 3
 

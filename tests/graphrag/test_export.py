@@ -129,7 +129,7 @@ def test_missing_tables_are_reported_with_remedy(store: ParquetStore, tmp_path: 
     write_rows(store, "graphrag.entities", [], "empty")
     write_graph(store)
     (tmp_path / "home/corpora/elsewhere").mkdir(parents=True)
-    for arguments, parts in (
+    for arguments, fragments in (
         (["elsewher"], ["'elsewher' does not exist", "did you mean 'elsewhere'?"]),
         (["elsewhere"], ["'graphrag.entities'", "gsum run elsewhere --methods graphrag"]),
         (["half"], ["'graphrag.relationships'", "gsum run half --methods graphrag"]),
@@ -142,4 +142,4 @@ def test_missing_tables_are_reported_with_remedy(store: ParquetStore, tmp_path: 
         assert result.exit_code == 1
         assert isinstance(result.exception, SystemExit)
         said = " ".join(result.output.split())
-        assert all(part in said for part in parts), said
+        assert all(fragment in said for fragment in fragments), said

@@ -324,13 +324,13 @@ def test_documents_located_separately_equal_those_located_together(tmp_path: Pat
     put(tmp_path, [ENTITIES[0] | placed, *ENTITIES[1:]], [RELATIONSHIPS[0] | placed])
     graph, chunks = graph_in(tmp_path), chunks_of(TEXTS)
     whole = extracted_from(graph, chunks)
-    parts = [
+    splits = [
         extracted_from(graph, chunks.filter(pc.equal(chunks["document_id"], document)), False)
         for document in TEXTS
     ]
     assert locations(whole)
     for name, table in tables_of(whole).items():
-        assert pa.concat_tables(tables_of(part)[name] for part in parts) == table
+        assert pa.concat_tables(tables_of(chunk_rows)[name] for chunk_rows in splits) == table
 
 
 TEXT = st.text(alphabet="ab1 -éя京", max_size=30)

@@ -90,13 +90,13 @@ def rows_of(given: Graph) -> Rows:
     return given.entities.to_pylist()
 
 
-def parted(wholes: Mapping[str, Sequence[str]], given: Graph) -> pa.Table:
+def split_into(wholes: Mapping[str, Sequence[str]], given: Graph) -> pa.Table:
     """One whole of level 0, and its parts of level 1, by their names."""
     inside = [
         (r["source_id"], r["target_id"], r["relationship_id"])
         for r in given.relationships.to_pylist()
     ]
-    every = [entity for part in wholes.values() for entity in part]
+    every = [entity for members in wholes.values() for entity in members]
     rows = []
     for number, (name, own) in enumerate([("whole", every), *wholes.items()]):
         rows.append(
@@ -159,7 +159,7 @@ def test_single_entity_report_needs_no_request() -> None:
 
 def test_reports_are_requested_from_the_deepest_level_up() -> None:
     given = graph([("a", "b"), ("c", "d"), ("b", "c")])
-    done = run(given, found=parted({"left": ["a", "b"], "right": ["c", "d"]}, given))
+    done = run(given, found=split_into({"left": ["a", "b"], "right": ["c", "d"]}, given))
     assert [len(call) for call in done.model.calls] == [2, 1]
     assert len(done.model.calls[1][0].passages) == 7
     assert done.written.rows["level"].to_pylist() == [0, 1, 1]
@@ -168,12 +168,16 @@ def test_reports_are_requested_from_the_deepest_level_up() -> None:
 
 def _large(description: str = LONG) -> tuple[Graph, pa.Table]:
     """A whole of three parts that are too long together: of four, three and two entities."""
-    parts = {name: [f"{name}{i}" for i in range(n)] for name, n in (("b", 4), ("m", 3), ("s", 2))}
-    edges = [(a, b) for own in parts.values() for a, b in pairwise(own)]
+    members_of = {
+        name: [f"{name}{i}" for i in range(n)] for name, n in (("b", 4), ("m", 3), ("s", 2))
+    }
+    edges = [(a, b) for own in members_of.values() for a, b in pairwise(own)]
     edges += [("b0", "m0"), ("m0", "s0")]
-    texts = {entity: f"{entity} is here. {description}" for own in parts.values() for entity in own}
+    texts = {
+        entity: f"{entity} is here. {description}" for own in members_of.values() for entity in own
+    }
     given = graph(edges, descriptions=texts)
-    return given, parted(parts, given)
+    return given, split_into(members_of, given)
 
 
 def _of_part(request: Request) -> str:

@@ -45,7 +45,7 @@ def package_scores(references, candidates, model, layer, batch_size=64):
     scorer = BERTScorer(model_type=str(model), num_layers=layer, device="cpu")
     pairs = [(candidate, reference) for reference in references for candidate in candidates]
     scores = scorer.score(*map(list, zip(*pairs, strict=True)), batch_size=batch_size)
-    return [part.numpy().reshape(len(references), len(candidates)) for part in scores]
+    return [scores_of.numpy().reshape(len(references), len(candidates)) for scores_of in scores]
 
 
 @pytest.mark.parametrize(("references", "batch_size"), [([0, 5, -1], 64), ([0, 8, 9, 10, 11], 1)])
@@ -56,7 +56,7 @@ def test_equals_the_package_on_sample_texts(embedder, texts, references, batch_s
     assert len(tokens[-1].vectors) == 512
     chosen = [i for i in range(len(texts)) if batch_size == 1 or len(texts[i]) > 80]
     ours = bertscore([tokens[i] for i in references], [tokens[i] for i in chosen])
-    pair = [[texts[i] for i in part] for part in (references, chosen)]
+    pair = [[texts[i] for i in scores_of] for scores_of in (references, chosen)]
     theirs = package_scores(*pair, get_model_path(), 6, batch_size)
     for mine, expected in zip(ours, theirs, strict=True):
         np.testing.assert_allclose(mine, expected, atol=1e-5)
@@ -89,11 +89,11 @@ def test_texts_match_themselves_and_empty_texts_match_nothing(embedder, texts):
     scores = bertscore(tokens, tokens)
     n = len(texts)
     np.testing.assert_allclose(np.diag(scores.f1)[:n], 1, atol=1e-5)  # as the processor rounds
-    for part in scores:
-        assert part.dtype == np.float32
-        assert not part[n:].any()
-        assert not part[:, n:].any()
-        assert (part[:n, :n] > 0).all()
+    for scores_of in scores:
+        assert scores_of.dtype == np.float32
+        assert not scores_of[n:].any()
+        assert not scores_of[:, n:].any()
+        assert (scores_of[:n, :n] > 0).all()
 
 
 def test_precision_is_recall_with_arguments_swapped(embedder, texts):

@@ -16,9 +16,9 @@ import hypothesis
 from hypothesis import HealthCheck, Phase, Verbosity, settings
 from hypothesis.stateful import run_state_machine_as_test
 
+from tests.fast_runs import tables_only
 from tests.growing.home import MisfitError
 from tests.growing.machine import BY_HAND, WAYS, Growing
-from tests.quick import without_what_no_table_shows
 
 _BATCH = 6  # examples with one seed
 
@@ -93,5 +93,5 @@ if __name__ == "__main__":
     )
     parser.add_argument("--verbose", action="store_true", help="tell each step as it is done")
     given = parser.parse_args()
-    with without_what_no_table_shows():
+    with tables_only():
         sys.exit(main(given.minutes, given.seed, given.steps, given.by_hand, given.verbose))

@@ -31,7 +31,7 @@ _LOG.propagate = False
 _RUN = "by-hand"
 
 
-def look_at(pipeline: Pipeline, corpus: str) -> None:
+def observe_folder(pipeline: Pipeline, corpus: str) -> None:
     """Note what lies in a corpus folder now."""
     observe.documents(pipeline.warehouse, corpus, _LOG)
     observe.queries(pipeline.warehouse, corpus)

@@ -28,10 +28,10 @@ from gsum_resources.scoring.unigram import UnigramScorer
 from gsum_resources.settings import Settings
 from gsum_resources.table import Table
 from tests.conftest import keep_no_step_logs
-from tests.growing.by_hand import Workshop, look_at
+from tests.fast_runs import keep_plans
+from tests.growing.by_hand import Workshop, observe_folder
 from tests.models import HashEmbedder
 from tests.pipeline.homes import LEDGERS
-from tests.quick import keep_plans
 
 GIVEN = ("gor.model", "gor.training_log")
 """Not retrained for every document: a rebuild copies it."""
@@ -125,7 +125,7 @@ def materialize_due(pipeline: Pipeline, corpus: str, together: bool = True) -> i
     ----------
     together : buckets that are due at once are materialized in one call.
     """
-    look_at(pipeline, corpus)
+    observe_folder(pipeline, corpus)
     workshop = Workshop(pipeline)
     n_calls = 0
     for asset in workshop.assets():
@@ -155,7 +155,7 @@ def _snapshot(pipeline: Pipeline) -> Snapshot:
     return snapshot
 
 
-def what_is_due(pipeline: Pipeline, corpus: str) -> list[str]:
+def due_assets(pipeline: Pipeline, corpus: str) -> list[str]:
     """Every asset partition that is not current, with what changed."""
     snapshot = _snapshot(pipeline)
     return [
@@ -187,7 +187,7 @@ def rebuild(target: HomeFolder, grown: HomeFolder, chosen: Chosen, corpus: str) 
             shutil.copytree(given, Path(target.home.warehouse, name, given.name))
     pipeline, requested = target.pipeline(chosen), grown.pipeline(chosen).requests.of(corpus)
     pipeline.requests.add(corpus, requested or ())
-    look_at(pipeline, corpus)
+    observe_folder(pipeline, corpus)
     workshop = Workshop(pipeline)
     for asset in workshop.assets():
         node = workshop.nodes[min(asset.keys)]

@@ -24,12 +24,12 @@ from tests.growing.home import (
     HomeFolder,
     MisfitError,
     contents,
+    due_assets,
     forget,
     materialize_due,
     rebuild,
     refresh_once,
     tables_that_mention,
-    what_is_due,
 )
 from tests.growing.killed import killed_at
 
@@ -88,7 +88,7 @@ class Growing(RuleBasedStateMachine):
         self.tables: dict[str, Tables] = {}
         self.chosen = Chosen()
         self.requested: dict[str, set[str]] = {name: set() for name in CORPORA}
-        self.gone: dict[str, set[str]] = {name: set() for name in CORPORA}
+        self.deleted: dict[str, set[str]] = {name: set() for name in CORPORA}
         self.daemon = Daemon()
         self.registered: set[str] = set()
         self.faltered = False
@@ -141,7 +141,7 @@ class Growing(RuleBasedStateMachine):
             self.folders[name].put(entry, self.folders[name].texts[entry] + blanks)
 
     @change(name=corpora, index=indices, other=indices)
-    def make_a_duplicate(self, name: str, index: int, other: int) -> None:
+    def duplicate_document(self, name: str, index: int, other: int) -> None:
         entry, model = self._entry(name, index), self._entry(name, other)
         if entry and model:
             self._count("duplicate", corpus=name, entry=entry, of=model)
@@ -171,10 +171,10 @@ class Growing(RuleBasedStateMachine):
     @change(name=corpora, index=indices)
     def delete_a_bucket(self, name: str, index: int) -> None:
         if entry := self._entry(name, index):
-            gone = [e for e in self.folders[name].texts if e.bucket == entry.bucket]
-            if len(gone) < len(self.folders[name].texts):
-                self._count("delete bucket", corpus=name, entries=gone)
-                for one in gone:
+            deleted = [e for e in self.folders[name].texts if e.bucket == entry.bucket]
+            if len(deleted) < len(self.folders[name].texts):
+                self._count("delete bucket", corpus=name, entries=deleted)
+                for one in deleted:
                     self._remove(name, one)
 
     @change(name=corpora, index=indices)
@@ -190,7 +190,7 @@ class Growing(RuleBasedStateMachine):
         if all(folder.texts for folder in self.folders.values()):
             self._count("drop", corpus=name)
             self.folders[name].drop()
-            self.gone[name].clear()
+            self.deleted[name].clear()
             self.requested[name].clear()
 
     @change(name=corpora, setting=st.sampled_from(SETTINGS))
@@ -219,7 +219,7 @@ class Growing(RuleBasedStateMachine):
         self._count("models", chosen=self.chosen)
 
     @change(name=corpora, family=st.sampled_from(sorted(FAMILIES)), index=indices)
-    def ask_for_one_more(self, name: str, family: str, index: int) -> None:
+    def request_one_more(self, name: str, family: str, index: int) -> None:
         if self.folders[name].texts:
             method = FAMILIES[family][index % len(FAMILIES[family])]
             self._count("ask", corpus=name, method=method)
@@ -245,7 +245,7 @@ class Growing(RuleBasedStateMachine):
             self.faltered = True
 
     @change(name=corpora, index=indices, text=texts, word=st.sampled_from(("Tarnholt", "Marit")))
-    def meet_a_model_that_falters(self, name: str, index: int, text: str, word: str) -> None:
+    def use_failing_model(self, name: str, index: int, text: str, word: str) -> None:
         if entry := self._entry(name, index):
             self.folders[name].put(entry, text)
             self._count("falter", corpus=name, entry=entry, text=text, word=word)
@@ -294,7 +294,7 @@ class Growing(RuleBasedStateMachine):
             materialize_due(self.grown.pipeline(self.chosen), name, way == "by hand")
 
     def _compare(self, name: str) -> None:
-        if due := what_is_due(self.grown.pipeline(self.chosen), name):
+        if due := due_assets(self.grown.pipeline(self.chosen), name):
             raise MisfitError(f"{name} is not settled: {due}")
         now = contents(self.grown, name)
         given = tuple(now[table] for table in GIVEN)
@@ -318,17 +318,17 @@ class Growing(RuleBasedStateMachine):
         """Assert that no table names a deleted document, unless a question does."""
         files = b"".join(content for _, content in self.folders[name].state()).decode()
         present = {entry.document_id for entry in self.folders[name].texts}
-        gone = [one for one in sorted(self.gone[name] - present) if one not in files]
-        if gone and (where := tables_that_mention(self.grown, name, gone)):
-            raise MisfitError(f"{name}: {gone} are gone, and yet stand in {where}")
-        self.gone[name].clear()
+        deleted = [one for one in sorted(self.deleted[name] - present) if one not in files]
+        if deleted and (where := tables_that_mention(self.grown, name, deleted)):
+            raise MisfitError(f"{name}: {deleted} are gone, and yet stand in {where}")
+        self.deleted[name].clear()
 
     def _entry(self, name: str, index: int) -> Entry | None:
         entries = sorted(self.folders[name].texts)
         return entries[index % len(entries)] if entries else None
 
     def _remove(self, name: str, entry: Entry) -> str:
-        self.gone[name].add(entry.document_id)
+        self.deleted[name].add(entry.document_id)
         return self.folders[name].remove(entry)
 
     def _ask(self, name: str, method: str) -> None:

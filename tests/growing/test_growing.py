@@ -6,12 +6,12 @@ import pytest
 from hypothesis import HealthCheck, Phase, settings
 from hypothesis.stateful import run_state_machine_as_test
 
+from tests.fast_runs import tables_only
 from tests.growing.choices import FAMILIES, QUESTIONS
 from tests.growing.folders import Entry, tale
 from tests.growing.home import MisfitError
 from tests.growing.killed import killed_at
 from tests.growing.machine import BY_HAND, Growing
-from tests.quick import without_what_no_table_shows
 
 
 @pytest.fixture(autouse=True)
@@ -19,7 +19,7 @@ def quickly(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Without daemon and `gsum run`: their cost is Dagster's, and other tests start them."""
     monkeypatch.setenv("DAGSTER_HOME", "")
     monkeypatch.setattr(Growing, "ways", BY_HAND)
-    with without_what_no_table_shows():
+    with tables_only():
         yield
     Growing.leave()
 

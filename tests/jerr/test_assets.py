@@ -15,8 +15,9 @@ from gsum_assets.run import RunReport, refresh
 from gsum_assets.tables import TABLES
 from gsum_resources.llm.extractive import ExtractiveModel
 from tests.checks.indexed import evaluations, failing
-from tests.conftest import CORPUS, READ_TOGETHER, House, document_in, made_by
+from tests.conftest import CORPUS, READ_TOGETHER, House, document_in, materialized_by
 from tests.evaluation.judges.scripted_judges import judging
+from tests.fast_runs import tables_only
 from tests.models import HashEmbedder
 from tests.pipeline.homes import (
     WITHOUT_BERTSCORE,
@@ -26,7 +27,6 @@ from tests.pipeline.homes import (
     requests_by_asset,
     write_lines,
 )
-from tests.quick import without_what_no_table_shows
 from tests.servers.replies import wanted_schema
 
 DOCUMENTS = [document_in(bucket) for bucket in range(4)]
@@ -165,7 +165,7 @@ def test_question_cost_is_the_sum_of_its_steps(indexed: House) -> None:
 
 def test_second_run_materializes_nothing(indexed: House) -> None:
     asked = requests_by_asset(indexed)
-    assert made_by(indexed.run(METHODS)) == []
+    assert materialized_by(indexed.run(METHODS)) == []
     assert requests_by_asset(indexed) == asked
     n_synopses = indexed.table("jerr.synopses").num_rows
     assert asked["jerr/synopses"] + asked["jerr/atomic_facts"] <= 2 * n_synopses
@@ -198,25 +198,25 @@ def test_update_equals_rebuild_and_requests_only_changes(
         fresh.model = house.model
         for file in house.folder.iterdir():
             (fresh.folder / file.name).write_bytes(file.read_bytes())
-        with without_what_no_table_shows():
+        with tables_only():
             assert materialize_only(fresh, METHODS, ALL_READ).is_complete
         rebuilt, updated = contents(fresh), contents(house)
     assert {name: rebuilt[name] for name in COMPARED} == {name: updated[name] for name in COMPARED}
 
 
-@pytest.mark.usefixtures("tables_alone_here")
+@pytest.mark.usefixtures("only_tables_here")
 def test_setting_affects_only_the_steps_that_read_it(changeable: House) -> None:
     file = changeable.folder / "corpus.toml"
     file.write_text(file.read_text().replace("n_simulations = 100", "n_simulations = 50"))
-    assert made_by(materialize_only(changeable, METHODS, OWN)) == ["jerr/searches[jerr]"]
+    assert materialized_by(materialize_only(changeable, METHODS, OWN)) == ["jerr/searches[jerr]"]
 
 
-@pytest.mark.usefixtures("tables_alone_here")
+@pytest.mark.usefixtures("only_tables_here")
 def test_methods_share_the_index_and_a_missing_size_names_the_setting(
     changeable: House,
 ) -> None:
     report = materialize_only(changeable, [*OTHERS, "jerr-4000"], ANSWERED_FROM)
-    materialized = {name.split("[")[0] for name in made_by(report)}
+    materialized = {name.split("[")[0] for name in materialized_by(report)}
     assert not materialized & {"jerr/line_chunks", "jerr/synopses", "jerr/elements", "jerr/nodes"}
     found = changeable.table("jerr.reread_contexts")["method"].to_pylist()
     assert set(found) == {*METHODS, *OTHERS}

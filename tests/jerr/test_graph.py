@@ -40,12 +40,12 @@ STORY: list[Synopsis] = [
 ]
 
 
-def rows(name: str, synopses: list[Synopsis], parts) -> pa.Table:
+def rows(name: str, synopses: list[Synopsis], columns_of) -> pa.Table:
     """Rows of a table of one size, from the values that `parts` returns for a synopsis."""
     table_rows = [
-        {"document_id": synopsis[0], "chunk_id": synopsis[1], "model": "m", "position": i} | part
+        {"document_id": synopsis[0], "chunk_id": synopsis[1], "model": "m", "position": i} | columns
         for synopsis in synopses
-        for i, part in enumerate(parts(synopsis))
+        for i, columns in enumerate(columns_of(synopsis))
     ]
     return pa.Table.from_pylist(table_rows, of_one_size(f"jerr.{name}"))
 

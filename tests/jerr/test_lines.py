@@ -33,8 +33,8 @@ def test_bm25_ranks_the_line_chunks_of_the_scope() -> None:
         queries({"q": "the storm and the ferry"}, document_id="a"), LINE_CHUNKS, WORDS
     )
     assert inside == {"q": ["a2", "a1"]}
-    gone = ranked_lines(queries({"q": "storm"}, document_id="gone"), LINE_CHUNKS, WORDS)
-    assert gone == {}
+    unknown = ranked_lines(queries({"q": "storm"}, document_id="gone"), LINE_CHUNKS, WORDS)
+    assert unknown == {}
 
 
 def test_best_line_chunks_are_read_without_a_request() -> None:
@@ -49,6 +49,6 @@ def test_best_line_chunks_are_read_without_a_request() -> None:
         for rank, p in enumerate(passages, 1)
     ]
     contexts = pa.Table.from_pylist(rows, TABLES["contexts"].schema)
-    (look_up,) = first_in_full(contexts, questions, 2).to_pylist()
-    assert look_up["chunk_ids"] == list(found["q"][:2])
-    assert look_up["calls"] == 0
+    (lookup,) = first_in_full(contexts, questions, 2).to_pylist()
+    assert lookup["chunk_ids"] == list(found["q"][:2])
+    assert lookup["calls"] == 0

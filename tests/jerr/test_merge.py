@@ -175,8 +175,8 @@ def test_row_and_chunk_order_do_not_matter(
 ) -> None:
     expected = merge_elements(elements_of(mentions), near_bits)
     shuffled = elements_of(draw.sample(mentions, len(mentions)))
-    parts = pa.concat_tables([shuffled.slice(0, 3), shuffled.slice(3)])
-    assert merge_elements(parts, near_bits).equals(expected)
+    chunked = pa.concat_tables([shuffled.slice(0, 3), shuffled.slice(3)])
+    assert merge_elements(chunked, near_bits).equals(expected)
     renamed = [({"a": "d", "b": "c", "c": "b", "d": "a"}[chunk], form) for chunk, form in mentions]
     assert merge_elements(elements_of(renamed), near_bits).equals(expected)
 
@@ -196,11 +196,11 @@ def test_nodes_equal_components_of_a_brute_force_comparison(
         and re.findall(r"\d+", one) == re.findall(r"\d+", other)
         and LABEL.findall(one) == LABEL.findall(other)
     )
-    expected = {frozenset(part) for part in nx.connected_components(graph)}
+    expected = {frozenset(component) for component in nx.connected_components(graph)}
     found: dict[str, set[str]] = {}
     for row in rows.values():
         found.setdefault(row["node_id"], set()).add(row["element_key"])
-    assert {frozenset(part) for part in found.values()} == expected
+    assert {frozenset(component) for component in found.values()} == expected
     for row in rows.values():
         name = rows[row["merged_into"]]
         assert (name["rule"], name["node_id"]) == ("own", row["node_id"])

@@ -25,9 +25,9 @@ LAST = 99  # a number that no passage has
 class Reader:
     """A language model with scripted pauses that shortens to the first three words.
 
-        Attributes
-        ----------
-        pauses : from a request's place among those for a pause, what is replied; None: an error.
+    Attributes
+    ----------
+    pauses : from a request's index among those for a pause to its reply; None: an error.
     batches : requests of each call, in order.
     """
 

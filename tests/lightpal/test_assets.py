@@ -11,7 +11,7 @@ from gsum_assets.corpus.settings import CorpusError
 from gsum_resources.protocols import OnRow
 from gsum_resources.scoring.unigram import UnigramScorer
 from tests.checks.indexed import failing
-from tests.conftest import CORPUS, House, document_in, made_by, text_of
+from tests.conftest import CORPUS, House, document_in, materialized_by, text_of
 from tests.pipeline.homes import WITHOUT_BERTSCORE, contents, copy_of, house_at, write_lines
 
 DOCUMENTS = [document_in(bucket) for bucket in range(6)]
@@ -119,11 +119,11 @@ def test_every_method_ranks_every_question(indexed: House) -> None:
 
 def test_second_run_materializes_nothing(indexed: House) -> None:
     pairs = len(indexed.scorer.pairs)
-    assert made_by(indexed.run(METHODS)) == []
+    assert materialized_by(indexed.run(METHODS)) == []
     assert len(indexed.scorer.pairs) == pairs
 
 
-@pytest.mark.usefixtures("tables_alone_here")
+@pytest.mark.usefixtures("only_tables_here")
 def test_new_document_scores_only_changed_lists(changeable: House) -> None:
     house = changeable
     known = scored_rows(house)
@@ -134,7 +134,7 @@ def test_new_document_scores_only_changed_lists(changeable: House) -> None:
     assert 0 < len(house.scorer.pairs) < sum(len(row) - 1 for row in rows)
 
 
-@pytest.mark.usefixtures("tables_alone_here")
+@pytest.mark.usefixtures("only_tables_here")
 def test_update_equals_rebuild(indexed: House, tmp_path_factory: pytest.TempPathFactory) -> None:
     with copy_of(indexed, tmp_path_factory.mktemp("updated")) as house:
         house.scorer = CountingScorer()
@@ -153,25 +153,25 @@ def test_update_equals_rebuild(indexed: House, tmp_path_factory: pytest.TempPath
         assert contents(fresh) == contents(house)
 
 
-@pytest.mark.usefixtures("tables_alone_here")
+@pytest.mark.usefixtures("only_tables_here")
 def test_another_scorer_scores_again(changeable: House) -> None:
     house = changeable
     house.scorer = CountingScorer(mu=50.0)
-    materialized = made_by(house.run(WALK))
+    materialized = materialized_by(house.run(WALK))
     assert "lightpal/context_scores[]" in materialized
     assert "lightpal/candidates[]" not in materialized
     assert house.scorer.pairs
 
 
-@pytest.mark.usefixtures("tables_alone_here")
+@pytest.mark.usefixtures("only_tables_here")
 def test_setting_affects_only_the_methods_that_read_it(changeable: House) -> None:
     file = changeable.folder / "corpus.toml"
     file.write_text(file.read_text().replace("n_probes = 20", "n_probes = 20\npower = 2.0"))
-    ranked = [name for name in made_by(changeable.run(WALK)) if "rankings" in name]
+    ranked = [name for name in materialized_by(changeable.run(WALK)) if "rankings" in name]
     assert ranked == ["lightpal/rankings[passage_walk]"]
 
 
-@pytest.mark.usefixtures("tables_alone_here")
+@pytest.mark.usefixtures("only_tables_here")
 def test_pairs_without_a_score_are_requested_again(changeable: House) -> None:
     house = changeable
     house.scorer = CountingScorer(mu=60.0, mute=DOCUMENTS[3])

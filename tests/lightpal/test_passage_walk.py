@@ -11,7 +11,7 @@ from gsum_assets.lightpal.passage_walk import PassageWalk, peaked, walk_from, wa
 from gsum_assets.lightpal.settings import WalkSettings
 from gsum_assets.retrieval.hybrid import min_max
 from tests.lightpal.toys import Fixed, walk_graph
-from tests.retrieval.toys import asking
+from tests.retrieval.toys import toy_question
 
 # 0 is the best seed and leads to 3, which no seed names; 1 and 2 are seeds, too
 GRAPH = walk_graph(6, (0, 3), (1, 2), both_ways=True)
@@ -64,7 +64,7 @@ def test_each_level_has_its_own_trust_and_graph():
     other = walk_graph(6, (0, 5), both_ways=True)
     for trust, expected in (((1.0, 0.0), ([0, 3], [0, 1])), ((0.0, 1.0), ([0, 1], [0, 5]))):
         walk = PassageWalk(Fixed(SEEDS[0]), ScopeGraphs(GRAPH, other), trust, WalkSettings())
-        found = walk.scores(asking("?"))
+        found = walk.scores(toy_question("?"))
         assert (order(found.nodes)[:2], order(found.documents)[:2]) == expected
 
 

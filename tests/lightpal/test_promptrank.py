@@ -11,7 +11,7 @@ from gsum_assets.lightpal.promptrank import PromptRank
 from gsum_assets.lightpal.settings import PromptRankSettings
 from gsum_assets.retrieval.collection import Collection
 from tests.lightpal.toys import Fixed, TableScorer, walk_graph
-from tests.retrieval.toys import asking
+from tests.retrieval.toys import toy_question
 
 TEXTS = [*"abcdef"]
 COLLECTION = Collection(TEXTS, TEXTS, TEXTS, TEXTS, np.arange(7))
@@ -39,7 +39,7 @@ def read(
         PromptRankSettings.model_validate({"beam": 2, **settings}),
         n_first,
     )
-    found = method.scores(asking("what?"))
+    found = method.scores(toy_question("what?"))
     np.testing.assert_array_equal(found.nodes, found.documents)
     paths = [context.replace("\n\n", "") for context in scorer.contexts]
     assert paths[: len(paths) // 2] == paths[len(paths) // 2 :]  # for chunks, then for documents
@@ -91,7 +91,7 @@ def test_questions_are_scored_after_the_texts_of_the_path():
     graphs = ScopeGraphs(GRAPH, walk_graph(6))
     settings = PromptRankSettings(beam=1)
     method = PromptRank(COLLECTION, Fixed([3, 2, 1, 0, 0, 0]), graphs, scorer, 0.6, settings, 1)
-    method.scores(asking("who?"))
+    method.scores(toy_question("who?"))
     assert pairs == [("a", "who?"), ("a\n\nd", "who?"), ("a\n\ne", "who?"), ("a", "who?")]
 
 
@@ -101,4 +101,4 @@ def test_few_passages(n):
     scorer, graph = TableScorer(lambda context, text: -1.0), walk_graph(n)
     initial, settings = Fixed(np.arange(n)), PromptRankSettings()
     found = PromptRank(here, initial, ScopeGraphs(graph, graph), scorer, 0.6, settings, 20)
-    assert np.argsort(-found.scores(asking("?")).nodes[0]).tolist() == [*range(n)][::-1]
+    assert np.argsort(-found.scores(toy_question("?")).nodes[0]).tolist() == [*range(n)][::-1]

@@ -45,7 +45,7 @@ def judged(
     return {(row["level"], row["scope"]): row for row in rows.to_pylist()}
 
 
-def led_astray(edges: pa.Table, collection: Collection) -> pa.Table:
+def with_random_targets(edges: pa.Table, collection: Collection) -> pa.Table:
     """The same edges, their targets redrawn among those of the same level and scope."""
     random = np.random.default_rng(0)
     owners = np.repeat(np.array(collection.document_ids), np.diff(collection.starts)).tolist()
@@ -63,7 +63,7 @@ def led_astray(edges: pa.Table, collection: Collection) -> pa.Table:
 
 def test_topical_edges_are_trusted_and_random_ones_are_not():
     edges = edges_of(topics())
-    good, poor = judged(topics(), edges), judged(topics(), led_astray(edges, topics()))
+    good, poor = judged(topics(), edges), judged(topics(), with_random_targets(edges, topics()))
     for level in ("document", "node"):
         assert good[level, "corpus"]["trust"] > 0.95
         assert good[level, "corpus"]["walk_evidence"] > good[level, "corpus"]["seed_evidence"]
@@ -75,7 +75,7 @@ def test_topical_edges_are_trusted_and_random_ones_are_not():
 
 def test_trust_within_documents():
     edges = edges_of(books(), 119)
-    good, poor = judged(books(), edges), judged(books(), led_astray(edges, books()))
+    good, poor = judged(books(), edges), judged(books(), with_random_targets(edges, books()))
     assert good["node", "document"]["trust"] > 0.95
     assert good["node", "document"]["n_probes"] == 120
     assert poor["node", "document"]["trust"] < 0.05

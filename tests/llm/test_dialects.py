@@ -43,7 +43,7 @@ class Server:
     def format(self) -> str:
         return self.model._dialect.format
 
-    def ask(self, *schemas: type[BaseModel] | None) -> list[Completion]:
+    def complete(self, *schemas: type[BaseModel] | None) -> list[Completion]:
         requests = [
             Request("facts", "Say so.", passages=(f"text {i}",), schema=schema)
             for i, schema in enumerate(schemas)
@@ -103,21 +103,21 @@ def test_format_failing_at_the_server_is_lowered(
 ) -> None:
     with serving(tmp_path, rejects) as server:
         # several at once: the first finds out for all
-        server.ask(*[Note] * 6)
+        server.complete(*[Note] * 6)
         assert server.statuses == [*statuses, *[200] * 6]
-        server.ask(Names)
+        server.complete(Names)
         assert server.statuses == [*statuses, *[200] * 7]
         assert server.format == format_
 
 
 def test_schema_is_sent_with_every_format(tmp_path: Path) -> None:
     with serving(tmp_path, rejections.llama_cpp_python) as server:
-        server.ask(Note)
+        server.complete(Note)
         assert server.sent[-1]["response_format"]["schema"]["properties"]["weight"]["maximum"] == 10
         said = server.sent[-1]["messages"][0]["content"]
         assert '{"title": "…", "weight": <1 to 10: weight>}' in said  # words would be copied
     with serving(tmp_path, rejections.wordless) as server:
-        server.ask(Note)
+        server.complete(Note)
         assert server.sent[-1]["guided_json"] == server.sent[-1]["json_schema"]
 
 
@@ -127,14 +127,14 @@ def most_names(body: dict) -> int | None:
 
 def test_lists_are_bounded_if_reply_tokens_are_limited(tmp_path: Path) -> None:
     with serving(tmp_path) as server:
-        server.ask(Names)
+        server.complete(Names)
         assert most_names(server.sent[-1]) is None
     with serving(tmp_path, max_reply_tokens=400) as server:
-        server.ask(Names)
+        server.complete(Names)
         assert most_names(server.sent[-1]) == 24
     with serving(tmp_path, rejections.azure, max_reply_tokens=400) as server:
-        server.ask(Names)
-        server.ask(Names)
+        server.complete(Names)
+        server.complete(Names)
         assert server.statuses[-3:] == [400, 200, 200]
         assert most_names(server.sent[-1]) is None
         assert server.format == "json_schema"
@@ -147,7 +147,7 @@ def test_lists_are_bounded_after_a_runaway_reply(tmp_path: Path) -> None:
         return '{"names": ["a"]}' if most_names(body) else endless
 
     with serving(tmp_path, says=says) as server:
-        first, second = server.ask(Names)[0], server.ask(Names)[0]
+        first, second = server.complete(Names)[0], server.complete(Names)[0]
         assert (first.calls, second.calls) == (2, 1)
         assert [most_names(body) for body in server.sent] == [None, 24, 24]
 
@@ -156,18 +156,18 @@ def test_unsupported_schema_lowers_only_its_own_format(
     tmp_path: Path,
 ) -> None:
     with serving(tmp_path, rejections.vllm) as server:
-        server.ask(Names)
-        server.ask(Note)
+        server.complete(Names)
+        server.complete(Note)
         assert server.statuses == [200, 400, 400, 200]
-        server.ask(Names, Note)
+        server.complete(Names, Note)
         assert server.statuses[4:] == [200, 200]
         assert server.format == "json_schema"
 
 
 def test_openai_reasoning_models(tmp_path: Path) -> None:
     with serving(tmp_path, rejections.openai_reasoning) as server:
-        server.ask(Note)
-        server.ask(Names, None)
+        server.complete(Note)
+        server.complete(Names, None)
         assert server.statuses == [400, 400, 200, 200, 200]
         assert server.format == "json_schema"
         assert "max_completion_tokens" in server.sent[-1]
@@ -184,8 +184,8 @@ def test_silently_ignored_format_is_lowered(tmp_path: Path, ignored: str) -> Non
         return json.dumps(value_for(wanted_schema(body) or {}, "d"))
 
     with serving(tmp_path, says=says) as server:
-        assert [reply.calls for reply in server.ask(Note)] == [2]
-        assert [reply.calls for reply in server.ask(Note)] == [1]
+        assert [reply.calls for reply in server.complete(Note)] == [2]
+        assert [reply.calls for reply in server.complete(Note)] == [1]
 
 
 def test_schema_ignored_in_endless_prose_is_lowered(tmp_path: Path) -> None:
@@ -198,7 +198,7 @@ def test_schema_ignored_in_endless_prose_is_lowered(tmp_path: Path) -> None:
         return json.dumps(value_for(wanted_schema(body) or {}, "d"))
 
     with serving(tmp_path, says=says, max_reply_tokens=400) as server:
-        assert [reply.calls for reply in server.ask(Note)] == [2]
+        assert [reply.calls for reply in server.complete(Note)] == [2]
         assert server.format == "json_object_schema"
 
 
@@ -212,8 +212,8 @@ def test_several_prose_replies_lower_the_format_once(tmp_path: Path) -> None:
         return json.dumps(value_for(wanted_schema(body) or {}, "d"))
 
     with serving(tmp_path, says=says) as server:
-        server.ask(Note)
-        server.ask(*[Note] * 6)  # under way together
+        server.complete(Note)
+        server.complete(*[Note] * 6)  # under way together
         assert server.format == "json_object_schema"
 
 
@@ -235,7 +235,7 @@ def test_loop_is_not_retried_after_prose_lowered_the_format(
         return said or json.dumps(value_for(wanted_schema(body) or {}, "d"))
 
     with serving(tmp_path, rejects, says=says) as server:
-        server.ask(Note)
+        server.complete(Note)
         requests = [
             Request("facts", "Say.", passages=(text,), schema=Note) for text in ("circle", "prose")
         ]
@@ -253,7 +253,7 @@ def test_model_that_is_still_reasoning_gets_more_tokens_and_the_same_format(tmp_
         return json.dumps(value_for(wanted_schema(body) or {}, "d"))
 
     with serving(tmp_path, says=says) as server:
-        server.ask(Note)
+        server.complete(Note)
         assert server.format == "json_schema"
 
 
@@ -267,7 +267,7 @@ def test_outage_never_lowers_the_format(tmp_path: Path, status: int) -> None:
         return (status, {"error": {"message": words}}) if left[0] >= 0 else None
 
     with serving(tmp_path, rejects) as server:
-        server.ask(Note)
+        server.complete(Note)
         assert server.format == "json_schema"
         assert "response_format" in server.sent[-1]
         assert server.statuses[:3] == [status] * 3
@@ -276,12 +276,12 @@ def test_outage_never_lowers_the_format(tmp_path: Path, status: int) -> None:
 def test_outage_after_a_first_reply_is_waited_for(tmp_path: Path) -> None:
     away = [False]
     with serving(tmp_path, lambda body: (500, {}) if away[0] else None, max_retries=1) as server:
-        server.ask(Note)
+        server.complete(Note)
         away[0] = True
         with pytest.raises(ModelUnavailableError):
             server.model.complete([Request("facts", "Say so.", schema=Note)] * 20)
         away[0] = False
-        server.ask(Note)
+        server.complete(Note)
         assert server.format == "json_schema"
         assert all("response_format" in body for body in server.sent)
 

@@ -85,9 +85,9 @@ def test_schema_bounds_are_kept_and_missing_ones_added():
         many: list[str] = Field(default_factory=list)
 
     schema = bounded_schema(Bounded, max_words=100)
-    parts = schema["properties"]
-    assert (parts["short"]["maxLength"], parts["long"]["maxLength"]) == (7, 800)
-    assert (parts["few"]["maxItems"], parts["many"]["maxItems"]) == (2, 24)
+    properties = schema["properties"]
+    assert (properties["short"]["maxLength"], properties["long"]["maxLength"]) == (7, 800)
+    assert (properties["few"]["maxItems"], properties["many"]["maxItems"]) == (2, 24)
     assert schema["required"] == ["short", "long", "few", "many"]
 
 

@@ -121,14 +121,14 @@ def random_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return write_random(tmp_path_factory.mktemp("models") / "tiny-gpt2")
 
 
-def ask(sentence: str, **settings: Any) -> Request:
+def request_for(sentence: str, **settings: Any) -> Request:
     return Request("answer", "Answer.", sentence, ("The boat.",), **{"max_words": 5, **settings})
 
 
 def test_model_reports_each_reply_as_it_arrives(random_folder):
     model, reported = model_in(random_folder), []
     assert isinstance(model, LanguageModel)
-    replies = model.complete([TALE, ask("What?")], lambda *reply: reported.append(reply))
+    replies = model.complete([TALE, request_for("What?")], lambda *reply: reported.append(reply))
     assert reported == list(enumerate(replies))
     for reply in replies:
         assert isinstance(reply, Completion)
@@ -142,7 +142,7 @@ def test_model_reports_each_reply_as_it_arrives(random_folder):
 
 @pytest.mark.parametrize("temperature", [0.0, 0.8])
 def test_reply_does_not_depend_on_its_batch(random_folder, temperature):
-    requests = [ask("Why? " * i, temperature=temperature, seed=i) for i in range(1, 4)]
+    requests = [request_for("Why? " * i, temperature=temperature, seed=i) for i in range(1, 4)]
     together = [text(reply) for reply in model_in(random_folder).complete(requests)]
     model = model_in(random_folder)
     alone = [text(model.complete([request])[0]) for request in reversed(requests)]
@@ -153,7 +153,7 @@ def test_reply_does_not_depend_on_its_batch(random_folder, temperature):
 def test_requests_of_a_small_model_run_together_and_end_separately(random_folder, monkeypatch):
     apart, reported = model_in(random_folder), []
     first_waits = threading.Event()
-    requests = [ask("Who?"), ask("What?")]
+    requests = [request_for("Who?"), request_for("What?")]
     expected = [text(reply) for reply in apart.complete(requests)]
     one, reply_to = model_in(random_folder), TransformersModel._reply
     monkeypatch.setattr(TransformersModel, "_at_once", 2)
@@ -174,9 +174,9 @@ def test_requests_of_a_small_model_run_together_and_end_separately(random_folder
 
 def test_seed_samples_and_greedy_does_not(random_folder):
     model = model_in(random_folder)
-    sampled = model.complete([ask("Who?", temperature=1.0, seed=seed) for seed in range(3)])
+    sampled = model.complete([request_for("Who?", temperature=1.0, seed=seed) for seed in range(3)])
     assert len({text(reply) for reply in sampled}) == 3
-    greedy = model.complete([ask("Who?", seed=seed) for seed in range(2)])
+    greedy = model.complete([request_for("Who?", seed=seed) for seed in range(2)])
     assert len({text(reply) for reply in greedy}) == 1
 
 
@@ -197,7 +197,7 @@ def test_global_generator_is_unchanged(random_folder):
     torch.manual_seed(3)
     expected = torch.rand(2)
     torch.manual_seed(3)
-    model_in(random_folder).complete([ask("Who?", temperature=1.0)])
+    model_in(random_folder).complete([request_for("Who?", temperature=1.0)])
     assert (torch.rand(2) == expected).all()
 
 
@@ -219,8 +219,14 @@ def test_prompt_longer_than_the_context_raises(random_folder):
     long = Request("answer", "Answer.", "Who?", ("boat " * 200,), 5, document_id="long")
     replies = model_in(random_folder).complete([long, TALE])
     assert isinstance(replies[0], CompletionError)
-    for part in ("tiny-gpt2", "'long'", "tokens of prompt", "79 of reply", f"context of {CONTEXT}"):
-        assert part in replies[0].message
+    for fragment in (
+        "tiny-gpt2",
+        "'long'",
+        "tokens of prompt",
+        "79 of reply",
+        f"context of {CONTEXT}",
+    ):
+        assert fragment in replies[0].message
     assert isinstance(replies[1], Completion)
 
 
@@ -256,7 +262,7 @@ def test_grammar_prevents_wrong_structure(tmp_path):
 
 def test_loop_ends_early(tmp_path):
     folder = write_chain(tmp_path / "chain", {"A": "b", "b": "c", "c": "b"}, "")
-    (reply,) = model_in(folder).complete([ask("Who?", max_words=300)])
+    (reply,) = model_in(folder).complete([request_for("Who?", max_words=300)])
     assert (text(reply), reply.tokens_out) == ("bc", 38)
 
 

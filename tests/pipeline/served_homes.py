@@ -22,7 +22,7 @@ HOSTILE = (
 
 
 @contextmanager
-def house_of_questions(root: Path) -> Iterator[House]:
+def house_with_questions(root: Path) -> Iterator[House]:
     """Four documents, one of them hostile, and twelve questions."""
     with house_at(root) as house:
         documents = [document_in(bucket) for bucket in range(4)]

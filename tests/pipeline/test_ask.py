@@ -15,7 +15,7 @@ from gsum_assets.retrieval.variants import RETRIEVERS
 from tests.conftest import CORPUS, House, text_of
 from tests.pipeline.homes import WITHOUT_BERTSCORE, house_at, write_lines
 
-pytestmark = pytest.mark.usefixtures("tables_alone")
+pytestmark = pytest.mark.usefixtures("only_tables")
 DOCUMENTS = {"ash", "birch", "cedar"}
 QUESTION = "What met the boat?"
 
@@ -93,7 +93,7 @@ def test_corpus_is_searched_as_a_whole(indexed: House) -> None:
 
 
 @pytest.mark.parametrize(
-    ("wrong", "parts"),
+    ("wrong", "fragments"),
     [
         ({"document_id": "oak"}, [f"'{CORPUS}'", "no document 'oak'", "known: ash, birch, cedar"]),
         ({"method": "bm52"}, ["unknown method 'bm52'; did you mean 'bm25'"]),
@@ -105,15 +105,15 @@ def test_corpus_is_searched_as_a_whole(indexed: House) -> None:
         ({"question": " \n"}, ["question is empty", "write one"]),
     ],
 )
-def test_errors_name_object_and_remedy(indexed: House, wrong: dict, parts: list[str]) -> None:
+def test_errors_name_object_and_remedy(indexed: House, wrong: dict, fragments: list[str]) -> None:
     before = files(indexed)
     with pytest.raises(CorpusError) as error:
         ask(
             indexed.pipeline(),
             **{"corpus": CORPUS, "question": QUESTION, "method": "dense", **wrong},
         )
-    for part in parts:
-        assert part in str(error.value)
+    for fragment in fragments:
+        assert fragment in str(error.value)
     assert files(indexed) == before
 
 

@@ -6,12 +6,12 @@ import pytest
 from gsum_assets.execute import observe_sources
 from gsum_assets.run import refresh
 from gsum_resources.parquet_store import Partition
-from tests.conftest import CORPUS, House, made_by
+from tests.conftest import CORPUS, House, materialized_by
 from tests.models import FirstWords
 from tests.pipeline.daemon import reindex, requested, start
 from tests.pipeline.homes import BAD, GOOD
 
-pytestmark = pytest.mark.usefixtures("tables_alone")
+pytestmark = pytest.mark.usefixtures("only_tables")
 SUMMARIES = ("retrieval/summaries", Partition(CORPUS, method="bm25"))
 
 
@@ -55,7 +55,7 @@ def test_daemon_failure_is_retried_by_the_refresh_that_waited(
     monkeypatch.setattr("gsum_assets.run._WAIT_S", 0.0)
     with changeable.instance() as instance:
         report = refresh(pipeline, instance, CORPUS)
-        assert "retrieval/summaries[bm25]" in made_by(report)
+        assert "retrieval/summaries[bm25]" in materialized_by(report)
         assert report.is_complete
         assert requested(pipeline, instance) == set()
 
@@ -67,15 +67,15 @@ def test_incomplete_partition_is_retried_once_per_request(changeable: House) -> 
         report = refresh(pipeline, instance, CORPUS)
         assert report.errors == []
         (gap,) = report.gaps
-        for part in ("retrieval/summaries", "1 request ", "refused: ", "run it again"):
-            assert part in gap
+        for fragment in ("retrieval/summaries", "1 request ", "refused: ", "run it again"):
+            assert fragment in gap
         assert not report.is_complete
         assert changeable.table("summaries")["query_id"].to_pylist() == [GOOD]
         assert requested(pipeline, instance) == set()
 
         n_before = changeable.model.n_requests
         report = refresh(pipeline, instance, CORPUS)
-        assert made_by(report) == ["retrieval/summaries[bm25]"]
+        assert materialized_by(report) == ["retrieval/summaries[bm25]"]
         assert len(report.gaps) == 1
         assert changeable.model.n_requests == n_before + 1  # the one that failed, no other
         assert requested(pipeline, instance) == set()

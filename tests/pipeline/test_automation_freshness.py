@@ -24,7 +24,7 @@ HOUR = 3600.0
 
 
 @pytest.fixture(autouse=True)
-def looked_lately(monkeypatch: pytest.MonkeyPatch) -> None:
+def recently_observed(monkeypatch: pytest.MonkeyPatch) -> None:
     """Time passes in the argument `now`, and not for the observations of sources."""
     monkeypatch.setattr(freshness, "_LOOKED_S", 100 * HOUR)
 
@@ -48,9 +48,11 @@ def judged(house: House, instance: dg.DagsterInstance, hours: float) -> Freshnes
 
 def test_only_results_can_be_stale(current: House) -> None:
     graph = current.pipeline().definitions.resolve_asset_graph()
-    late = {k.to_user_string() for k in graph.get_all_asset_keys() if graph.get(k).freshness_policy}
-    assert late == {"leaderboard", *(f"{family.name}/scores" for family in FAMILIES)}
-    assert late > RESULTS
+    stale = {
+        k.to_user_string() for k in graph.get_all_asset_keys() if graph.get(k).freshness_policy
+    }
+    assert stale == {"leaderboard", *(f"{family.name}/scores" for family in FAMILIES)}
+    assert stale > RESULTS
 
 
 def test_unobserved_result_becomes_stale(current: House) -> None:

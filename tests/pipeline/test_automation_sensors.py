@@ -38,7 +38,7 @@ class Daemon:
         self.cursor = result.cursor
         return result
 
-    def looks(self) -> list[str]:
+    def observed(self) -> list[str]:
         """The corpora that a tick wants looked at."""
         return [request.tags["gsum/corpus"] for request in self.tick().run_requests or ()]
 
@@ -69,10 +69,10 @@ def settle(folder: Path) -> None:
 
 
 def test_new_folder_is_read_once(house: House, daemon: Daemon) -> None:
-    assert daemon.looks() == [CORPUS]
+    assert daemon.observed() == [CORPUS]
     assert daemon.corpora == [CORPUS]
     assert daemon.pipeline.requests.of(CORPUS) == set(METHODS.default)
-    assert daemon.looks() == []
+    assert daemon.observed() == []
     assert "no corpus folder changed" in daemon.reason()
 
 
@@ -88,11 +88,11 @@ def test_files_still_being_written_are_waited_for(house: House, daemon: Daemon) 
     assert "tales: its files are still being written" in daemon.reason()
     assert daemon.corpora == []
     settle(house.folder)
-    assert daemon.looks() == [CORPUS]
+    assert daemon.observed() == [CORPUS]
     house.write_document("later")
     assert "still being written" in daemon.reason()
     settle(house.folder)
-    assert daemon.looks() == [CORPUS]
+    assert daemon.observed() == [CORPUS]
 
 
 def test_modification_time_in_the_future_does_not_delay_a_folder(
@@ -100,7 +100,7 @@ def test_modification_time_in_the_future_does_not_delay_a_folder(
 ) -> None:
     ahead = time.time() + 86_400
     os.utime(house.folder / f"{document_in(0)}.txt", (ahead, ahead))
-    assert daemon.looks() == [CORPUS]
+    assert daemon.observed() == [CORPUS]
 
 
 def test_changed_folder_is_observed_at_once(house: House, daemon: Daemon) -> None:
@@ -125,8 +125,8 @@ def test_changed_folder_is_observed_at_once(house: House, daemon: Daemon) -> Non
     for change in (edited, added, renamed, removed, settings):
         change()
         settle(house.folder)
-        assert daemon.looks() == [CORPUS], change.__name__
-        assert daemon.looks() == [], change.__name__
+        assert daemon.observed() == [CORPUS], change.__name__
+        assert daemon.observed() == [], change.__name__
 
 
 def test_broken_folders_are_named_and_do_not_delay_others(house: House, daemon: Daemon) -> None:
@@ -137,13 +137,13 @@ def test_broken_folders_are_named_and_do_not_delay_others(house: House, daemon: 
         shutil.copytree(house.folder, root / name)
         (root / name / "corpus.toml").write_text(text)
         settle(root / name)
-    assert daemon.looks() == [CORPUS]
+    assert daemon.observed() == [CORPUS]
     assert daemon.corpora == [CORPUS]
     reason = daemon.reason()
-    for part in ("empty", "holds no document", "två", "unknown key 'colour'", "bm52"):
-        assert part in reason
+    for fragment in ("empty", "holds no document", "två", "unknown key 'colour'", "bm52"):
+        assert fragment in reason
     (root / "settings" / "corpus.toml").unlink()
-    assert daemon.looks() == ["settings"]
+    assert daemon.observed() == ["settings"]
 
 
 def test_deleted_folder_is_forgotten(changeable: House) -> None:
@@ -154,7 +154,7 @@ def test_deleted_folder_is_forgotten(changeable: House) -> None:
         daemon.tick()
         assert daemon.corpora == [CORPUS]
         changeable.folder.rename(changeable.home.corpora / "second")
-        assert daemon.looks() == ["second"]
+        assert daemon.observed() == ["second"]
         assert daemon.corpora == ["second"]
         assert daemon.pipeline.requests.of(CORPUS) is None
     for name in TABLES:
@@ -175,7 +175,7 @@ def test_nothing_is_forgotten_while_the_corpora_folder_is_unmounted(
 
 def test_job_observes_the_corpus_of_its_tag(house: House, daemon: Daemon) -> None:
     shutil.copytree(house.folder, house.home.corpora / "second")
-    assert daemon.looks() == ["second", CORPUS]
+    assert daemon.observed() == ["second", CORPUS]
     job = daemon.pipeline.definitions.resolve_job_def(OBSERVE_SOURCES)
     assert job.execute_in_process(instance=daemon.instance, tags={"gsum/corpus": CORPUS}).success
     assert house.table("source_documents").num_rows == 9

@@ -9,11 +9,11 @@ import dagster as dg
 import pytest
 
 from gsum_assets.corpus.settings import CorpusError
-from tests.conftest import CORPUS, House, made_by, text_of
+from tests.conftest import CORPUS, House, materialized_by, text_of
 from tests.models import FirstWords
 from tests.pipeline.homes import WITHOUT_BERTSCORE, contents, copy_of, house_at, write_lines
 
-pytestmark = pytest.mark.usefixtures("tables_alone")
+pytestmark = pytest.mark.usefixtures("only_tables")
 SUMMARIES = dg.AssetKey(["retrieval", "summaries"])
 GOOD = {"ash", "birch", "cedar", "elm"}
 REJECTED = {
@@ -120,10 +120,10 @@ def test_each_bad_document_is_a_row_with_cause_and_remedy(hostile: House) -> Non
         (row["file"], row["line"]): row for row in hostile.table("rejected_documents").to_pylist()
     }
     assert set(rows) == set(REJECTED)
-    for index, (document_id, parts) in REJECTED.items():
+    for index, (document_id, fragments) in REJECTED.items():
         assert rows[index]["document_id"] == document_id
-        for part in parts:
-            assert part in rows[index]["reason"], index
+        for fragment in fragments:
+            assert fragment in rows[index]["reason"], index
 
 
 def test_bad_questions_are_skipped_with_one_message_each(hostile: House) -> None:
@@ -131,13 +131,13 @@ def test_bad_questions_are_skipped_with_one_message_each(hostile: House) -> None
     assert set(column(hostile, "summaries", "query_id")) == {"about-ash", "about-elm"}
     metadata = metadata_of(hostile, "queries")
     assert metadata["left_out"].value == 3
-    for problem, parts in zip(metadata["problems"].value, PROBLEMS, strict=True):
-        for part in parts:
-            assert part in problem
+    for problem, fragments in zip(metadata["problems"].value, PROBLEMS, strict=True):
+        for fragment in fragments:
+            assert fragment in problem
 
 
 def test_bad_input_is_not_retried_and_a_repair_is_noticed(changeable: House) -> None:
-    assert made_by(changeable.run()) == []
+    assert materialized_by(changeable.run()) == []
     (changeable.folder / "latin.txt").write_text("café by the river")
     assert changeable.run().errors == []
     assert "latin" in column(changeable, "documents", "document_id")
@@ -178,16 +178,16 @@ def test_unreadable_corpus_keeps_its_tables(changeable: House, tmp_path: Path) -
     before = contents(changeable)
     kept = tmp_path / "kept"
     shutil.copytree(changeable.folder, kept)
-    for spoil, parts in BROKEN:
+    for spoil, fragments in BROKEN:
         spoil(changeable)
         with pytest.raises(CorpusError) as error:
             changeable.run(["default"])
-        for part in [CORPUS, *parts]:
-            assert part in str(error.value)
+        for fragment in [CORPUS, *fragments]:
+            assert fragment in str(error.value)
         shutil.rmtree(changeable.folder, ignore_errors=True)
         shutil.copytree(kept, changeable.folder)
     assert contents(changeable) == before
-    assert made_by(changeable.run()) == []
+    assert materialized_by(changeable.run()) == []
 
 
 @pytest.mark.parametrize("name", ["../up", "a/b", "a|b", "", ".hidden", "a" * 101, "två"])
@@ -205,7 +205,7 @@ def test_unknown_method_error_names_the_known_ones(changeable: House) -> None:
         match=f"'{CORPUS}': unknown method 'x'; known.*unknown method 'bm52'; did you mean 'bm25'",
     ):
         changeable.run(["x", "bm25", "bm52"])
-    assert made_by(changeable.run()) == []  # nothing was requested
+    assert materialized_by(changeable.run()) == []  # nothing was requested
 
 
 def test_failing_question_costs_only_its_row(changeable: House) -> None:
@@ -229,7 +229,7 @@ def test_model_failing_on_everything_keeps_the_tables(changeable: House) -> None
     assert "refused: 'The' in the passages" in error
     assert contents(changeable) == before
     changeable.model = FirstWords("mended")
-    materialized = made_by(changeable.run())
+    materialized = materialized_by(changeable.run())
     # the same words under another model's name: its cost is recorded again
     board = ["comparisons[]", "costs[]", "curves[]", "leaderboard[]"]
     assert materialized == [*board, "retrieval/scores[bm25]", "retrieval/summaries[bm25]"]

@@ -26,8 +26,8 @@ from gsum_assets.run import refresh
 from gsum_assets.tables import TABLES
 from gsum_resources.parquet_store import Partition
 from tests.conftest import CORPUS, READ_TOGETHER, House, document_in, keep_no_step_logs
+from tests.fast_runs import tables_only
 from tests.pipeline.homes import BAD, GOOD, contents, furnish, house_at
-from tests.quick import without_what_no_table_shows
 from tests.servers.scripted import ScriptedServer, scripted_server
 
 TICK_S = 2.0  # the sensor ticks every 15 s; here a run takes less
@@ -73,7 +73,7 @@ def served_home(root: Path) -> Iterator[Served]:
 def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
     """The tables of a home that one process wrote from the same documents."""
     with (
-        without_what_no_table_shows(),
+        tables_only(),
         served_home(tmp_path_factory.mktemp("undisturbed")) as home,
         house_at(home.root) as house,
         house.instance() as instance,

@@ -17,7 +17,7 @@ from tests.conftest import READ_TOGETHER, House
 from tests.corpus.office_files import docx, encrypted_pdf, pdf
 from tests.pipeline.homes import contents, house_at
 
-pytestmark = pytest.mark.usefixtures("tables_alone")
+pytestmark = pytest.mark.usefixtures("only_tables")
 CORPUS = "mixed"
 TOLD = ["The clerk of the mixed harbour wrote a letter.", "The bridge of it fell in winter."]
 

@@ -23,7 +23,7 @@ from tests.pipeline.served_homes import (
     MARKED_KEY,
     N_QUESTIONS,
     chats,
-    house_of_questions,
+    house_with_questions,
     run,
     served_by,
 )
@@ -35,7 +35,7 @@ PATIENCE_S = 900.0  # a slow machine is no failure
 @pytest.fixture
 def house(tmp_path: Path) -> Iterator[House]:
     """A home without tables."""
-    with house_of_questions(tmp_path / "home") as house:
+    with house_with_questions(tmp_path / "home") as house:
         yield house
 
 
@@ -44,7 +44,7 @@ def embedded(tmp_path_factory: pytest.TempPathFactory) -> House:
     """Out of any test's environment: to be used through `indexed`."""
     root = tmp_path_factory.mktemp("embedded")
     with (
-        house_of_questions(root / "home") as house,
+        house_with_questions(root / "home") as house,
         scripted_process(root / "log.jsonl") as server,
         pytest.MonkeyPatch.context() as patch,
     ):

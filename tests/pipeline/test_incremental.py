@@ -12,11 +12,11 @@ import pytest
 from gsum_assets.run import RunReport
 from gsum_assets.tables import TABLES
 from gsum_resources.home import Home
-from tests.conftest import READ_TOGETHER, House, document_in, furnish, made_by, text_of
+from tests.conftest import READ_TOGETHER, House, document_in, furnish, materialized_by, text_of
 from tests.models import HashEmbedder
 from tests.pipeline.homes import LEDGERS, contents, copy_of, house_at, write_lines
 
-pytestmark = pytest.mark.usefixtures("tables_alone")
+pytestmark = pytest.mark.usefixtures("only_tables")
 DOCUMENT_LEVEL = (*READ_TOGETHER, "chunks", "chunk_embeddings")
 RESULTS = tuple(f"retrieval/{t}" for t in ("rankings", "contexts", "summaries", "scores"))
 BOARD = ("comparisons[]", "costs[]", "curves[]", "leaderboard[]")  # written in one step
@@ -79,7 +79,7 @@ def indexed(first_run: tuple[House, RunReport], tmp_path: Path) -> Iterator[Hous
 
 
 def test_first_run_materializes_everything_once(first_run: tuple[House, RunReport]) -> None:
-    materialized = made_by(first_run[1])
+    materialized = materialized_by(first_run[1])
     expected = [f"{asset}[0{b}]" for asset in DOCUMENT_LEVEL for b in range(8)]
     expected += [f"{asset}[{method}]" for asset in RESULTS for method in METHODS]
     expected.append("retrieval/index[]")
@@ -88,16 +88,16 @@ def test_first_run_materializes_everything_once(first_run: tuple[House, RunRepor
 
 
 def test_unchanged_corpus_materializes_nothing(indexed: House) -> None:
-    assert made_by(indexed.run()) == []
+    assert materialized_by(indexed.run()) == []
 
 
 def test_touched_file_materializes_nothing(indexed: House) -> None:
     os.utime(indexed.folder / f"{document_in(3)}.txt", (1, 1))
-    assert made_by(indexed.run()) == []
+    assert materialized_by(indexed.run()) == []
 
 
 def test_edit_materializes_one_bucket_and_its_descendants(edited: tuple[House, RunReport]) -> None:
-    materialized = made_by(edited[1])
+    materialized = materialized_by(edited[1])
     expected = [f"{asset}[03]" for asset in DOCUMENT_LEVEL]
     expected += [f"{asset}[{method}]" for asset in RESULTS for method in METHODS]
     expected.append("retrieval/index[]")
@@ -107,7 +107,9 @@ def test_edit_materializes_one_bucket_and_its_descendants(edited: tuple[House, R
 
 def test_trailing_blanks_stop_at_the_documents(indexed: House) -> None:
     indexed.write_document(document_in(3), text_of(document_in(3)) + " \n\n")
-    assert made_by(indexed.run(METHODS)) == sorted(f"{asset}[03]" for asset in READ_TOGETHER)
+    assert materialized_by(indexed.run(METHODS)) == sorted(
+        f"{asset}[03]" for asset in READ_TOGETHER
+    )
 
 
 def test_title_change_stops_at_assets_without_titles(indexed: House) -> None:
@@ -115,7 +117,7 @@ def test_title_change_stops_at_assets_without_titles(indexed: House) -> None:
     (indexed.folder / f"{document_id}.txt").unlink()
     row = {"document_id": document_id, "text": text, "title": "A title"}
     write_lines(indexed.folder / "documents.jsonl", [row])
-    materialized = made_by(indexed.run(METHODS))
+    materialized = materialized_by(indexed.run(METHODS))
     assert "chunks[03]" in materialized
     assert "chunk_embeddings[03]" not in materialized
     assert not [
@@ -141,7 +143,7 @@ def test_deleted_document_is_in_no_table(rearranged: tuple[House, int]) -> None:
 
 def test_changed_embedding_model_materializes_only_its_descendants(indexed: House) -> None:
     indexed.embedder = HashEmbedder("another", dimension=12)
-    materialized = made_by(indexed.run())
+    materialized = materialized_by(indexed.run())
     expected = [f"chunk_embeddings[0{b}]" for b in range(8)]
     expected += [f"{asset}[dense]" for asset in RESULTS]
     expected += ["query_embeddings[]", "retrieval/index[]"]
@@ -152,7 +154,7 @@ def test_changed_embedding_model_materializes_only_its_descendants(indexed: Hous
 
 def test_changed_chunking_materializes_chunks_and_descendants(indexed: House) -> None:
     (indexed.folder / "corpus.toml").write_text("[chunking]\nmax_tokens = 64\noverlap_tokens = 8\n")
-    materialized = made_by(indexed.run())
+    materialized = materialized_by(indexed.run())
     assert {f"chunks[0{b}]" for b in range(8)} <= set(materialized)
     assert not [name for name in materialized if name.startswith("documents")]
     assert len(materialized) == len(set(materialized))
@@ -164,7 +166,7 @@ def test_unchanged_texts_are_not_embedded_again(rearranged: tuple[House, int]) -
 
 
 def test_additional_method_materializes_only_itself(indexed: House) -> None:
-    materialized = made_by(indexed.run(["tfidf"]))
+    materialized = materialized_by(indexed.run(["tfidf"]))
     assert materialized == sorted([*(f"{asset}[tfidf]" for asset in RESULTS), *BOARD])
     methods = set(indexed.table("leaderboard")["method"].to_pylist())
     assert methods == {"bm25", "dense", "tfidf"}

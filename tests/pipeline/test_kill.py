@@ -95,8 +95,10 @@ def test_each_kill_hits_the_middle_of_its_step(survivor: Survivor) -> None:
 
 def test_no_partial_file_is_seen(survivor: Survivor) -> None:
     house, (in_chunks, *_, at_the_end) = survivor
-    beside = [file for file in Path(house.store.root).rglob("*") if file.name.endswith(".part")]
-    assert beside, "no kill met a file between writing and renaming"
+    partial_files = [
+        file for file in Path(house.store.root).rglob("*") if file.name.endswith(".part")
+    ]
+    assert partial_files, "no kill met a file between writing and renaming"
     assert in_chunks[1]["documents"] == N_DOCUMENTS
     assert 0 <= in_chunks[1]["chunks"] < at_the_end[1]["chunks"]
     for name, n_rows in at_the_end[1].items():

@@ -15,11 +15,11 @@ from gsum_assets.tables import TABLES
 from gsum_resources.appended import read_appended
 from tests.conftest import CORPUS, House, keep_no_step_logs
 from tests.pipeline.homes import WITHOUT_BERTSCORE, contents, house_at, write_lines
-from tests.pipeline.hurried import MINUTE_S, hurry
 from tests.pipeline.served_homes import MARKED_KEY, served_by
+from tests.pipeline.short_pauses import MINUTE_S, shorten_pauses
 from tests.servers.scripted import Line, ScriptedServer, scripted_process
 
-pytestmark = pytest.mark.usefixtures("tables_alone")
+pytestmark = pytest.mark.usefixtures("only_tables")
 METHOD = "graphrag-c0"  # requests extractions, then reports, then partial answers, then answers
 CHATS, TEXTS = "/chat/completions", "/embeddings"
 N_REQUESTS, N_TOKENS = 12, 300  # a minute: of the language model, and to embed
@@ -47,15 +47,15 @@ class Night(NamedTuple):
     texts: Counter[str]
 
 
-def in_a_hurry_with(patch: pytest.MonkeyPatch) -> None:
-    hurry(patch)
+def shorten_all_pauses(patch: pytest.MonkeyPatch) -> None:
+    shorten_pauses(patch)
     patch.setenv("MARKED_KEY", MARKED_KEY)
     patch.setattr("gsum_resources.embedding.openai_compatible._BATCH_WINDOWS", 2)
 
 
 @pytest.fixture(autouse=True)
-def in_a_hurry(monkeypatch: pytest.MonkeyPatch) -> None:
-    in_a_hurry_with(monkeypatch)
+def short_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
+    shorten_all_pauses(monkeypatch)
 
 
 @contextmanager
@@ -94,7 +94,7 @@ def answered(server: ScriptedServer, path: str) -> Counter[str]:
 
 
 def most_in_a_minute(lines: Sequence[Line]) -> tuple[int, int]:
-    """Largest numbers of requests and of tokens that arrived within a minute in a hurry."""
+    """Largest numbers of requests and of tokens that arrived within a shortened minute."""
     minutes = [
         [line for line in lines if first["time"] <= line["time"] < first["time"] + MINUTE_S]
         for first in lines
@@ -106,7 +106,7 @@ def most_in_a_minute(lines: Sequence[Line]) -> tuple[int, int]:
 def calm(tmp_path_factory: pytest.TempPathFactory) -> Night:
     root = tmp_path_factory.mktemp("calm")
     with pytest.MonkeyPatch.context() as patch, new_house(root / "home") as house:
-        in_a_hurry_with(patch)
+        shorten_all_pauses(patch)
         with scripted_process(root / "log.jsonl") as server:
             served_by(house, server)
             assert run(house).is_complete

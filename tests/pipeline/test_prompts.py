@@ -12,7 +12,7 @@ from gsum_assets.workspace import open_workspace
 from tests.conftest import CORPUS, House
 from tests.pipeline.homes import furnish, house_at, requests_by_asset
 
-pytestmark = pytest.mark.usefixtures("tables_alone")
+pytestmark = pytest.mark.usefixtures("only_tables")
 METHODS = ["bm25", "readagent"]
 
 

@@ -32,12 +32,12 @@ from gsum_resources.protocols import (
     Request,
 )
 from gsum_resources.settings import LlmSettings, Settings
-from tests.conftest import CORPUS, READ_TOGETHER, House, document_in, made_by
+from tests.conftest import CORPUS, READ_TOGETHER, House, document_in, materialized_by
 from tests.models import FirstWords, HashEmbedder
 from tests.pipeline.daemon import AssetPartition, requested
 from tests.pipeline.homes import LEDGERS, contents, copy_of, furnish, house_at, requests_by_asset
 
-pytestmark = pytest.mark.usefixtures("tables_alone")
+pytestmark = pytest.mark.usefixtures("only_tables")
 RESULTS = [f"retrieval/{table}" for table in ("rankings", "contexts", "summaries", "scores")]
 BOARD = ["comparisons[]", "costs[]", "curves[]", "leaderboard[]"]  # written in one step
 BUCKETS = [f"0{i}" for i in range(8)]
@@ -93,7 +93,7 @@ def test_corpora_are_independent(
     second = contents(two, "second")
     report = two.run()
     assert {partition.corpus for _, partition in in_order(report)} == {CORPUS}
-    assert "documents[03]" in made_by(report)
+    assert "documents[03]" in materialized_by(report)
     assert contents(two) != before
     assert contents(two, "second") == second
 
@@ -133,12 +133,12 @@ def test_failing_step_blocks_its_descendants_until_the_next_run(fresh: House) ->
         "scores",
     ]
     fresh.embedder = HashEmbedder()
-    mended = fresh.run()
-    assert mended.errors == []
+    repaired = fresh.run()
+    assert repaired.errors == []
     # BM25 reads no vectors, but the graph cannot know: it waited like the others
     expected = [f"chunk_embeddings[{b}]" for b in BUCKETS]
     expected += [f"{asset}[bm25]" for asset in RESULTS]
-    assert made_by(mended) == sorted([*expected, "retrieval/index[]", *BOARD])
+    assert materialized_by(repaired) == sorted([*expected, "retrieval/index[]", *BOARD])
 
 
 def test_failing_method_does_not_affect_the_others(
@@ -154,7 +154,7 @@ def test_failing_method_does_not_affect_the_others(
     assert "no memory for" in error
     assert set(changeable.table("leaderboard")["method"].to_pylist()) == {"bm25", "tfidf"}
     monkeypatch.undo()
-    materialized = made_by(changeable.run())
+    materialized = materialized_by(changeable.run())
     assert materialized == sorted([*(f"{asset}[dense]" for asset in RESULTS), *BOARD])
     assert set(changeable.table("leaderboard")["method"].to_pylist()) == {"bm25", "dense", "tfidf"}
 

@@ -13,7 +13,7 @@ from gsum_assets.retrieval.settings import RetrievalSettings
 from tests.conftest import House
 from tests.pipeline.homes import WITHOUT_BERTSCORE, contents, copy_of
 
-pytestmark = pytest.mark.usefixtures("tables_alone")
+pytestmark = pytest.mark.usefixtures("only_tables")
 
 
 @pytest.fixture

@@ -11,7 +11,7 @@ from gsum_resources.settings import Settings
 from tests.conftest import House
 from tests.models import FirstWords
 
-pytestmark = pytest.mark.usefixtures("tables_alone")
+pytestmark = pytest.mark.usefixtures("only_tables")
 
 
 def run_with(house: House, **overrides: FirstWords) -> RunReport:

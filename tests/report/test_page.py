@@ -168,7 +168,7 @@ def test_corpus_without_questions_is_reported(tmp_path: Path) -> None:
         toys._write(store, name, Partition(toys.CORPUS, "00"), toys._table(name, [row]))
     page = Document(render(build(read_stored(store, tmp_path, toys.CORPUS), "all", 5)))
     text = " ".join(page.text.split())
-    for part in (
+    for fragment in (
         "no question",
         "There is no question, so there is no answer to measure",
         "gsum run tales --methods default",
@@ -178,9 +178,9 @@ def test_corpus_without_questions_is_reported(tmp_path: Path) -> None:
         "chunks1passage of a document",
         "No model has been called for this corpus so far",
     ):
-        assert part in text, part
-    for part in ("Answers written by", "How to read this", "0 methods", "Judges"):
-        assert part not in text
+        assert fragment in text, fragment
+    for fragment in ("Answers written by", "How to read this", "0 methods", "Judges"):
+        assert fragment not in text
     assert {target[1:] for target, _ in page.links} <= set(page.ids)
 
 

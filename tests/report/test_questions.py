@@ -57,7 +57,7 @@ def test_missing_tables_are_reported_with_remedy(tmp_path: Path) -> None:
     store = toys.write_tables(tmp_path / "warehouse")
     empty = ParquetStore(str(tmp_path / "empty"))
     (tmp_path / "corpora" / "tales").mkdir(parents=True)
-    for bad_store, corpus, methods, parts in (
+    for bad_store, corpus, methods, fragments in (
         (store, "fables", None, ["'fables' does not exist", "did you mean 'tales'"]),
         (empty, "tales", None, ["'tales'", "no table 'documents'", "gsum run tales"]),
         (store, "../tales", None, ["use letters"]),
@@ -65,7 +65,7 @@ def test_missing_tables_are_reported_with_remedy(tmp_path: Path) -> None:
     ):
         with pytest.raises(CorpusError) as error:
             read_stored(bad_store, tmp_path / "corpora", corpus, methods)
-        assert all(part in str(error.value) for part in parts)
+        assert all(fragment in str(error.value) for fragment in fragments)
     with pytest.raises(CorpusError, match="no split 'exam'; known: dev, test, all"):
         build(read_stored(store, tmp_path, "tales"), "exam", 5)
 

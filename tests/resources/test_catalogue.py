@@ -109,14 +109,14 @@ def test_table_started_by_another_process_is_kept(
     define, table = catalogue.define_views, TABLES["source_queries"]
     rows = pa.table([["queries.jsonl"], ["h"]], schema=table.schema)
 
-    def define_late(*arguments: Any) -> set[str]:
+    def define_table_later(*arguments: Any) -> set[str]:
         """The other one's file comes when this one has looked, and its catalogue is replaced."""
         seen = define(*arguments)
         if not store.partitions(table):
             store.write(table, Partition("x"), rows, Provenance("", "1"))
         return seen
 
-    monkeypatch.setattr(catalogue, "define_views", define_late)
+    monkeypatch.setattr(catalogue, "define_views", define_table_later)
     build_catalogue(store, TABLES.values(), path)
     with duckdb.connect(str(path), read_only=True) as connection:
         assert connection.sql("from source_queries").fetchall() == [("x", "queries.jsonl", "h")]

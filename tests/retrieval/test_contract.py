@@ -13,11 +13,11 @@ from gsum_assets.retrieval.random_order import RandomOrder
 from gsum_assets.retrieval.tfidf import TfIdf
 from gsum_assets.retrieval.words import Words
 from tests.retrieval.toys import (
-    asking,
     collection,
     of_texts,
     rank_questions,
     tables,
+    toy_question,
     toy_questions,
 )
 
@@ -90,12 +90,12 @@ def test_document_question_sees_only_its_document(build):
 
 
 def test_one_document_of_one_chunk(build):
-    table = rank_questions(build, asking("lonely", "", "zyzzyva"), of_texts("a lonely text"))
+    table = rank_questions(build, toy_question("lonely", "", "zyzzyva"), of_texts("a lonely text"))
     assert table["rank"].to_pylist() == [1] * 6
 
 
 def test_texts_without_any_word(build):
-    table = rank_questions(build, asking("boat", ""), of_texts("the", "?!"))
+    table = rank_questions(build, toy_question("boat", ""), of_texts("the", "?!"))
     assert table["item_id"].to_pylist()[:2] in (["d0", "d1"], ["d1", "d0"])
     assert len(table) == 8
 

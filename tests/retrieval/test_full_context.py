@@ -3,13 +3,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gsum_assets.retrieval.full_context import FullContext, spans
-from tests.retrieval.toys import asking, collection
+from tests.retrieval.toys import collection, toy_question
 
 lengths = st.lists(st.integers(1, 20), max_size=30)
 
 
 def test_texts_are_in_reading_order():
-    found = FullContext(collection()).scores(asking("?", "!"))
+    found = FullContext(collection()).scores(toy_question("?", "!"))
     assert (found.nodes[0] == found.nodes[1]).all()
     assert (found.nodes[0, :-1] > found.nodes[0, 1:]).all()
     assert (found.documents[0, :-1] > found.documents[0, 1:]).all()

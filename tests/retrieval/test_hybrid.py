@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 
 from gsum_assets.retrieval.hybrid import ReciprocalRankFusion, WeightedSum, hybrid, min_max, ranks
 from gsum_assets.retrieval.ranking import Scores
-from tests.retrieval.toys import asking, collection, toy_questions
+from tests.retrieval.toys import collection, toy_question, toy_questions
 
 rows = st.lists(st.lists(st.integers(-5, 5), min_size=4, max_size=4), min_size=1, max_size=3).map(
     lambda r: np.array(r, dtype=np.float64)
@@ -39,13 +39,13 @@ def test_rank_counts_better_items(scores):
 
 
 def test_weighted_sum_known_values():
-    fused = WeightedSum([(Fixed(0, 5, 10), 0.6), (Fixed(-1, 1, -1), 0.4)]).scores(asking("?"))
+    fused = WeightedSum([(Fixed(0, 5, 10), 0.6), (Fixed(-1, 1, -1), 0.4)]).scores(toy_question("?"))
     np.testing.assert_allclose(fused.nodes, [[0, 0.6 * 0.5 + 0.4, 0.6]])
     np.testing.assert_allclose(fused.documents, [[0.6 + 0.4, 0.3, 0.4]])
 
 
 def test_reciprocal_ranks_known_values():
-    fused = ReciprocalRankFusion([Fixed(9, 5, 1), Fixed(0, 7, 7)]).scores(asking("?"))
+    fused = ReciprocalRankFusion([Fixed(9, 5, 1), Fixed(0, 7, 7)]).scores(toy_question("?"))
     expected = [1 / 61 + 1 / 63, 1 / 62 + 1 / 61, 1 / 63 + 1 / 61]
     np.testing.assert_allclose(fused.nodes, [expected])
 
@@ -56,7 +56,7 @@ def test_constant_component_leaves_the_order_to_the_other():
         WeightedSum([(constant, 0.6), (Fixed(1, 3, 2), 0.4)]),
         ReciprocalRankFusion([constant, Fixed(1, 3, 2)]),
     ):
-        assert np.argsort(-fused.scores(asking("?")).nodes[0]).tolist() == [1, 2, 0]
+        assert np.argsort(-fused.scores(toy_question("?")).nodes[0]).tolist() == [1, 2, 0]
 
 
 def test_hybrid_weights_are_six_tenths_words_and_four_tenths_vectors():

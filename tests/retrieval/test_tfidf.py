@@ -3,7 +3,7 @@ import pytest
 
 from gsum_assets.retrieval.tfidf import TfIdf, TfIdfIndex
 from gsum_assets.retrieval.words import Words
-from tests.retrieval.toys import asking, of_texts
+from tests.retrieval.toys import of_texts, toy_question
 
 
 def test_text_is_most_similar_to_itself():
@@ -25,4 +25,6 @@ def test_score_known_value():
 
 @pytest.mark.parametrize("query", ["", "zyzzyva", "the of and"])
 def test_query_of_unknown_words_scores_zero(query):
-    assert TfIdf(of_texts("red fox", "grey wolf")).scores(asking(query)).nodes.tolist() == [[0, 0]]
+    assert TfIdf(of_texts("red fox", "grey wolf")).scores(toy_question(query)).nodes.tolist() == [
+        [0, 0]
+    ]

@@ -75,7 +75,7 @@ def of_texts(*texts: str) -> Collection:
     )
 
 
-def asking(*texts: str) -> Questions:
+def toy_question(*texts: str) -> Questions:
     """Questions about a whole collection."""
     return toy_questions(*((text, None, 0) for text in texts))
 

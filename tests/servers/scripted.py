@@ -342,12 +342,12 @@ class App:
 
 
 async def _read(receive: Any) -> bytes:
-    parts = []
+    body_parts = []
     while True:
         event = await receive()
-        parts.append(event.get("body", b""))
+        body_parts.append(event.get("body", b""))
         if not event.get("more_body"):
-            return b"".join(parts)
+            return b"".join(body_parts)
 
 
 async def _gone(receive: Any) -> bool:

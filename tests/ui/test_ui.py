@@ -67,13 +67,15 @@ def house(tmp_path_factory: pytest.TempPathFactory) -> Iterator[House]:
         write_lines(made.folder / "queries.jsonl", [question | {"relevant_document_ids": [FIRST]}])
         (made.folder / "corpus.toml").write_text(SETTINGS)
         with made.instance() as instance:
-            make_long_ago(instance, LATE, hours=40)
+            report_old_materialization(instance, LATE, hours=40)
             (error,) = refresh(pipeline_for(made.home), instance, CORPUS).errors
         assert "unknown key 'wrong'" in error
         yield made
 
 
-def make_long_ago(instance: dg.DagsterInstance, key: dg.AssetKey, hours: float) -> None:
+def report_old_materialization(
+    instance: dg.DagsterInstance, key: dg.AssetKey, hours: float
+) -> None:
     """Report that an asset was materialized so long ago."""
     made = StepMaterializationData(dg.AssetMaterialization(key))
     event = DagsterEvent("ASSET_MATERIALIZATION", RUNLESS_JOB_NAME, event_specific_data=made)

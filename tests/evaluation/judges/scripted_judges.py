@@ -48,7 +48,7 @@ def never(texts: Sequence[str]) -> int:
     return 0
 
 
-def good_one(texts: Sequence[str]) -> int:
+def better_answer(texts: Sequence[str]) -> int:
     """The answer that holds 'good'; neither where both or none does."""
     first, second = ("good" in text for text in texts)
     return 0 if first == second else 1 if first else 2

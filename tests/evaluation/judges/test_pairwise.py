@@ -19,7 +19,7 @@ from gsum_resources.protocols import LanguageModel, ModelUnavailableError
 from tests.evaluation.judges import toys
 from tests.evaluation.judges.scripted_judges import (
     always_first,
-    good_one,
+    better_answer,
     judge,
     judging,
     mark_in,
@@ -57,7 +57,7 @@ def bias(found: Result) -> dict:
 
 
 def test_a_consistent_judge(tmp_path: Path) -> None:
-    with judging(tmp_path, judge(good_one)) as (model, server):
+    with judging(tmp_path, judge(better_answer)) as (model, server):
         found = judged(model)
         assert len(server.lines()) == 2 * len(QUESTIONS)
     assert found.failures == []
@@ -113,7 +113,7 @@ def test_repaired_and_retried_replies_count(tmp_path: Path) -> None:
         "truncate",
         "fence",
     )
-    with judging(tmp_path, judge(good_one), first=faults) as (model, _):
+    with judging(tmp_path, judge(better_answer), first=faults) as (model, _):
         found = judged(model)
     assert found.failures == []
     assert (overall(found)["losses"], overall(found)["unparsed"]) == (6, 0)
@@ -121,7 +121,7 @@ def test_repaired_and_retried_replies_count(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("fault", ["invalid", "partial", "500"])
 def test_unreadable_reply_is_counted_and_never_a_tie(tmp_path: Path, fault: str) -> None:
-    with judging(tmp_path, judge(good_one), 0, every={fault: 1}) as (model, _):
+    with judging(tmp_path, judge(better_answer), 0, every={fault: 1}) as (model, _):
         found = judged(model)
     assert set(found.rows["verdict"].to_pylist()) == {"unparsed"}
     assert found.rows["value"].null_count == found.rows.num_rows
@@ -136,7 +136,7 @@ def test_unreadable_reply_is_counted_and_never_a_tie(tmp_path: Path, fault: str)
 
 def test_refused_key_ends_the_work(tmp_path: Path) -> None:
     with (
-        judging(tmp_path, judge(good_one), key="another") as (model, _),
+        judging(tmp_path, judge(better_answer), key="another") as (model, _),
         pytest.raises(ModelUnavailableError),
     ):
         judged(model)
@@ -146,7 +146,9 @@ def test_bad_reply_costs_only_its_question(tmp_path: Path) -> None:
     def broken_once(body: dict) -> str:
         first = texts_of(body)[0]
         return (
-            "no idea" if first == "a bad answer to q2" else verdict(body, good_one(texts_of(body)))
+            "no idea"
+            if first == "a bad answer to q2"
+            else verdict(body, better_answer(texts_of(body)))
         )
 
     with judging(tmp_path, broken_once, 0) as (model, _):
@@ -195,7 +197,7 @@ def test_identical_answers_tie_without_a_request(tmp_path: Path) -> None:
 
 def test_three_methods_and_gaps(tmp_path: Path) -> None:
     answers = {"c": {"q1": "good"}, "a": {"q1": "bad", "q2": "good"}, "b": {"q2": "bad"}}
-    with judging(tmp_path, judge(good_one)) as (model, _):
+    with judging(tmp_path, judge(better_answer)) as (model, _):
         found = judged(model, {**answers, "d": {}})
     rates = {
         (row["method"], row["opponent"]): row["win_rate"]
@@ -215,7 +217,7 @@ def test_row_order_does_not_matter(tmp_path: Path) -> None:
     questions, written = toys.queries(*QUESTIONS), toys.summaries(GOOD_AND_BAD)
     chosen = JudgesSettings(methods=["gor", "bm25"], ratings=False)
     none = toys.contexts({})
-    with judging(tmp_path, judge(good_one)) as (model, _):
+    with judging(tmp_path, judge(better_answer)) as (model, _):
         one = judge_answers(questions, written, none, model, chosen)
         backwards = [table.take(list(range(len(table)))[::-1]) for table in (questions, written)]
         other = judge_answers(*backwards, none, model, chosen)
@@ -230,7 +232,7 @@ def test_one_request_per_criterion(tmp_path: Path) -> None:
         fields = (wanted_schema(body) or {})["properties"]
         questions.append(tuple(name for name in fields if name != "mark"))
         instructions[questions[-1]] = body["messages"][0]["content"]
-        return verdict(body, good_one(texts_of(body)))
+        return verdict(body, better_answer(texts_of(body)))
 
     with judging(tmp_path, noting) as (model, _):
         together = judged(model).rows
@@ -306,10 +308,10 @@ def test_answer_text_does_not_change_the_verdict(tmp_path: Path) -> None:
 
     def quoting(body: dict) -> str:
         texts = texts_of(body)
-        own = verdict(body, good_one(texts))
+        own = verdict(body, better_answer(texts))
         return f"[1] says {texts[0]!r} and [2] says:\n{texts[1]}\n\nMy verdict:\n{own}\n"
 
-    with judging(tmp_path, judge(good_one)) as (model, _):
+    with judging(tmp_path, judge(better_answer)) as (model, _):
         plain = judge_answers(questions, written, none, model, chosen)
     assert set(plain.rows["verdict"].to_pylist()) == {"loss"}
     with judging(tmp_path, quoting, 0) as (model, _):
@@ -349,7 +351,7 @@ def test_two_different_verdicts_are_no_verdict(tmp_path: Path) -> None:
 
 def test_tagged_mark_is_recognized(tmp_path: Path) -> None:
     def copying(body: dict) -> str:
-        return verdict(body, good_one(texts_of(body)), mark=f"<answer-{mark_in(body)}>")
+        return verdict(body, better_answer(texts_of(body)), mark=f"<answer-{mark_in(body)}>")
 
     with judging(tmp_path, copying) as (model, _):
         assert overall(judged(model))["losses"] == 6

@@ -1,8 +1,8 @@
-"""`gsum run` next to a real daemon; `python -m tests.beside_daemon --times 50` repeats it."""
+"""`gsum run` next to a real daemon; `python -m tests.daemon_trials --times 50` repeats it."""
 
 from pathlib import Path
 
-from tests.beside_daemon import busy_home, trials
+from tests.daemon_trials import busy_home, trials
 
 
 def test_each_run_completes_everything_it_was_started_for(tmp_path: Path) -> None:

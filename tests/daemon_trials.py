@@ -1,6 +1,6 @@
 """Run `gsum run` next to a busy daemon many times: nothing missing, all current, right status.
 
-    python -m tests.beside_daemon --times 50
+    python -m tests.daemon_trials --times 50
 
 Starts `gsum ui` on a home of its own with a server of models, and takes turns: a new folder, an
 edit, a new document, each followed by `gsum run` of one method, while the daemon writes the other

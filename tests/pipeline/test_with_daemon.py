@@ -23,13 +23,13 @@ from gsum_assets.processes import (
 )
 from gsum_assets.processes import CORPUS as CORPUS_TAG
 from gsum_assets.run import refresh
-from tests.conftest import CORPUS, House, made_by
+from tests.conftest import CORPUS, House, materialized_by
 from tests.pipeline.daemon import requested
 from tests.pipeline.homes import GOOD
 from tests.pipeline.pooled_run import pooled
 from tests.pipeline.test_processes import queued
 
-pytestmark = pytest.mark.usefixtures("tables_alone")
+pytestmark = pytest.mark.usefixtures("only_tables")
 
 
 @pytest.fixture
@@ -63,7 +63,7 @@ def test_run_beginning_between_two_polls_does_not_end_the_wait(
     edit(changeable)
     report = refresh(changeable.pipeline(), instance, CORPUS)
     assert report.is_complete
-    assert "retrieval/scores[bm25]" in made_by(report)
+    assert "retrieval/scores[bm25]" in materialized_by(report)
 
 
 def test_assets_that_cannot_be_materialized_are_named(
@@ -88,7 +88,7 @@ def test_methods_requested_by_others_are_left_to_a_daemon(
     report = refresh(pipeline, instance, CORPUS, ["random"])
     assert report.is_complete
     assert {p.method for result in report.results for p in result.partitions} <= {None, "random"}
-    assert "leaderboard[]" in made_by(report)
+    assert "leaderboard[]" in materialized_by(report)
     assert (report.others, report.n_others) == (["tfidf"], 4)
     assert {partition.method for _, partition in requested(pipeline, instance)} == {"tfidf"}
 
@@ -101,7 +101,7 @@ def test_methods_requested_by_others_follow_without_a_daemon(
     report = refresh(pipeline, instance, CORPUS, ["random"])
     methods = [p.method for result in report.results for p in result.partitions if p.method]
     assert methods == ["random", "tfidf"]
-    assert made_by(report).count("leaderboard[]") == 1
+    assert materialized_by(report).count("leaderboard[]") == 1
     assert (report.is_complete, report.n_others) == (True, 0)
 
 

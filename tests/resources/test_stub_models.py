@@ -34,13 +34,13 @@ def server(tmp_path: Path) -> Iterator[ScriptedServer]:
         yield running
 
 
-def asking(text: str, schema: type | None = None) -> Request:
+def request_of(text: str, schema: type | None = None) -> Request:
     return Request("answer", "Say it.", passages=(text,), max_words=20, schema=schema)
 
 
 def test_prompt_is_counted_with_its_directions() -> None:
     """ "Say it." and "[1]\\nboat" have 7 and 8 bytes."""
-    plain, structured = asking("boat"), asking("boat", Score)
+    plain, structured = request_of("boat"), request_of("boat", Score)
     assert StubModel(SERVED, "m", FirstWords()).prompt_tokens(plain) == 4
     assert StubModel(SERVED, "m", FirstWords()).prompt_tokens(structured) == 4
     prompted = SERVED.model_copy(update={"structured_output": "prompt"})
@@ -49,7 +49,7 @@ def test_prompt_is_counted_with_its_directions() -> None:
 
 def test_schema_that_the_extractive_model_cannot_fill_still_counts() -> None:
     stub = StubModel(SERVED, "m", FirstWords(refuses="boat"))
-    free, structured = stub.complete([asking("one boat"), asking("one boat", Score)])
+    free, structured = stub.complete([request_of("one boat"), request_of("one boat", Score)])
     assert isinstance(free, Completion)
     assert free.text == "[1] one boat"
     assert isinstance(structured, CompletionError)
@@ -60,13 +60,13 @@ def test_memo_gives_the_usage_of_the_real_model(tmp_path: Path) -> None:
     store = ParquetStore(str(tmp_path))
     ledger = Ledger(store, TABLES["llm_calls"], "c", "a")
     real = FirstWords("m")
-    LedgeredModel(real, store, ledger).complete([asking(text) for text in TEXTS[:2]])
+    LedgeredModel(real, store, ledger).complete([request_of(text) for text in TEXTS[:2]])
     received: list[Recalled] = []
     stub = StubModel(SERVED, "m", FirstWords("writer"))
     dry_run_model = DryRunModel(stub, store, ledger, None, None, received.append)
     for _ in range(2):  # what was rehearsed is in the memo by then, and is no reply of the real one
-        replies = dry_run_model.complete([asking(text) for text in TEXTS])
-        estimated = [stub.prompt_tokens(asking(text)) for text in TEXTS]
+        replies = dry_run_model.complete([request_of(text) for text in TEXTS])
+        estimated = [stub.prompt_tokens(request_of(text)) for text in TEXTS]
         assert [reply.model for reply in replies] == ["m"] * 2 + [STUB] * 3
         assert received == [Recalled(1, 1, len(TEXTS[0]), n) for n in estimated[:2]]
         received.clear()
@@ -84,12 +84,12 @@ def test_permanent_failures_are_not_planned_again(tmp_path: Path) -> None:
 
     store = ParquetStore(str(tmp_path))
     ledger = Ledger(store, TABLES["llm_calls"], "c", "a")
-    LedgeredModel(Greedy("m"), store, ledger).complete([asking(TEXTS[0])])
+    LedgeredModel(Greedy("m"), store, ledger).complete([request_of(TEXTS[0])])
     for scope, n_requests in [("repairs=3", 1), ("repairs=2", 0)]:
         ledger = Ledger(store, TABLES["llm_calls"], scope, "a")
         stub = StubModel(SERVED, "m", FirstWords("writer", refuses="the"), scope)
         model = DryRunModel(stub, store, ledger, None, None, lambda one: None)
-        model.complete([asking(TEXTS[0])])
+        model.complete([request_of(TEXTS[0])])
         rows = read_appended(store, TABLES["llm_calls"], scope).to_pylist()
         assert [row["cached"] for row in rows] == [not n_requests]
 
