@@ -4,9 +4,8 @@ Chunks a0 and a1 mention Dr Lin and the bay, b0 of the bay and the TVA, and name
 """
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 
-import pyarrow as pa
 import pytest
 
 from gsum_assets.checks.finding import Finding
@@ -28,7 +27,7 @@ from gsum_assets.graphrag.report_checks import (
     in_range,
     ranks_consecutive,
 )
-from gsum_assets.tables import TABLES
+from tests.checks.small_tables import Rows, SmallTables, Tables, assert_findings
 
 COLUMNS = {
     "chunks": "chunk_id",
@@ -48,7 +47,7 @@ COLUMNS = {
     "graphrag.partial_answers": "query_id pack helpfulness",
     "graphrag.reduced_contexts": "query_id sample rank",
 }
-GOOD: dict[str, list[tuple]] = {
+GOOD: Rows = {
     "chunks": [("a0",), ("a1",), ("b0",)],
     "graphrag.extractions": [("a0", "a", []), ("a1", "a", []), ("b0", "b", [])],
     "graphrag.entity_mentions": [
@@ -107,7 +106,6 @@ GOOD: dict[str, list[tuple]] = {
     "graphrag.partial_answers": [("q", 0, 0), ("q", 1, 100), ("p", 0, 55)],
     "graphrag.reduced_contexts": [("q", 0, 1), ("q", 0, 2), ("p", 0, 1)],
 }
-Tables = dict[str, pa.Table]
 CHECKS: dict[str, Callable[[Tables], Finding]] = {
     "malformed": lambda t: no_malformed_replies(t["extractions"], "tales"),
     "of_chunks": lambda t: of_chunks(t["entity_mentions"], t["chunks"]),
@@ -130,49 +128,23 @@ CHECKS: dict[str, Callable[[Tables], Finding]] = {
 }
 
 
-def tables(rows: dict[str, list[tuple]]) -> Tables:
-    """The tables by their names, without the method's."""
-    return {name.removeprefix("graphrag."): _table(name, rows[name]) for name in COLUMNS}
-
-
-def _table(name: str, values: Sequence[tuple]) -> pa.Table:
-    names = COLUMNS[name].split()
-    schema = pa.schema([TABLES[name].schema.field(column) for column in names])
-    dicts = [dict(zip(names, row, strict=True)) for row in values]
-    return pa.Table.from_pylist(dicts, schema)
-
-
-def snapshot(check: str, **changed: list[tuple]) -> Finding:
-    """Return the finding of a check after the rows of some tables are replaced."""
-    wanted = {name if name == "chunks" else f"graphrag.{name}": v for name, v in changed.items()}
-    return CHECKS[check](tables(GOOD | wanted))
-
-
-def with_row(name: str, number: int, *row: object) -> list[tuple]:
-    """The good rows of a table, one replaced; none given: left out; beyond the last: added."""
-    rows = list(GOOD[f"graphrag.{name}"])
-    rows[number : number + 1] = [row] if row else []
-    return rows
+SMALL = SmallTables("graphrag", COLUMNS, GOOD, CHECKS)
+finding_of, with_row = SMALL.finding, SMALL.with_row
 
 
 @pytest.mark.parametrize("check", CHECKS)
 def test_good_rows_pass_in_any_order(check):
-    finding = snapshot(check)
-    assert not finding.problem
-    assert finding.looked_at[0] != "0"
-    assert not CHECKS[check](tables({name: rows[::-1] for name, rows in GOOD.items()})).problem
+    SMALL.assert_good_rows_pass(check)
 
 
 @pytest.mark.parametrize("check", CHECKS)
 def test_no_rows_pass(check):
-    finding = CHECKS[check](tables({name: [] for name in GOOD}))
-    assert not finding.problem
-    assert finding.looked_at.startswith("0 ")
+    SMALL.assert_no_rows_pass(check)
 
 
 def test_malformed_replies_are_reported_with_remedy():
     rows = with_row("extractions", 1, "a1", "a", ["cut off " * 99, "no list"])
-    finding = snapshot("malformed", extractions=rows)
+    finding = finding_of("malformed", extractions=rows)
     assert finding.problem.startswith("1 of 3 chunks got malformed replies")
     assert "(first: cut off cut off" in finding.problem
     assert "`gsum run tales` asks for these once more" in finding.problem
@@ -189,8 +161,8 @@ def mentions(*verbatim: bool, model: str = "m") -> list[tuple]:
 
 
 def test_names_found_in_no_text_are_reported_above_half():
-    assert not snapshot("in_text", entity_mentions=mentions(True, False)).problem
-    finding = snapshot("in_text", entity_mentions=mentions(True, False, False))
+    assert not finding_of("in_text", entity_mentions=mentions(True, False)).problem
+    finding = finding_of("in_text", entity_mentions=mentions(True, False, False))
     assert finding.problem.startswith("2 of 3 mentions have a name that the text")
     assert "choose another one in gsum.toml, [llm]" in finding.problem
     assert [row["name"] for row in finding.offenders] == ["1", "2"]
@@ -198,8 +170,8 @@ def test_names_found_in_no_text_are_reported_above_half():
 
 def test_given_graph_may_name_entities_absent_from_texts():
     given = mentions(False, False, model="")
-    assert not snapshot("in_text", entity_mentions=given).problem
-    assert snapshot("in_text", entity_mentions=given + mentions(False)).n_wrong == 1
+    assert not finding_of("in_text", entity_mentions=given).problem
+    assert finding_of("in_text", entity_mentions=given + mentions(False)).n_wrong == 1
 
 
 LIN = ("LIN", "Dr Lin", 1, "A biologist who swims.")
@@ -311,17 +283,13 @@ DEFECTS: dict[tuple[str, str], list[tuple]] = {
     ],
 )
 def test_defect_is_the_only_finding(check, table, number, row, failures):
-    finding = snapshot(check, **{table: with_row(table, number, *row)})
+    finding = finding_of(check, **{table: with_row(table, number, *row)})
     sentences = finding.problem.split(" again")[:-1]  # each ends with what to materialize
-    assert len(sentences) == len(failures)
-    for one, words in zip(sentences, failures, strict=True):
-        assert one.removeprefix("; ").startswith(words)
-    assert finding.n_wrong == sum(int(words.split()[0]) for words in failures)
-    assert len(finding.offenders) == finding.n_wrong
+    assert_findings(finding, [one.removeprefix("; ") for one in sentences], failures)
 
 
 def test_offender_is_shown():
-    finding = snapshot(
+    finding = finding_of(
         "join_entities", relationships=with_row("relationships", 0, "r1", "LIN", "BAY", 3)
     )
     assert finding.offenders == [
@@ -330,7 +298,7 @@ def test_offender_is_shown():
 
 
 def test_community_without_report_is_found():
-    finding = snapshot("reported", community_reports=with_row("community_reports", 1))
+    finding = finding_of("reported", community_reports=with_row("community_reports", 1))
     assert finding.problem.startswith("1 of 4 communities have no report")
     assert "`gsum run tales` asks the model again" in finding.problem
     assert finding.offenders[0]["title"] == "sea"

@@ -6,33 +6,16 @@ import pytest
 from gsum_assets.evaluation.answer import AnswerError, answer_questions
 from gsum_assets.tables import TABLES
 from tests.models import FirstWords
+from tests.rows import question_rows, rows_of
 
 
 def queries(*ids: str) -> pa.Table:
-    rows = [
-        {
-            "query_id": i,
-            "text": "?",
-            "retrieval_text": "?",
-            "kind": "general",
-            "document_id": None,
-            "references": [],
-            "relevant_document_ids": [],
-            "split": "dev",
-            "relevant_chunk_ids": [],
-            "form": "summary",
-            "options": [],
-        }
-        for i in ids
-    ]
-    return pa.Table.from_pylist(rows, TABLES["queries"].schema)
+    return question_rows(*({"query_id": i} for i in ids))
 
 
 def contexts(*rows: tuple[str, int, int, str, int | None, str]) -> pa.Table:
     names = ("query_id", "sample", "rank", "document_id", "position", "text")
-    fixed = {"node_id": "n", "node_kind": "chunk", "score": 0.0}
-    full = [{**dict(zip(names, row, strict=True)), **fixed} for row in rows]
-    return pa.Table.from_pylist(full, TABLES["contexts"].schema)
+    return rows_of("contexts", (dict(zip(names, row, strict=True)) for row in rows))
 
 
 def test_passages_are_ordered_by_best_document_then_reading_order() -> None:

@@ -8,24 +8,16 @@ import pytest
 from gsum_assets.evaluation.costs import costs, shared_assets
 from gsum_assets.tables import TABLES
 from gsum_resources.parquet_store import ParquetStore, Partition, Provenance
+from tests.rows import rows_of
 
 
 def summaries(**calls: int) -> pa.Table:
-    rows = [
-        {
-            "query_id": query_id,
-            "sample": 0,
-            "text": "t",
-            "model": "m",
-            "calls": n,
-            "tokens_in": 10 * n,
-            "tokens_out": n,
-            "latency_s": 1.0,
-            "cost_usd": 0.5 * n,
-        }
+    rows = (
+        {"query_id": query_id, "calls": n, "tokens_in": 10 * n, "tokens_out": n}
+        | {"latency_s": 1.0, "cost_usd": 0.5 * n}
         for query_id, n in calls.items()
-    ]
-    rows_table = pa.Table.from_pylist(rows, TABLES["summaries"].schema)
+    )
+    rows_table = rows_of("summaries", rows)
     return rows_table.append_column("method", pa.repeat(pa.scalar("gor"), rows_table.num_rows))
 
 

@@ -5,26 +5,16 @@ import pytest
 
 from gsum_assets.evaluation.reading import chunks_within, reading_rows
 from gsum_assets.method import Read
-from gsum_assets.tables import TABLES
+from tests.rows import rows_of
 
 
 def read(*rows: tuple[str, str, str | None, str], held: dict | None = None) -> Read:
     """Question, node, document and text of each."""
-    table_rows = [
-        {
-            "query_id": query_id,
-            "sample": 0,
-            "rank": rank,
-            "node_id": node,
-            "node_kind": "chunk",
-            "document_id": document,
-            "position": None,
-            "score": 0.0,
-            "text": text,
-        }
+    table_rows = (
+        {"query_id": query_id, "rank": rank, "node_id": node, "document_id": document, "text": text}
         for rank, (query_id, node, document, text) in enumerate(rows, start=1)
-    ]
-    return Read(pa.Table.from_pylist(table_rows, TABLES["contexts"].schema), held or {})
+    )
+    return Read(rows_of("contexts", table_rows), held or {})
 
 
 def measured(question: dict, found: Read) -> dict[str, float]:

@@ -7,33 +7,14 @@ from gsum_assets.evaluation.comparisons import comparisons, groups
 from gsum_assets.evaluation.leaderboard import grids, leaderboard, to_markdown
 from gsum_assets.evaluation.score import score_answers
 from gsum_assets.tables import TABLES
+from tests.rows import question_rows, rows_of
 
 CUTS = (1, 3)
 
 
-def queries(*rows: dict) -> pa.Table:
-    base = {"text": "?", "retrieval_text": "?", "kind": "general", "document_id": None}
-    base |= {"references": [], "relevant_document_ids": [], "split": "dev"}
-    base |= {"relevant_chunk_ids": [], "form": "summary", "options": []}
-    return pa.Table.from_pylist([base | row for row in rows], TABLES["queries"].schema)
-
-
 def summaries(*rows: tuple[str, int, str, float]) -> pa.Table:
-    table_rows = [
-        {
-            "query_id": q,
-            "sample": sample,
-            "text": text,
-            "model": "m",
-            "calls": 1,
-            "tokens_in": 1,
-            "tokens_out": 1,
-            "latency_s": seconds,
-            "cost_usd": 0.0,
-        }
-        for q, sample, text, seconds in rows
-    ]
-    return pa.Table.from_pylist(table_rows, TABLES["summaries"].schema)
+    names = ("query_id", "sample", "text", "latency_s")
+    return rows_of("summaries", (dict(zip(names, row, strict=True)) for row in rows))
 
 
 def rankings(query_id: str, *documents: str, seconds: float = 0.0) -> pa.Table:
@@ -58,7 +39,7 @@ def by_metric(scores: pa.Table, query_id: str) -> dict[str, float]:
 
 
 def test_rouge_is_the_maximum_over_references_and_the_mean_over_samples() -> None:
-    questions = queries(
+    questions = question_rows(
         {"query_id": "q", "document_id": "d", "references": ["a b c d", "boat lamp"]}
     )
     answered = summaries(("q", 0, "boat lamp", 0.5), ("q", 1, "boat zebra", 0.25))
@@ -69,7 +50,7 @@ def test_rouge_is_the_maximum_over_references_and_the_mean_over_samples() -> Non
 
 
 def test_retrieval_is_scored_for_corpus_questions() -> None:
-    questions = queries(
+    questions = question_rows(
         {"query_id": "all", "relevant_document_ids": ["b", "c"]},
         {"query_id": "one", "document_id": "a", "relevant_document_ids": ["a"]},
         {"query_id": "unlabelled"},
@@ -85,7 +66,9 @@ def test_retrieval_is_scored_for_corpus_questions() -> None:
 
 
 def test_passages_are_scored_if_marked() -> None:
-    questions = queries({"query_id": "q", "document_id": "a", "relevant_chunk_ids": ["c", "z"]})
+    questions = question_rows(
+        {"query_id": "q", "document_id": "a", "relevant_chunk_ids": ["c", "z"]}
+    )
     found = by_metric(
         score_answers(questions, summaries(), rankings("q", "b", "c", "x"), CUTS), "q"
     )
@@ -95,7 +78,7 @@ def test_passages_are_scored_if_marked() -> None:
 
 
 def test_answer_form_selects_the_metrics() -> None:
-    questions = queries(
+    questions = question_rows(
         {"query_id": "name", "form": "short", "references": ["the Ebro", "Ebro river"]},
         {
             "query_id": "pick",
@@ -114,7 +97,7 @@ def test_answer_form_selects_the_metrics() -> None:
 
 def test_unanswered_question_scores_0() -> None:
     options = {"options": ["a boat", "a train"], "references": ["a train"]}
-    questions = queries(
+    questions = question_rows(
         {"query_id": "answered", "references": ["a boat"]},
         {"query_id": "blank", "references": ["a boat"]},
         {"query_id": "missing", "form": "short", "references": ["a boat"]},
@@ -139,7 +122,7 @@ def test_unanswered_question_scores_0() -> None:
 
 
 def test_bertscore_is_added_if_enabled() -> None:
-    questions = queries({"query_id": "q", "references": ["a b", "c"]}, {"query_id": "none"})
+    questions = question_rows({"query_id": "q", "references": ["a b", "c"]}, {"query_id": "none"})
     answered = summaries(("q", 0, "x", 0.0), ("q", 1, "y", 0.0), ("none", 0, "z", 0.0))
 
     def scorer(pairs: list) -> list[float]:
@@ -175,7 +158,7 @@ def board_of(questions: pa.Table, scores: pa.Table) -> pa.Table:
 
 
 def test_leaderboard_averages_by_split_kind_and_overall() -> None:
-    questions = queries(
+    questions = question_rows(
         {"query_id": "a", "split": "train"},
         {"query_id": "b", "split": "dev"},
         {"query_id": "c", "split": "dev", "kind": "specific"},
@@ -197,7 +180,7 @@ def test_leaderboard_averages_by_split_kind_and_overall() -> None:
 
 def test_insignificant_differences_are_marked() -> None:
     ids = [f"q{i}" for i in range(40)]
-    questions = queries(*({"query_id": i} for i in ids))
+    questions = question_rows(*({"query_id": i} for i in ids))
     best = [(i, 0.5 + 0.01 * (n % 5)) for n, i in enumerate(ids)]
     near = [(i, value + (0.02 if n % 2 else -0.021)) for n, (i, value) in enumerate(best)]
     far = [(i, value - 0.1) for i, value in best]
@@ -213,7 +196,7 @@ def test_insignificant_differences_are_marked() -> None:
 
 
 def test_methods_are_compared_on_common_questions() -> None:
-    questions = queries(*({"query_id": i} for i in "abc"))
+    questions = question_rows(*({"query_id": i} for i in "abc"))
     scores = scored(one=[("a", 0.1), ("b", 0.5)], two=[("b", 0.25), ("c", 0.9)], three=[("a", 0)])
     grouped = groups(questions, scores)
     found = [row for row in comparisons(grouped).to_pylist() if row["split"] == "all"]
@@ -225,6 +208,6 @@ def test_methods_are_compared_on_common_questions() -> None:
 
 def test_no_scores_give_an_empty_leaderboard() -> None:
     scores = TABLES["scores"].empty().append_column("method", pa.array([], pa.string()))
-    board = board_of(queries(), scores)
+    board = board_of(question_rows(), scores)
     assert board.num_rows == 0
     assert grids(board) == []

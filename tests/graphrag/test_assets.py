@@ -28,6 +28,7 @@ from tests.pipeline.homes import (
     write_lines,
 )
 from tests.servers.replies import wanted_schema
+from tests.tales import PEOPLE, PLACES, tale
 
 DOCUMENTS = [document_in(bucket) for bucket in range(5)]
 NEW = document_in(6)
@@ -41,22 +42,7 @@ max_size = 4
 prompt_tokens = 500
 """
 METHODS = ["graphrag-c1", "graphrag-local", "graphrag-ts"]
-PEOPLE = ["Marit Olsen", "Dov Hallam", "Wren Tarry", "Ines Quell", "Teo Lisk", "Bram Aldous"]
-PLACES = ["Tarnholt", "Quarry Landing", "Sallow Point", "Little Maule", "Hethering"]
 INDEX = [name for name in TABLES if name.startswith("graphrag.") and name != "graphrag.embeddings"]
-
-
-def tale(number: int, n_sentences: int = 9) -> str:
-    """Who met whom where, so that names recur in some documents and not in others."""
-    sentences = []
-    for i in range(n_sentences):
-        one, other = (PEOPLE[(number + i * step) % len(PEOPLE)] for step in (1, 2))
-        place = PLACES[(number * 2 + i) % len(PLACES)]
-        sentences.append(
-            f"On day {number}{i} the skipper {one} told {other} at {place} that the jetty number "
-            f"{number * i} was closed."
-        )
-    return " ".join(sentences)
 
 
 def furnish(house: House, documents: Sequence[str]) -> None:

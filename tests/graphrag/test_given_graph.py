@@ -292,19 +292,18 @@ def test_non_parquet_file_is_one_error(tmp_path: Path, name: str, content: bytes
         read_given(tmp_path)
 
 
-@pytest.mark.parametrize("column", ["title", "type", "description"])
-def test_missing_entity_column_is_one_error(tmp_path: Path, column: str) -> None:
-    rows = [{k: v for k, v in row.items() if k != column} for row in ENTITIES]
-    put(tmp_path, rows, RELATIONSHIPS)
-    with pytest.raises(CorpusError, match=rf"entities\.parquet has no column '{column}'.*; add it"):
-        read_given(tmp_path)
-
-
-@pytest.mark.parametrize("column", ["source", "target", "description"])
-def test_missing_relationship_column_is_one_error(tmp_path: Path, column: str) -> None:
-    rows = [{k: v for k, v in row.items() if k != column} for row in RELATIONSHIPS]
-    put(tmp_path, ENTITIES, rows)
-    with pytest.raises(CorpusError, match=rf"relationships\.parquet has no column '{column}'"):
+@pytest.mark.parametrize(
+    ("file", "column"),
+    [
+        *(("entities", column) for column in ("title", "type", "description")),
+        *(("relationships", column) for column in ("source", "target", "description")),
+    ],
+)
+def test_missing_column_is_one_error(tmp_path: Path, file: str, column: str) -> None:
+    tables = {"entities": ENTITIES, "relationships": RELATIONSHIPS}
+    tables[file] = [{k: v for k, v in row.items() if k != column} for row in tables[file]]
+    put(tmp_path, *tables.values())
+    with pytest.raises(CorpusError, match=rf"{file}\.parquet has no column '{column}'.*; add it"):
         read_given(tmp_path)
 
 

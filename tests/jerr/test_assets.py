@@ -28,6 +28,7 @@ from tests.pipeline.homes import (
     write_lines,
 )
 from tests.servers.replies import wanted_schema
+from tests.tales import PEOPLE, PLACES, paragraphs
 
 DOCUMENTS = [document_in(bucket) for bucket in range(4)]
 NEW = document_in(2, 1)
@@ -50,8 +51,6 @@ n_units = 2
 """
 METHODS = ["jerr", "readagent"]
 OTHERS = ["jerr-600", "jerr-pagerank", "longrag"]
-PEOPLE = ["Marit Olsen", "Dov Hallam", "Wren Tarry", "Ines Quell", "Teo Lisk", "Bram Aldous"]
-PLACES = ["Tarnholt", "Quarry Landing", "Sallow Point", "Little Maule", "Hethering"]
 OWN = [name for name in TABLES if name.startswith("jerr.")]
 ANSWERED_FROM = [*OWN, "jerr.rankings", "jerr.contexts"]
 READ = [*READ_TOGETHER, "jerr.line_chunks", "jerr.synopses"]
@@ -61,20 +60,6 @@ ALL_READ += ["queries", "query_embeddings", *ANSWERED_FROM]
 COMPARED = ["documents", "chunks", "chunk_embeddings", "queries", "query_embeddings"]
 COMPARED += ["rankings", "contexts", *OWN]
 QUESTION = "Which jetty did Marit Olsen close at Tarnholt?"
-
-
-def tale(number: int, n_paragraphs: int = 6) -> str:
-    """Who met whom where, so that names recur in some documents and not in others."""
-    paragraphs = []
-    for i in range(n_paragraphs):
-        one, other = (PEOPLE[(number + i * step) % len(PEOPLE)] for step in (1, 2))
-        place = PLACES[(number * 2 + i) % len(PLACES)]
-        paragraphs.append(
-            f"On day {number}{i} the skipper {one} told {other} at {place} that the jetty number "
-            f"{number * i} was closed. {other} carried the brass lamp from {place} to the old "
-            f"boathouse, and {one} wept."
-        )
-    return "\n\n".join(paragraphs)
 
 
 def materialize_only(house: House, methods: list[str], tables: list[str]) -> RunReport:
@@ -90,7 +75,7 @@ def indexed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[House]:
     with house_at(tmp_path_factory.mktemp("synopses")) as house:
         house.model = ExtractiveModel(HashEmbedder())  # type: ignore[assignment]
         for number, document_id in enumerate(DOCUMENTS):
-            house.write_document(document_id, tale(number))
+            house.write_document(document_id, paragraphs(number))
         (house.folder / "corpus.toml").write_text(SETTINGS)
         asked = [("all", None), ("first", DOCUMENTS[0])]
         write_lines(
@@ -176,8 +161,8 @@ def test_update_equals_rebuild_and_requests_only_changes(
 ) -> None:
     house = changeable
     known = {row["chunk_id"] for row in house.table("jerr.line_chunks").to_pylist()}
-    house.write_document(NEW, tale(7))
-    house.write_document(DOCUMENTS[2], tale(2) + "\n\nWren Tarry wept at Hethering.")
+    house.write_document(NEW, paragraphs(7))
+    house.write_document(DOCUMENTS[2], paragraphs(2) + "\n\nWren Tarry wept at Hethering.")
     (house.folder / f"{DOCUMENTS[3]}.txt").unlink()
     asked = requests_by_asset(house)
     assert materialize_only(house, METHODS, ALL_READ).is_complete
@@ -252,7 +237,7 @@ def test_bad_reply_over_http_costs_its_chunk_and_is_requested_again(tmp_path: Pa
         judging(tmp_path, says, max_repairs=0) as (model, _),
     ):
         house.model = model  # type: ignore[assignment]
-        house.write_document(DOCUMENTS[0], tale(0))
+        house.write_document(DOCUMENTS[0], paragraphs(0))
         (house.folder / "corpus.toml").write_text(SETTINGS.replace("ablations = [600]", ""))
         house.write_queries([{"query_id": "all", "text": QUESTION, "references": ["The first."]}])
         report = materialize_only(house, ["jerr"], READ)

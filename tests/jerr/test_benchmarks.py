@@ -12,9 +12,9 @@ from gsum_assets.evaluation.short_answers import chosen_option
 from gsum_resources.llm.extractive import ExtractiveModel
 from tests.checks.indexed import failing
 from tests.conftest import House
-from tests.jerr.test_assets import PEOPLE, PLACES, tale
 from tests.models import HashEmbedder
 from tests.pipeline.homes import WITHOUT_BERTSCORE, house_at, write_lines
+from tests.tales import PEOPLE, PLACES, paragraphs
 
 METHODS = ["jerr", "readagent"]
 SETTINGS = f"""
@@ -33,7 +33,7 @@ def quality(folder: Path) -> None:
             "article_id": str(51000 + number),
             "set_unique_id": f"{51000 + number}_{writer}",
             "title": f"Tale {number}",
-            "article": tale(number, 24),
+            "article": paragraphs(number, 24),
             "questions": [
                 {
                     "question": f"Who wept on day {number}{day}?",
@@ -56,7 +56,7 @@ def musique(folder: Path) -> None:
     """Two questions over twenty paragraphs each, two of which hold the answer."""
     rows = []
     for number in (1, 2):
-        parts = tale(number, 18).split("\n\n")
+        parts = paragraphs(number, 18).split("\n\n")
         parts.insert(3, f"{PEOPLE[number]} was born in {PLACES[number]} and never learned to swim.")
         parts.insert(11, f"{PLACES[number]} lies at the mouth of the river Esk.")
         rows.append(
@@ -85,7 +85,7 @@ def narrativeqa(folder: Path) -> None:
     documents, asked = [], []
     (folder / "tmp").mkdir()
     for number in (1, 2):
-        text = tale(number, 24)
+        text = paragraphs(number, 24)
         words = text.split()
         known = {"document_id": f"{number}" * 40, "set": "valid", "kind": "gutenberg"}
         ends = {"story_start": " ".join(words[:6]), "story_end": " ".join(words[-6:])}

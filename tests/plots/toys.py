@@ -11,6 +11,7 @@ from gsum_assets.evaluation.judges.position_bias import SCHEMA as POSITION_BIAS
 from gsum_assets.evaluation.judges.verdicts import CRITERIA
 from gsum_assets.evaluation.leaderboard import leaderboard, ranked_by_kind
 from gsum_assets.tables import TABLES
+from tests.rows import question_rows
 
 ODD_NAMES = ["_hidden", "a$b$_{c", "会议记录", "two\nlines\x07", "x" * 300, "\\frac", "&<b>", " "]
 
@@ -65,28 +66,12 @@ def ranked(n: int, names: list[str]) -> dict:
 
 @cache
 def _ranked(n: int, names: tuple[str, ...]) -> dict:
-    queries = [
-        {
-            "query_id": f"q{i:05d}",
-            "text": "?",
-            "retrieval_text": "?",
-            "kind": ("general", "specific")[i % 2],
-            "document_id": None,
-            "references": [],
-            "relevant_document_ids": [],
-            "relevant_chunk_ids": [],
-            "form": "summary",
-            "options": [],
-            "split": "dev",
-        }
-        for i in range(n)
-    ]
+    rows = ({"query_id": f"q{i:05d}", "kind": ("general", "specific")[i % 2]} for i in range(n))
     by_method = [
         scores(n, ["rouge1", "mrr"]).append_column("method", pa.array([name] * 2 * n, pa.string()))
         for name in names
     ]
-    query_table = pa.Table.from_pylist(queries, TABLES["queries"].schema)
-    grouped = groups(query_table, pa.concat_tables(by_method))
+    grouped = groups(question_rows(*rows), pa.concat_tables(by_method))
     return ranked_by_kind(leaderboard(grouped, comparisons(grouped), {}))
 
 

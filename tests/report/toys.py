@@ -11,6 +11,7 @@ from gsum_assets.evaluation.leaderboard import leaderboard
 from gsum_assets.report.stored import Stored, read_stored
 from gsum_assets.tables import TABLES
 from gsum_resources.parquet_store import ParquetStore, Partition, Provenance
+from tests.rows import QUESTION
 
 CORPUS = "tales"
 METHODS = ("bm25", "dense", "full_context")
@@ -22,17 +23,13 @@ JUDGED = ("comparisons", "costs", "win_rates", "judgements")
 def question_of(i: int) -> dict:
     """The first question is general and about the corpus, the others about a document."""
     document = None if i == 0 else DOCUMENTS[i % 2]
-    return {
+    return QUESTION | {
         "query_id": f"q{i}",
         "text": f"What of question {i}?",
-        "retrieval_text": "?",
         "kind": "specific" if i else "general",
         "document_id": document,
         "references": [f"Reference to question {i}."],
-        "relevant_document_ids": [],
         "relevant_chunk_ids": ["harbour-1"],
-        "form": "summary",
-        "options": [],
         "split": ("dev", "test")[i % 2],
     }
 

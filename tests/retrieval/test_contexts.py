@@ -6,6 +6,7 @@ import pytest
 from gsum_assets.retrieval.contexts import full_contexts, top_contexts
 from gsum_assets.retrieval.settings import RetrievalSettings
 from gsum_assets.tables import TABLES
+from tests.rows import question_rows
 
 
 def chunks(**documents: int) -> pa.Table:
@@ -43,20 +44,7 @@ def rankings(*nodes: str) -> pa.Table:
 
 
 def queries(**scopes: str | None) -> pa.Table:
-    rows = [
-        {
-            "query_id": query_id,
-            "text": "?",
-            "retrieval_text": "?",
-            "kind": "general",
-            "document_id": document_id,
-            "references": [],
-            "relevant_document_ids": [],
-            "split": "dev",
-        }
-        for query_id, document_id in scopes.items()
-    ]
-    return pa.Table.from_pylist(rows, TABLES["queries"].schema)
+    return question_rows(*({"query_id": q, "document_id": d} for q, d in scopes.items()))
 
 
 def test_k_best_with_their_texts() -> None:

@@ -6,24 +6,13 @@ import pytest
 from gsum_assets.plots.main_metrics import is_upper_bound
 from gsum_assets.retrieval.contexts import top_contexts
 from gsum_assets.retrieval.oracles import ORACLES, askable, rank_by_oracle
-from gsum_assets.tables import TABLES
 from tests.retrieval.toys import collection, tables, toy_questions
-
-EMPTY = {
-    "kind": "general",
-    "document_id": None,
-    "references": [],
-    "relevant_document_ids": [],
-    "relevant_chunk_ids": [],
-    "form": "summary",
-    "options": [],
-    "split": "dev",
-}
+from tests.rows import question_rows
 
 
 def make_queries(**marks: object) -> pa.Table:
-    row = {"query_id": "q0", "text": "boat", "retrieval_text": "boat", **EMPTY, **marks}
-    return pa.Table.from_pylist([row], TABLES["queries"].schema)
+    boat = {"query_id": "q0", "text": "boat", "retrieval_text": "boat"}
+    return question_rows(boat, **marks)
 
 
 def nodes(variant: str, **marks: object) -> list[str]:
