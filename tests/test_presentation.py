@@ -131,16 +131,16 @@ def indexed(
     root = tmp_path_factory.mktemp("home")
     with pytest.MonkeyPatch.context() as environment:
         environment.delenv("DAGSTER_HOME", raising=False)
-        made = House(Home(root, str(root / "warehouse")))
-        made.folder.mkdir(parents=True)
-        made.write_document(document_in(1))
-        made.write_document(document_in(3))
+        house = House(Home(root, str(root / "warehouse")))
+        house.folder.mkdir(parents=True)
+        house.write_document(document_in(1))
+        house.write_document(document_in(3))
         query = {"query_id": "q", "text": "What of the boat?", "references": ["It met the lamp."]}
-        made.write_queries([query, {"query_id": "r", "text": "And the lamp?"}])
-        (made.folder / "corpus.toml").write_text(WITHOUT_BERTSCORE)
+        house.write_queries([query, {"query_id": "r", "text": "And the lamp?"}])
+        (house.folder / "corpus.toml").write_text(WITHOUT_BERTSCORE)
         with dg.DagsterInstance.ephemeral() as instance:
-            assert not refresh(made.pipeline(), instance, CORPUS, ["bm25"]).errors
-            yield made, instance
+            assert not refresh(house.pipeline(), instance, CORPUS, ["bm25"]).errors
+            yield house, instance
 
 
 def test_materialization_states_location_and_contents(
@@ -151,12 +151,12 @@ def test_materialization_states_location_and_contents(
         define_views(connection, house.store, TABLES.values())
         for key in graph.materializable_asset_keys:
             table, total, metadata = table_of(key.path), 0, {}
-            made = materialized(instance, key.to_user_string())
-            if not made:
+            found = materialized(instance, key.to_user_string())
+            if not found:
                 # none of these methods was requested
                 assert key.path[0] in ("gae", "gor", "graphrag", "jerr", "lightpal")
                 continue
-            for metadata in made.values():
+            for metadata in found.values():
                 file = Path(metadata["file"])
                 rows = pq.read_metadata(file).num_rows
                 assert metadata["dagster/partition_row_count"] == rows
@@ -200,8 +200,10 @@ def test_overview_of_many_corpora_is_cut_but_keeps_the_latest(tmp_path: Path) ->
         for partition in (Partition(f"c{i:02d}") for i in range(25))
     }
     last = Partition("c24")
-    made = of_all_corpora(store, table, {last: footers[last]}, list(footers), lambda _: "figure")
-    ((label, shown),) = made.items()
+    overview = of_all_corpora(
+        store, table, {last: footers[last]}, list(footers), lambda _: "figure"
+    )
+    ((label, shown),) = overview.items()
     names = [record.data["corpus"] for record in shown.records]
     assert label == "all_corpora (showing 10 of 25)"
     assert names == [*(f"c{i:02d}" for i in range(9)), "c24"]
@@ -247,10 +249,10 @@ def test_buckets_and_corpora_of_one_run_are_distinguished(house: House) -> None:
         observe_sources(pipeline, instance, CORPUS, {})
         observe_sources(pipeline, instance, "other", {})
         job = pipeline.definitions.resolve_implicit_global_asset_job_def()
-        made = (*READ_TOGETHER, "chunks")
+        names = (*READ_TOGETHER, "chunks")
         result = job.execute_in_process(
             instance=instance,
-            asset_selection=[dg.AssetKey(name) for name in made],
+            asset_selection=[dg.AssetKey(name) for name in names],
             tags={
                 "dagster/asset_partition_range_start": f"00|{CORPUS}",
                 "dagster/asset_partition_range_end": "07|other",
@@ -265,7 +267,7 @@ def test_buckets_and_corpora_of_one_run_are_distinguished(house: House) -> None:
         edited_bucket = dg.MultiPartitionKey({"corpus": CORPUS, "bucket": "03"})
         assert job.execute_in_process(
             instance=instance,
-            asset_selection=[dg.AssetKey(name) for name in made],
+            asset_selection=[dg.AssetKey(name) for name in names],
             partition_key=edited_bucket,
         ).success
         after = materialized(instance, "chunks")

@@ -82,11 +82,11 @@ def _section(random: np.random.Generator, topic: int, names: Sequence[str]) -> I
     ranks = _zipf(random, _SECTION, len(common) + _N_RARE)
     ranks_of = _zipf(random, _SECTION, _TOPIC_WORDS)
     own = _zipf(random, _SECTION, _NAMES)
-    for source, rank, place, name in zip(sources, ranks, ranks_of, own, strict=True):
+    for source, rank, topic_rank, name in zip(sources, ranks, ranks_of, own, strict=True):
         if source == 0:
             yield common[rank] if rank < len(common) else _rare([rank - len(common)])[0]
         else:
-            yield of_topic[int(place)] if source == 1 else names[int(name)]
+            yield of_topic[int(topic_rank)] if source == 1 else names[int(name)]
 
 
 def _zipf(random: np.random.Generator, size: int, n: int) -> np.ndarray:

@@ -42,7 +42,7 @@ def indexed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[House]:
         for number, document_id in enumerate(DOCUMENTS):
             house.write_document(document_id, text_of(document_id, 8 + number))
         (house.folder / "corpus.toml").write_text(SETTINGS)
-        n_requests = [("all", None, DOCUMENTS[:3]), ("first", DOCUMENTS[0], [])]
+        about = [("all", None, DOCUMENTS[:3]), ("first", DOCUMENTS[0], [])]
         write_lines(
             house.folder / "queries.jsonl",
             [
@@ -53,7 +53,7 @@ def indexed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[House]:
                     "references": ["A clerk."],
                     "relevant_document_ids": relevant,
                 }
-                for query_id, document_id, relevant in n_requests
+                for query_id, document_id, relevant in about
             ],
         )
         assert house.run(METHODS).errors == []

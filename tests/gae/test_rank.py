@@ -26,7 +26,7 @@ def topics() -> Collection:
     return Collection.from_tables(*topic_tables(4, 6, 3))
 
 
-def asked() -> Questions:
+def topic_questions() -> Questions:
     """A chunk of the first topic as a question to all, and to its own document."""
     here = topics()
     assert here.embeddings is not None
@@ -62,7 +62,7 @@ def tables_for(chosen: str = "by_topic", weight: float = 1.0) -> Tables:
 
 
 def ranked(variant: str, tables: Tables) -> pa.Table:
-    found = rank(variant, topics(), asked(), tables, "en", K, RerankSettings())
+    found = rank(variant, topics(), topic_questions(), tables, "en", K, RerankSettings())
     return found.drop_columns("latency_s")
 
 
@@ -85,12 +85,12 @@ def test_clusters_unite_a_topic() -> None:
 
 @pytest.mark.parametrize("variant", ["gae-no-graph", "gae-no-rerank"])
 def test_without_reranking_the_order_is_that_of_the_seeds(variant: str) -> None:
-    seeds = rank_questions(lambda scope: Seeds(scope, "en"), asked(), topics())
+    seeds = rank_questions(lambda scope: Seeds(scope, "en"), topic_questions(), topics())
     assert ranked(variant, tables_for()).equals(seeds.drop_columns("latency_s"))
 
 
 def test_zero_weight_keeps_the_seed_order() -> None:
-    seeds = rank_questions(lambda scope: Seeds(scope, "en"), asked(), topics())
+    seeds = rank_questions(lambda scope: Seeds(scope, "en"), topic_questions(), topics())
     found = ranked("gae", tables_for(weight=0.0))
     for level in ("document", "node"):
         n = 10 * K  # candidates
@@ -101,7 +101,7 @@ def test_published_method_uses_full_dbscan_over_hybrid() -> None:
     chosen_otherwise, without_weight = tables_for("by_topic"), tables_for("by_topic", 0.0)
     found = ranked("gae-dbscan", chosen_otherwise)
     assert found.equals(ranked("gae-dbscan", without_weight))
-    first = rank_questions(hybrid, asked(), topics())
+    first = rank_questions(hybrid, topic_questions(), topics())
     # One cluster for all: each candidate gains the mean of all but itself, the order stays.
     assert best(found, "all", "node")[0] == best(first, "all", "node")[0]
     assert not found.equals(ranked("gae", chosen_otherwise))

@@ -248,13 +248,13 @@ def test_leftover_description_waits_for_the_next_round() -> None:
 
 def test_one_more_description_leaves_most_batches_unchanged() -> None:
     texts = _described(200)
-    asked = []
+    batches = []
     for more in ([], ["Something new is said here."]):
         model = Scripted(lambda request: "Short.")
         thing = Described("Lin", [*texts[:100], *more, *texts[100:]])
         merge_descriptions({"e": thing}, model, SMALL, n_word_pieces)
-        asked.append(set(model.calls[0]))
-    assert len(asked[1] - asked[0]) < len(asked[0]) / 3
+        batches.append(set(model.calls[0]))
+    assert len(batches[1] - batches[0]) < len(batches[0]) / 3
 
 
 @pytest.mark.parametrize("texts", [_described(2, 3000), [*_described(9), *_described(1, 3000)]])
@@ -304,7 +304,7 @@ def test_failed_merge_joins_and_cuts_descriptions(reply: str | None) -> None:
 
 
 def test_only_changed_descriptions_are_requested_again() -> None:
-    def asked(last: str) -> set[Request]:
+    def requests_for(last: str) -> set[Request]:
         mentions = [
             mention(n, f"d{i}.0", "", f"{n} is {i}.")
             for n in ("Lin", "Boat", "Lamp")
@@ -313,7 +313,7 @@ def test_only_changed_descriptions_are_requested_again() -> None:
         _, model = entities([*mentions, mention("Boat", "d3.0", "", last)])
         return set(model.requests)
 
-    before, after = asked("Boat is 1."), asked("Boat sank.")
+    before, after = requests_for("Boat is 1."), requests_for("Boat sank.")
     assert len(before) == len(after) == 3
     (new,) = after - before
     assert new.passages == ("Boat is 0.", "Boat is 1.", "Boat is 2.", "Boat sank.")

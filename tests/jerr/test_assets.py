@@ -77,7 +77,6 @@ def indexed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[House]:
         for number, document_id in enumerate(DOCUMENTS):
             house.write_document(document_id, paragraphs(number))
         (house.folder / "corpus.toml").write_text(SETTINGS)
-        asked = [("all", None), ("first", DOCUMENTS[0])]
         write_lines(
             house.folder / "queries.jsonl",
             [
@@ -87,7 +86,7 @@ def indexed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[House]:
                     "document_id": document_id,
                     "references": ["The first one."],
                 }
-                for query_id, document_id in asked
+                for query_id, document_id in (("all", None), ("first", DOCUMENTS[0]))
             ]
             + [
                 {
@@ -149,11 +148,11 @@ def test_question_cost_is_the_sum_of_its_steps(indexed: House) -> None:
 
 
 def test_second_run_materializes_nothing(indexed: House) -> None:
-    asked = requests_by_asset(indexed)
+    counts = requests_by_asset(indexed)
     assert materialized_by(indexed.run(METHODS)) == []
-    assert requests_by_asset(indexed) == asked
+    assert requests_by_asset(indexed) == counts
     n_synopses = indexed.table("jerr.synopses").num_rows
-    assert asked["jerr/synopses"] + asked["jerr/atomic_facts"] <= 2 * n_synopses
+    assert counts["jerr/synopses"] + counts["jerr/atomic_facts"] <= 2 * n_synopses
 
 
 def test_update_equals_rebuild_and_requests_only_changes(
@@ -164,21 +163,16 @@ def test_update_equals_rebuild_and_requests_only_changes(
     house.write_document(NEW, paragraphs(7))
     house.write_document(DOCUMENTS[2], paragraphs(2) + "\n\nWren Tarry wept at Hethering.")
     (house.folder / f"{DOCUMENTS[3]}.txt").unlink()
-    asked = requests_by_asset(house)
+    counts = requests_by_asset(house)
     assert materialize_only(house, METHODS, ALL_READ).is_complete
-    asked = requests_by_asset(house) - asked
+    counts = requests_by_asset(house) - counts
     with house.instance() as instance:
-        last = {
-            (explanation.asset_key, explanation.check_name): explanation
-            for explanation in evaluations(instance)
-        }
-    assert [
-        explanation.description for explanation in last.values() if not explanation.passed
-    ] == []
+        last = {(e.asset_key, e.check_name): e for e in evaluations(instance)}
+    assert [e.description for e in last.values() if not e.passed] == []
     chunks = house.table("jerr.line_chunks").to_pylist()
     new = {row["chunk_id"] for row in chunks} - known
-    assert 0 < asked["jerr/synopses"] <= len(new) < len(chunks) / 2
-    assert 0 < asked["jerr/atomic_facts"] <= len(new)
+    assert 0 < counts["jerr/synopses"] <= len(new) < len(chunks) / 2
+    assert 0 < counts["jerr/atomic_facts"] <= len(new)
     with house_at(tmp_path_factory.mktemp("anew")) as fresh:
         fresh.model = house.model
         for file in house.folder.iterdir():
@@ -244,12 +238,12 @@ def test_bad_reply_over_http_costs_its_chunk_and_is_requested_again(tmp_path: Pa
         assert not report.errors
         assert any("jerr/atomic_facts" in gap for gap in report.gaps)
         assert "jerr/elements:every_synopsis_has_some" in failing(house)
-        asked = requests_by_asset(house)
+        counts = requests_by_asset(house)
         ill.clear()
         assert materialize_only(house, ["jerr"], ALL_READ).is_complete
-        asked = requests_by_asset(house) - asked
-        assert asked["jerr/synopses"] == 0
-        assert asked["jerr/atomic_facts"] == 1
+        counts = requests_by_asset(house) - counts
+        assert counts["jerr/synopses"] == 0
+        assert counts["jerr/atomic_facts"] == 1
         assert {name for name in failing(house) if name.startswith("jerr/e")} == set()
         assert [bool(row["chunk_ids"]) for row in house.table("jerr.look_ups").to_pylist()] == [
             True

@@ -82,7 +82,7 @@ def musique(folder: Path) -> None:
 
 def narrativeqa(folder: Path) -> None:
     """Two downloaded stories, with a licence in front that the recorded start leaves out."""
-    documents, asked = [], []
+    documents, questions = [], []
     (folder / "tmp").mkdir()
     for number in (1, 2):
         text = paragraphs(number, 24)
@@ -90,12 +90,12 @@ def narrativeqa(folder: Path) -> None:
         known = {"document_id": f"{number}" * 40, "set": "valid", "kind": "gutenberg"}
         ends = {"story_start": " ".join(words[:6]), "story_end": " ".join(words[-6:])}
         documents.append({**known, "wiki_title": f"Tale {number}", **ends})
-        asked.append(
+        questions.append(
             {**known, "question": "Who wept ?", "answer1": PEOPLE[number], "answer2": "a skipper"}
         )
         page = f"<html><pre>Licence of this book.\n\n{text}\n\nThe end.</pre></html>"
         (folder / "tmp" / f"{known['document_id']}.content").write_text(page)
-    for name, rows in (("documents.csv", documents), ("qaps.csv", asked)):
+    for name, rows in (("documents.csv", documents), ("qaps.csv", questions)):
         with (folder / name).open("w", newline="") as stream:
             writer = csv.DictWriter(stream, rows[0])
             writer.writeheader()
@@ -128,10 +128,10 @@ def answered(tmp_path_factory: pytest.TempPathFactory) -> Iterator[House]:
 
 def test_both_methods_answer_every_form_of_question(answered: House) -> None:
     rows = answered.table("summaries").to_pylist()
-    asked = {row["query_id"]: row["form"] for row in answered.table("queries").to_pylist()}
-    assert Counter(asked.values()) == {"choice": 8, "short": 4}
+    questions = {row["query_id"]: row["form"] for row in answered.table("queries").to_pylist()}
+    assert Counter(questions.values()) == {"choice": 8, "short": 4}
     assert {(row["method"], row["query_id"]) for row in rows if row["text"]} == {
-        (method, query_id) for method in METHODS for query_id in asked
+        (method, query_id) for method in METHODS for query_id in questions
     }
 
 
@@ -141,18 +141,18 @@ def test_no_check_of_the_family_fails(answered: House) -> None:
 
 def test_choice_is_one_of_the_options_and_correct_or_wrong(answered: House) -> None:
     found = scores(answered, "accuracy")
-    asked = of_form(answered, "choice")
-    assert len(found) == len(METHODS) * len(asked)
+    questions = of_form(answered, "choice")
+    assert len(found) == len(METHODS) * len(questions)
     for row in answered.table("summaries").to_pylist():
-        if question := asked.get(row["query_id"]):
+        if question := questions.get(row["query_id"]):
             chosen = chosen_option(row["text"], question["options"])
             is_right = chosen is not None and question["options"][chosen] in question["references"]
             assert found[row["method"], row["query_id"], "accuracy"] == is_right
 
 
 def test_short_answer_is_short_and_scored(answered: House) -> None:
-    asked = of_form(answered, "short")
-    rows = [r for r in answered.table("summaries").to_pylist() if r["query_id"] in asked]
+    questions = of_form(answered, "short")
+    rows = [r for r in answered.table("summaries").to_pylist() if r["query_id"] in questions]
     assert all(len(row["text"].split()) <= 20 for row in rows)
     assert scores(answered, "token_f1", "exact_match").keys() == {
         (row["method"], row["query_id"], metric)

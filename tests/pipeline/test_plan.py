@@ -62,10 +62,10 @@ def house(tmp_path: Path) -> Iterator[House]:
     with house_at(tmp_path / "home") as house:
         for document_id, text in TALES.items():
             house.write_document(document_id, text)
-        asked = ["What broke?", "Who paid, and for what?", "What did the council promise?"]
+        texts = ["What broke?", "Who paid, and for what?", "What did the council promise?"]
         rows = [
             {"query_id": f"q{i}", "text": text, "references": ["It."]}
-            for i, text in enumerate(asked)
+            for i, text in enumerate(texts)
         ]
         write_lines(house.folder / "queries.jsonl", rows)
         (house.folder / "corpus.toml").write_text(_SMALL)
@@ -194,8 +194,8 @@ def test_longer_prompt_has_a_longer_reply_as_before() -> None:
 
 def test_token_estimates_are_corrected_by_earlier_counts() -> None:
     """Ten requests of 100 estimated tokens each, of which a server counts 130."""
-    asked = {"cached": False, "model": STUB, "tokens_in": 100, "tokens_out": 5, "cost_usd": 0}
-    rows = [asked] * 10 + [asked | {"cached": True}] * 4
+    call = {"cached": False, "model": STUB, "tokens_in": 100, "tokens_out": 5, "cost_usd": 0}
+    rows = [call] * 10 + [call | {"cached": True}] * 4
     settings = LlmSettings(
         backend="openai_compatible",
         model="m",

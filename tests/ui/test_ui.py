@@ -58,27 +58,27 @@ with target.open("a") as file:
 def house(tmp_path_factory: pytest.TempPathFactory) -> Iterator[House]:
     """A document of one sentence, a leaderboard, and a method that fails since 40 hours."""
     root = tmp_path_factory.mktemp("ui")
-    with house_at(root) as made, scripted_process(root / "asked.jsonl") as server:
+    with house_at(root) as house, scripted_process(root / "asked.jsonl") as server:
         # a server of models: the real ones would be loaded in the process of every run
         models = MODELS.format(server.base_url)
         (root / "gsum.toml").write_text(f"[llm]\n{models}[embedding]\n{models}")
-        made.write_document(FIRST, "The boat met the lamp.")
+        house.write_document(FIRST, "The boat met the lamp.")
         question = {"query_id": "q1", "text": "Which heron met the boat?", "references": ["It."]}
-        write_lines(made.folder / "queries.jsonl", [question | {"relevant_document_ids": [FIRST]}])
-        (made.folder / "corpus.toml").write_text(SETTINGS)
-        with made.instance() as instance:
+        write_lines(house.folder / "queries.jsonl", [question | {"relevant_document_ids": [FIRST]}])
+        (house.folder / "corpus.toml").write_text(SETTINGS)
+        with house.instance() as instance:
             report_old_materialization(instance, LATE, hours=40)
-            (error,) = refresh(pipeline_for(made.home), instance, CORPUS).errors
+            (error,) = refresh(pipeline_for(house.home), instance, CORPUS).errors
         assert "unknown key 'wrong'" in error
-        yield made
+        yield house
 
 
 def report_old_materialization(
     instance: dg.DagsterInstance, key: dg.AssetKey, hours: float
 ) -> None:
     """Report that an asset was materialized so long ago."""
-    made = StepMaterializationData(dg.AssetMaterialization(key))
-    event = DagsterEvent("ASSET_MATERIALIZATION", RUNLESS_JOB_NAME, event_specific_data=made)
+    data = StepMaterializationData(dg.AssetMaterialization(key))
+    event = DagsterEvent("ASSET_MATERIALIZATION", RUNLESS_JOB_NAME, event_specific_data=data)
     instance.report_dagster_event(event, RUNLESS_RUN_ID, timestamp=time.time() - hours * 3600)
 
 
@@ -141,8 +141,8 @@ def is_materialized_by_hand(home: Home, asset: str) -> bool:
         runs = instance.get_runs(dg.RunsFilter(statuses=[dg.DagsterRunStatus.SUCCESS]))
         begun = {"dagster/sensor_name", HOST}
         by_hand = {run.run_id for run in runs if begun.isdisjoint(run.tags)}
-        made = instance.fetch_materializations(dg.AssetKey.from_user_string(asset), limit=1000)
-        return any(record.run_id in by_hand for record in made.records)
+        events = instance.fetch_materializations(dg.AssetKey.from_user_string(asset), limit=1000)
+        return any(record.run_id in by_hand for record in events.records)
 
 
 def test_dropped_files_are_read_once_complete(house: House, address: str) -> None:
@@ -172,8 +172,8 @@ def test_dropped_files_are_read_once_complete(house: House, address: str) -> Non
 def test_partial_files_are_never_read(house: House) -> None:
     with dg.DagsterInstance.from_config(str(house.home.dagster)) as instance:
         wanted = dg.AssetRecordsFilter(dg.AssetKey("documents"), asset_partitions=[f"05|{CORPUS}"])
-        made = instance.fetch_materializations(wanted, limit=100).records
-    assert len(made) == 2  # when the bucket was empty, and with the whole file
+        events = instance.fetch_materializations(wanted, limit=100).records
+    assert len(events) == 2  # when the bucket was empty, and with the whole file
 
 
 def test_rejected_file_fails_its_check(house: House) -> None:
