@@ -3,7 +3,7 @@
     python -m benchmarks.answers --home HOME [--corpora qmsum-val] [--methods dense,lightpal]
 
 HOME has the corpora with the methods run by the embedded defaults. What a method chose to read
-stays; its answers, of equal length, are written by each model. `python -m benchmarks.methods` tells
+stays; its answers, of equal length, are written by each model. `python -m benchmarks.methods` shows
 how to make such a home; the sample corpora are those of `make demo`. A control copies the first
 words of the same contexts.
 """

@@ -67,7 +67,7 @@ class BareClient:
 
 
 def ask_all(complete: Callable, numbers: "itertools.count[int]", n_requests: int) -> None:
-    """One round of new prompts, none of which may fail."""
+    """Send one round of new prompts; none may fail."""
     requests = [
         Request("answer", "Answer in short.", f"Question {next(numbers)}?", (PASSAGE,))
         for _ in range(n_requests)

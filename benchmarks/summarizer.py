@@ -119,7 +119,7 @@ def sumy_summarizers() -> dict[str, Any]:
 
 
 def in_document_order(case: Case) -> Case:
-    """The same chunks as they stand in the document."""
+    """The same chunks in document order."""
     order = np.argsort(case.positions)
     return replace(case, passages=tuple(case.passages[i] for i in order))
 

@@ -127,7 +127,7 @@ def picture_in(markdown: str) -> Image.Image:
 def indexed(
     tmp_path_factory: pytest.TempPathFactory,
 ) -> Iterator[tuple[House, dg.DagsterInstance]]:
-    """Two short documents, indexed once for all tests that only look."""
+    """Two short documents, indexed once for all tests that do not change them."""
     root = tmp_path_factory.mktemp("home")
     with pytest.MonkeyPatch.context() as environment:
         environment.delenv("DAGSTER_HOME", raising=False)
@@ -170,7 +170,7 @@ def test_materialization_states_location_and_contents(
 
 
 def test_overview_names_all_corpora(tmp_path: Path) -> None:
-    """The event stored last sums the whole table up, whatever it is of."""
+    """The event stored last summarizes the whole table."""
     store, table = ParquetStore(str(tmp_path)), TABLES["rejected_documents"]
     nothing = table.empty()
     for corpus in ("tales", "minutes"):

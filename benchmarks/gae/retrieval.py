@@ -193,7 +193,7 @@ def _ranked(method: str, name: str, tables: Tables, k: int) -> pa.Table:
 
 
 def _by_best_chunk(rankings: pa.Table, name: str) -> pa.Table:
-    """A ranking of documents by that of chunks: each stands where its best chunk does."""
+    """Rank documents by their best chunk."""
     here = corpus(name).collection
     names = np.repeat(np.array(here.document_ids, object), np.diff(here.starts))
     owner = dict(zip(here.chunk_ids, names, strict=True))

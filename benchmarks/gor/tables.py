@@ -176,7 +176,7 @@ def number_table(
 
 
 def order_table(records: Records) -> Measurement:
-    """Where responses stand among the passages of a prompt.
+    """Compare positions of responses among the passages of a prompt.
 
     On questions of the split train, or the development questions where there are none.
     """

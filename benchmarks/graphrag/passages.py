@@ -99,7 +99,7 @@ def _renamed(word: str, ending: str) -> str:
 
 @cache
 def _words() -> str:
-    """Any capitalized word whose lower-case form stands nowhere, as a regular expression."""
+    """Regular expression of capitalized words without a lower-case form in the texts."""
     text = "\n".join(file.read_text() for file in _files())
     common = set(re.findall(r"\b[a-z]+\b", text))
     words = {word for word in re.findall(r"\b[A-Z][a-z]{2,}\b", text) if word.lower() not in common}

@@ -115,7 +115,7 @@ def of_nodes(vectors):
 
 def test_distinct_embeddings_pass():
     assert not not_over_smoothed(of_nodes(spread(50))).problem
-    assert not not_over_smoothed(of_nodes([[1.0, 0.0]] * 2)).problem  # too few to tell
+    assert not not_over_smoothed(of_nodes([[1.0, 0.0]] * 2)).problem  # too few to decide
     assert not_over_smoothed(of_nodes([])).looked_at == "0 levels"
 
 

@@ -81,7 +81,7 @@ def test_rising_or_nan_loss_is_reported():
 
 
 def ranks(dense, trained, is_learnt=False):
-    """Rows of `source_ranks`; among all nodes training gains, whatever it does among chunks."""
+    """Rows of `source_ranks`; training gains among all nodes, and any change among chunks."""
     n = len(dense)
     return pa.table(
         {

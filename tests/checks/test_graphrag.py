@@ -181,7 +181,7 @@ END, WEIGHT = "relationships have an end that is no entity", "relationships have
 DEGREE, JOINED = "entities have a degree that is not", "mentions are of entities that no relation"
 ONCE, INSIDE = "entities are not shown once at each level", "are named though an end lies outside"
 PARTS, BOTH = "parts of communities are named by their", "members of parted communities lie in the"
-# check and table; then the row, what stands there instead, and all that is found
+# check and table: (row number, its replacement, starts of the findings)
 DEFECTS: dict[tuple[str, str], list[tuple]] = {
     ("of_chunks", "entity_mentions"): [
         (9, ("x", "a", "x", "X", "", True, "m"), "1 of 9 mentions are of no chunk that exists"),

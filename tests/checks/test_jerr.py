@@ -209,7 +209,7 @@ ENDS = "relations have an end that is no element of their line chunk"
 BARE = "synopses have no element, so that no search leads to them"
 COUNT = "questions do not count the"
 REWARD = "visited nodes have a mean reward that is not 0 to 1"
-# check and table; then the row, what stands there instead, and all that is found
+# check and table: (row number, its replacement, starts of the findings)
 DEFECTS: dict[tuple[str, str], list[tuple]] = {
     ("synopses", "synopses"): [
         (1, (), "1 of 5 line chunks have no synopsis"),

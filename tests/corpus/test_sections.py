@@ -1,4 +1,4 @@
-"""Pages and headings by character, and where a passage stands."""
+"""Pages and headings by character, and the location of a passage."""
 
 import pyarrow as pa
 import pytest

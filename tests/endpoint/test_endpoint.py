@@ -275,7 +275,7 @@ def test_refused_key_ends_the_work_and_is_never_shown(
 
 
 def all_tracebacks(error: BaseException) -> Iterator[str]:
-    """The traceback of an error and of whatever it hangs on, suppressed or not."""
+    """The traceback of an error and of its causes, suppressed or not."""
     yield "".join(traceback.format_exception(error))
     for other in (error.__cause__, error.__context__):
         if other is not None:

@@ -13,7 +13,7 @@ from gsum_assets.gae.plots import clusters_picture, loss_picture
 from gsum_assets.plots.figure import COLOURS, DPI
 from tests.plots.toys import ODD_NAMES, with_names
 
-MAX_BYTES = 60_000  # it stands in the event log
+MAX_BYTES = 60_000  # it is stored in the event log
 PLANE = (slice(round(0.6 * DPI), round(5.8 * DPI)), slice(0, round(5.5 * DPI)))
 BARS = (slice(round(6.5 * DPI), round(6.6 * DPI)), slice(round(0.62 * DPI), round(8.48 * DPI)))
 

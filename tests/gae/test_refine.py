@@ -1,4 +1,4 @@
-"""Passages are rewritten by grade, keep their provenance, and fit the prompt whatever K is."""
+"""Passages are rewritten by grade, keep their provenance, and fit the prompt for any K."""
 
 from collections.abc import Callable
 

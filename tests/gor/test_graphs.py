@@ -1,4 +1,4 @@
-"""Graphs from tables: whatever the order of rows, and what is refused."""
+"""Graphs from tables: independent of row order; rejected tables."""
 
 import numpy as np
 import pyarrow as pa

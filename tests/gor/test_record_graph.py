@@ -1,4 +1,4 @@
-"""The graph of records: nodes, edges, degrees, and what must hold whatever the responses are."""
+"""The graph of records: nodes, edges, degrees, and invariants for any responses."""
 
 import networkx as nx
 import numpy as np

@@ -1,4 +1,4 @@
-"""Communities hold every entity once a level, whatever the order of rows or what lies elsewhere."""
+"""Communities hold every entity once a level, independent of row order and of other components."""
 
 import networkx as nx
 import numpy as np

@@ -1,4 +1,4 @@
-"""A graph from Parquet files says of each chunk what its rows name, or what stands in the text."""
+"""A graph from Parquet files is located in chunks by its rows, or by names in the text."""
 
 from pathlib import Path
 
@@ -337,7 +337,7 @@ TEXT = st.text(alphabet="ab1 -éя京", max_size=30)
 
 @given_by(st.lists(TEXT, max_size=5), st.lists(TEXT, max_size=5), st.data())
 def test_index_equals_a_search_of_every_text(texts, names, data) -> None:
-    for text in filter(None, texts):  # names that do stand somewhere, cut at any character
+    for text in filter(None, texts):  # names that occur in the texts, cut at any character
         start = data.draw(st.integers(0, len(text) - 1))
         names.append(text[start : start + data.draw(st.integers(1, 8))])
     keys = {key for key in map(name_key, names) if any(c.isalnum() for c in key)}

@@ -24,7 +24,7 @@ NAMES = {"lin": ["dr lin"], "boat": [], "lamp": []}
 
 
 def mention(name: str, chunk: str, kind: str = "", description: str = "") -> dict:
-    """Of a chunk named by its document and place: d0.1"""
+    """A mention in a chunk named by its document and position: d0.1"""
     key, document = name.casefold(), chunk.split(".")[0]
     own = {"name": name, "name_key": key, "chunk_id": chunk, "document_id": document}
     return own | {"type": kind, "description": description, "is_verbatim": True}

@@ -1,4 +1,4 @@
-"""The picture of communities: small, the same for the same rows, whatever the names."""
+"""The plot of communities: small, reproducible, for any names."""
 
 import io
 import warnings
@@ -14,7 +14,7 @@ from gsum_assets.graphrag.plots import communities_picture
 from gsum_assets.tables import TABLES
 from tests.plots.toys import ODD_NAMES, with_names
 
-MAX_BYTES = 120_000  # it stands in the event log
+MAX_BYTES = 120_000  # it is stored in the event log
 
 
 class Graph:

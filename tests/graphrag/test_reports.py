@@ -194,7 +194,9 @@ def test_over_budget_the_largest_subcommunities_are_replaced_by_reports(
     assert {text[3] for text in shown if text.startswith("On ")} == set(replaced)
     spoken = {text[0] for text in shown if "(thing)" in text}
     assert spoken == set("bms") - set(replaced)
-    assert "b0 and m0:\nb0 knows m0." in shown  # what joins parts is in none of them
+    assert (
+        "b0 and m0:\nb0 knows m0." in shown
+    )  # relationships between subcommunities are in none of them
     row = done.reports["whole"]
     assert (row["n_substituted"], row["n_read"]) == (len(replaced), len(shown))
     assert prompt_length(done.model.calls[-1][0]) <= prompt_tokens

@@ -21,7 +21,7 @@ BUCKETS = tuple(f"{bucket:02d}" for bucket in range(N_BUCKETS))
 
 
 class Entry(NamedTuple):
-    """Where a document stands: in a file of its own, or in a row of `documents.jsonl`."""
+    """Location of a document: in a file of its own, or in a row of `documents.jsonl`."""
 
     kind: str
     document_id: str

@@ -201,7 +201,7 @@ def rebuild(target: HomeFolder, grown: HomeFolder, chosen: Chosen, corpus: str) 
 def contents(target: HomeFolder, corpus: str) -> dict[str, str]:
     """Content hash of every table of a corpus and the partitions that it has, rows in order.
 
-    Of a corpus without questions, the partitions that have rows: results that were made while it
+    Of a corpus without questions, the partitions that have rows: results that were written while it
     had some stay as empty ones.
     """
     found, store = {}, target.store
@@ -223,7 +223,7 @@ def _n_rows(store: ParquetStore, table: Table, partition: Partition) -> int:
 
 
 def tables_that_mention(target: HomeFolder, corpus: str, ids: Sequence[str]) -> list[str]:
-    """Tables of a corpus in which one of these ids stands."""
+    """Return the tables of a corpus that contain one of these ids."""
     pattern = re.compile(rf"\b({'|'.join(map(re.escape, ids))})(?!\d)")
     store = target.store
     return [

@@ -360,5 +360,5 @@ def _home_folder(root: Path) -> HomeFolder:
 
 
 def _filled(index: HomeFolder, name: str) -> list[str]:
-    """The tables that hold files of a corpus; what was asked of models stays on record."""
+    """The tables that hold files of a corpus; requests to models stay on record."""
     return [t.name for t in TABLES.values() if index.store.partitions(t, name)]

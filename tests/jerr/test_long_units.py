@@ -1,4 +1,4 @@
-"""Long units against answers worked out by hand, and what holds of them whatever the chunks are."""
+"""Long units against answers worked out by hand, and invariants for any chunks."""
 
 from collections.abc import Sequence
 from dataclasses import replace

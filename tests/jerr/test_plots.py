@@ -1,4 +1,4 @@
-"""The picture of the graph: small, the same for the same rows, whatever the names."""
+"""The plot of the graph: small, reproducible, for any names."""
 
 import io
 import warnings
@@ -12,7 +12,7 @@ from gsum_assets.jerr.plots import graph_picture
 from gsum_assets.tables import TABLES
 from tests.plots.toys import ODD_NAMES, with_names
 
-MAX_BYTES = 120_000  # it stands in the event log
+MAX_BYTES = 120_000  # it is stored in the event log
 
 
 def ids(n: int) -> list[str]:

@@ -1,4 +1,4 @@
-"""The picture of a passage graph: small, the same for the same rows, whatever the names."""
+"""The plot of a passage graph: small, reproducible, for any names."""
 
 import io
 import warnings
@@ -13,7 +13,7 @@ from gsum_assets.lightpal.plots import passage_graph_picture
 from gsum_assets.tables import TABLES
 from tests.plots.toys import ODD_NAMES, with_names
 
-MAX_BYTES = 60_000  # it stands in the event log
+MAX_BYTES = 60_000  # it is stored in the event log
 
 
 def chunks(documents: list[str], n_each: int = 1) -> pa.Table:

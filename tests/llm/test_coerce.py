@@ -125,7 +125,7 @@ def test_names_of_fields() -> None:
         said = json.dumps({"Text": "t", name: "x", "nobody": ["asked"]})
         found = read(said, Thing, truncated=False).value
         assert (found.text, found.long_name) == ("t", "x")
-    # the exact name counts, whatever else stands there
+    # the exact name counts
     said = '{"Text": "no", "text": "yes", "extra": 1}'
     assert read(said, Thing, truncated=False).value.text == "yes"
 

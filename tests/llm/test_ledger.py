@@ -1,4 +1,4 @@
-"""What was paid for once is never asked for again, what failed only if it may not fail again, and
+"""Paid replies are never requested again, failures only if they may succeed, and
 every call is on record: also when the run is killed, the model gives up, or text is malformed."""
 
 import threading

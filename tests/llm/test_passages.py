@@ -1,4 +1,4 @@
-"""Overlapping chunks join to the text they were cut from, whatever order they come in."""
+"""Overlapping chunks join to the text they were cut from, in any order."""
 
 import random
 

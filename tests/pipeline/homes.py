@@ -59,7 +59,7 @@ def furnish(house: House, corpus: str = CORPUS) -> None:
 
 
 def write_lines(file: Path, rows: list[dict | str]) -> None:
-    """One line a row: a dict as JSON, a string as it stands."""
+    """Write one line per row: a dict as JSON, a string unchanged."""
     lines = (row if isinstance(row, str) else json.dumps(row) for row in rows)
     file.write_text("".join(f"{line}\n" for line in lines))
 

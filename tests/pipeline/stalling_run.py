@@ -106,7 +106,7 @@ def append(log: Path, texts: Sequence[str]) -> None:
 
 
 def stall_before_renaming(table: str, stall: Callable[[], None]) -> None:
-    """Call `stall` when the second file of a table is written and not yet in place."""
+    """Call `stall` when the second file of a table is written and not yet renamed."""
     rename, written = os.replace, []
 
     def replace(source: str | Path, target: str | Path) -> None:

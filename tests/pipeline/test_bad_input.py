@@ -1,4 +1,4 @@
-"""Bad input costs its own row and nothing else; what cannot be run at all says why."""
+"""Bad input costs only its row; runs that cannot start state the cause."""
 
 import os
 import shutil

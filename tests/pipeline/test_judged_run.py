@@ -36,7 +36,7 @@ LOG = "The boat came late. The lamp went out. Nobody paid. " * 60
 
 
 def replies(body: dict) -> str:
-    """Answers, questions, and verdicts for whatever is shown first."""
+    """Reply with answers, questions, and verdicts for the answer shown first."""
     schema = wanted_schema(body)
     if schema is None:
         said = body["messages"][-1]["content"]

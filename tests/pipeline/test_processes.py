@@ -1,4 +1,4 @@
-"""Resources of a killed process are freed, and nobody waits for it."""
+"""Resources of a killed process are freed, and no process waits for it."""
 
 import os
 import subprocess

@@ -16,7 +16,7 @@ from gsum_assets.plots.score_spread import score_spread
 from gsum_assets.plots.win_rate_matrix import win_rate_matrix
 from tests.plots import toys
 
-MAX_BYTES = 60_000  # a plot stands in the event log once a partition
+MAX_BYTES = 60_000  # a plot is stored in the event log once a partition
 PLOTS: dict[str, Callable[[int, list[str]], bytes]] = {
     "chunk_lengths": lambda n, names: chunk_lengths(toys.chunks(n, names), 256, "tales"),
     "embedding_map": lambda n, names: embedding_map(toys.embeddings(n, names), "tales"),

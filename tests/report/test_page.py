@@ -1,4 +1,4 @@
-"""The page: in one file, every link leads somewhere, whatever the texts hold."""
+"""The page: in one file, every link has a target, for any texts."""
 
 import re
 from dataclasses import replace

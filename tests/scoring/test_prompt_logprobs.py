@@ -1,4 +1,4 @@
-"""Scores over real sockets: those of the model behind, whatever the server calls its tokens."""
+"""Scores over real sockets: those of the server's model, for any names of its tokens."""
 
 import logging
 import re

@@ -414,7 +414,7 @@ def scripted_server(
 
 @contextmanager
 def scripted_process(log: Path, port: int = 0, **script: Any) -> Iterator[ScriptedServer]:
-    """Likewise in a process of its own, which shares no interpreter lock with its clients."""
+    """Start a scripted server in a separate process, without sharing the interpreter lock."""
     log.touch()
     options = json.dumps(asdict(Script(**script)))
     command = [sys.executable, "-m", __name__, "--log", str(log), "--script", options]

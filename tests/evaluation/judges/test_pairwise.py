@@ -101,7 +101,7 @@ def test_a_judge_that_sees_no_difference(tmp_path: Path) -> None:
 
 
 def test_repaired_and_retried_replies_count(tmp_path: Path) -> None:
-    # "fence" is valid: no request meets three faults in a row, whatever the order
+    # "fence" is valid: no request meets three faults in a row, in any order
     faults = (
         "fence",
         "partial",
