@@ -65,7 +65,7 @@ class Stories:
 
     @cached_property
     def space(self) -> SearchSpace:
-        """What is searched."""
+        """Return the search space."""
         line_chunks = rows_of(TABLES["chunks"], self.chunks, "squality")
         return SearchSpace(self.graph.nodes, self.graph.edges, line_chunks, WORDS)
 
@@ -99,7 +99,7 @@ def load(split: str, max_tokens: int, settings: IndexSettings | None = None) -> 
         q.query_id: (q, chunk_id) for q, chunk_id in zip(own, _answers(own, chunks), strict=True)
     }
     settings = settings or IndexSettings()
-    return Stories(chunks, questions, _asked(chunks, own, settings))
+    return Stories(chunks, questions, _keywords_of(chunks, own, settings))
 
 
 def _answers(queries: Sequence[Query], chunks: Sequence[Chunk]) -> list[str]:
@@ -118,7 +118,7 @@ def _answers(queries: Sequence[Query], chunks: Sequence[Chunk]) -> list[str]:
     return found
 
 
-def _asked(
+def _keywords_of(
     chunks: Sequence[Chunk], queries: Sequence[Query], settings: IndexSettings
 ) -> Mapping[str, pa.Table]:
     model = _model()
@@ -127,12 +127,12 @@ def _asked(
     names = ("synopses", *OUTPUT_TABLES, "keywords")
     if not all((folder / f"{name}.parquet").exists() for name in names):
         rows = rows_of(TABLES["chunks"], chunks, "squality")
-        told = synopses(rows, model, settings)
-        extracted = extract(told.rows, model, settings)
+        summarized = synopses(rows, model, settings)
+        extracted = extract(summarized.rows, model, settings)
         keywords = ask_keywords(_rows(queries), model)
         folder.mkdir(exist_ok=True)
         for name, table in {
-            "synopses": told.rows,
+            "synopses": summarized.rows,
             OUTPUT_TABLES[0]: extracted.rows,
             **extracted.beside,
             "keywords": keywords.rows,
