@@ -43,13 +43,13 @@ class SmallTables:
         """In any order."""
         finding = self.finding(check)
         assert not finding.problem
-        assert finding.looked_at[0] != "0"
+        assert finding.checked[0] != "0"
         assert not self._found(check, {n: rows[::-1] for n, rows in self.good.items()}).problem
 
     def assert_no_rows_pass(self, check: str) -> None:
         finding = self._found(check, {name: [] for name in self.good})
         assert not finding.problem
-        assert finding.looked_at.startswith("0 ")
+        assert finding.checked.startswith("0 ")
 
     def _name(self, table: str) -> str:
         return table if table in self.columns else f"{self.family}.{table}"

@@ -252,8 +252,8 @@ def test_one_dominant_cluster_is_found(name, setting):
 def test_all_singletons_are_found(name, setting):
     finding = not_degenerate(clusterings(("node", "corpus", name, True, 4, 0.25)), CHUNKS)
     assert finding.problem.startswith(
-        f"1 of 1 chosen clustering have nearly every passage alone in its cluster ({name} of level 'node', scope "
-        "'corpus': 25% in one); set "
+        f"1 of 1 chosen clustering have nearly every passage alone in its cluster ({name} of level "
+        "'node', scope 'corpus': 25% in one); set "
     )
     assert f" {setting} in corpus.toml, [gae.clusters]" in finding.problem
     assert "greater n_nearest in [gae.graph]" in finding.problem
