@@ -91,7 +91,7 @@ def test_killed_run_ends_and_frees_its_slot(
 def test_waiting_step_gets_the_slot_of_a_killed_process(
     instance: dg.DagsterInstance, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(processes, "_BURY_EVERY_S", 0.5)
+    monkeypatch.setattr(processes, "_CHECK_ORPHANS_EVERY_S", 0.5)
     process = holder(tmp_path, tagged=True)
     with failing_orphaned_runs(instance):
         threading.Timer(1.0, kill, [process]).start()
