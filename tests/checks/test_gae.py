@@ -252,8 +252,8 @@ def test_most_passages_in_one_cluster(name, setting):
 def test_every_passage_alone(name, setting):
     finding = not_degenerate(clusterings(("node", "corpus", name, True, 4, 0.25)), CHUNKS)
     assert finding.problem.startswith(
-        f"1 of 1 chosen clustering have nearly every passage alone in its cluster ({name} of level 'node', scope "
-        "'corpus': 25% in one); set "
+        "1 of 1 chosen clustering have nearly every passage alone in its cluster "
+        f"({name} of level 'node', scope 'corpus': 25% in one); set "
     )
     assert f" {setting} in corpus.toml, [gae.clusters]" in finding.problem
     assert "greater n_nearest in [gae.graph]" in finding.problem

@@ -259,8 +259,8 @@ def test_a_question_that_leaves_no_room_is_told_and_costs_itself_alone() -> None
     contexts = pa.concat_tables([passages(60, "long"), passages(60)])
     done = run(contexts, lambda request: helping(50), asked=pa.concat_tables([long, ONE]))
     assert done.failures == [
-        "question 'long': question and instructions leave no room for passages; raise prompt_tokens "
-        "in corpus.toml, [graphrag.answers]"
+        "question 'long': question and instructions leave no room for passages; raise "
+        "prompt_tokens in corpus.toml, [graphrag.answers]"
     ]
     assert set(done.partial["query_id"].to_pylist()) == {"q"}
     assert [request.question for request in done.finals.asked] == ["Who lit the lamp?"]
