@@ -1,8 +1,8 @@
-"""Questions that users might ask of each document, one to a passage (paper, section 2.2).
+"""Simulated user questions about each document, each from one passage (paper, section 2.2).
 
-Passages are drawn in a random order in which each has a place of its own, the hash of its id:
-an edited passage moves nobody else, so that the questions of the others come from the memo. Once
-all were drawn they are drawn again, in another order and with other sampling seeds.
+Passages are drawn in a random order given by the hash of their ids, so that an edited passage does
+not change the questions of others, which stay memoized. Once all are drawn they are drawn again, in
+another order and with other sampling seeds.
 """
 
 from collections.abc import Iterator, Sequence

@@ -18,11 +18,8 @@ from gsum_assets.tables import TABLES
 from gsum_resources.content_hash import hash_texts
 
 _MOST_EVIDENCE = 5  # chunks
-_NO_PERSONS = {
-    "organization",
-    "place",
-    "event",
-}  # not "thing", which the extractive model assigns to any entity
+# without "thing", which the extractive model assigns to any entity
+_NO_PERSONS = {"organization", "place", "event"}
 
 
 def entity_id(name_key: str) -> str:

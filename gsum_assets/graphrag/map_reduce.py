@@ -149,13 +149,13 @@ def passages_behind(contexts: pa.Table, partial: pa.Table, reduced: pa.Table) ->
         own = read.setdefault(row["query_id"], set())
         if _pack_id(row["query_id"], row["pack"]) in kept:
             own.update(row["node_ids"])
-    rests = [
+    is_used = [
         node_id in read.get(query_id, (node_id,))
         for query_id, node_id in zip(
             contexts["query_id"].to_pylist(), contexts["node_id"].to_pylist(), strict=True
         )
     ]
-    return contexts.filter(pa.array(rests, pa.bool_()))
+    return contexts.filter(pa.array(is_used, pa.bool_()))
 
 
 def _pack_id(query_id: str, pack: int) -> str:

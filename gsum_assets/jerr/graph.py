@@ -65,7 +65,7 @@ class _Related(_Mentions):
 def graph_of(elements: pa.Table, facts: pa.Table, relations: pa.Table, merges: pa.Table) -> Graph:
     """Return nodes with a topological order, edges, and the edges that would close a cycle.
 
-    Relations of one pair of nodes are one edge. Edges told by more synopses are accepted first, so
+    Relations of one pair of nodes are one edge. Edges from more synopses are accepted first, so
     that the weakest edge of a cycle is left out, with ties broken by ids. A fact belongs to a node
     if its synopsis has the node as an element and the fact names one of the node's written forms.
     The result does not depend on the order of rows or of line chunks in a document.

@@ -44,7 +44,7 @@ _Point = tuple[float, float]
 
 
 class _Layout(NamedTuple):
-    """Where nodes stand, `places`, from the lower left corner; all in inches.
+    """Layout of the graph: `positions` of nodes from the lower left corner, in inches.
 
     Attributes
     ----------
